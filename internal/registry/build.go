@@ -1,0 +1,217 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// builder registers tools by the rules of spec section 5.
+type builder struct {
+	opts     Options
+	partial  bool
+	reg      *Registry
+	position map[string]int  // name -> index in reg.tools
+	builtins map[string]bool // names that a plugin id must not have
+	folded   map[string]string
+}
+
+func newBuilder(opts Options, partial bool, findings []*finding) *builder {
+	n := 0
+	for _, f := range findings {
+		n += len(f.tools)
+	}
+	return &builder{
+		opts: opts, partial: partial,
+		reg: &Registry{
+			tools:      make([]*Tool, 0, n),
+			names:      make(map[string]*Tool, n),
+			versions:   map[string][]*Tool{},
+			other:      map[string]*Tool{},
+			validators: map[*Tool]*Validator{},
+		},
+		position: make(map[string]int, n),
+		builtins: map[string]bool{},
+		folded:   make(map[string]string, n),
+	}
+}
+
+func (b *builder) add(f *finding) {
+	b.reg.reports = append(b.reg.reports, f.report)
+	b.reg.diagnostics = append(b.reg.diagnostics, f.diags...)
+	if f.report.Err != nil {
+		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), "")
+		return
+	}
+	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[id] {
+		b.diagnose(SeverityError, "plugin_blocked", f.report.Name, "",
+			fmt.Sprintf("plugin %q has the name of a built-in tool; none of its tools is registered", id),
+			"give the plugin another id")
+		return
+	}
+	for i := range f.tools {
+		b.register(&f.tools[i])
+	}
+}
+
+func (b *builder) register(found *Tool) {
+	t := *found // sources keep theirs; another registry may name it otherwise
+	if t.Source == SourceBuiltin {
+		b.builtins[t.Name] = true
+	}
+	for _, filter := range b.opts.Filters {
+		if h := filter(&t); h != nil {
+			hidden := *h
+			hidden.Name, hidden.Source = t.Name, t.Source
+			b.reg.hidden = append(b.reg.hidden, hidden)
+			return
+		}
+	}
+	if t.Name == "" {
+		b.diagnose(SeverityError, "tool_nameless", t.Source, "", "a tool without a name was skipped", "")
+		return
+	}
+	t.Name = ValidName(t.Name)
+	if t.DisplayName == "" {
+		t.DisplayName = t.Name
+	}
+	if t.IsMCP() && b.partial {
+		b.qualify(&t, t.Qualified())
+		return
+	}
+	old, taken := b.reg.names[t.Name]
+	switch {
+	case !taken:
+		b.put(&t)
+	case isVersionOf(&t, old):
+		b.putVersion(&t)
+	default:
+		b.conflict(&t, old)
+	}
+}
+
+func (b *builder) conflict(t, old *Tool) {
+	switch {
+	case t.IsMCP():
+		b.qualify(t, t.Qualified())
+	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
+		b.qualify(t, ValidName(SourceCommand+"__"+t.Name))
+	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
+		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
+			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, old.Source),
+			"set conflicts.discovered to reject or qualify to keep both")
+		b.replace(t, old)
+	default:
+		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
+			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, old.Source),
+			"rename the tool")
+	}
+}
+
+// qualify registers t under name, or under name with a hash of the original
+// when that is taken too.
+func (b *builder) qualify(t *Tool, name string) {
+	plain := t.Name
+	if _, taken := b.reg.names[name]; taken {
+		name = hashedName(name, t.Source+"\x00"+t.ServerTool+"\x00"+plain)
+	}
+	if _, taken := b.reg.names[name]; taken {
+		b.diagnose(SeverityError, "name_taken", t.Source, name,
+			fmt.Sprintf("tool %q is ignored: %q is taken too", plain, name), "rename the tool")
+		return
+	}
+	t.Name = name
+	if !b.partial {
+		b.diagnose(SeverityWarning, "name_qualified", t.Source, name,
+			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, b.reg.names[plain].Source, name), "")
+	}
+	b.put(t)
+}
+
+// hashedName appends "_" and 6 hex digits of the hash of original to name,
+// within the length limit.
+func hashedName(name, original string) string {
+	sum := sha256.Sum256([]byte(original))
+	if len(name) > maxName-7 {
+		name = name[:maxName-7]
+	}
+	return name + "_" + hex.EncodeToString(sum[:3])
+}
+
+func (b *builder) put(t *Tool) {
+	b.position[t.Name] = len(b.reg.tools)
+	b.reg.tools = append(b.reg.tools, t)
+	b.reg.names[t.Name] = t
+	b.twins(t)
+}
+
+// twins warns of names that differ in case alone: people and file systems
+// take one for the other.
+func (b *builder) twins(t *Tool) {
+	key := strings.ToLower(t.Name)
+	if first, ok := b.folded[key]; ok && first != t.Name {
+		b.diagnose(SeverityWarning, "name_case_twin", t.Source, t.Name,
+			fmt.Sprintf("tool %q differs from %q in case alone", t.Name, first), "")
+		return
+	}
+	b.folded[key] = t.Name
+}
+
+func (b *builder) replace(t, old *Tool) {
+	b.reg.tools[b.position[old.Name]] = t
+	b.reg.names[t.Name] = t
+	delete(b.reg.versions, t.Name)
+}
+
+// isVersionOf reports whether t may stand beside old under one name: versions
+// come from one source, so that nobody takes another's name with a high number.
+func isVersionOf(t, old *Tool) bool {
+	return t.Source == old.Source && !t.IsMCP() && t.Version != "" && old.Version != "" && t.Version != old.Version
+}
+
+func (b *builder) putVersion(t *Tool) {
+	all := b.reg.versions[t.Name]
+	if all == nil {
+		all = []*Tool{b.reg.names[t.Name]}
+	}
+	if slices.ContainsFunc(all, func(o *Tool) bool { return o.Version == t.Version }) {
+		b.conflict(t, b.reg.names[t.Name])
+		return
+	}
+	all = append(all, t)
+	slices.SortStableFunc(all, func(x, y *Tool) int { return compareVersions(y.Version, x.Version) })
+	b.reg.versions[t.Name] = all
+	b.reg.tools[b.position[t.Name]] = all[0]
+	b.reg.names[t.Name] = all[0]
+}
+
+func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
+	b.reg.diagnostics = append(b.reg.diagnostics,
+		Diagnostic{Severity: sev, Code: code, Source: source, Tool: tool, Message: msg, Hint: hint})
+}
+
+// registry finishes: aliases and qualified names come last, so that they never
+// take a name from a registered tool.
+func (b *builder) registry() *Registry {
+	for _, t := range b.reg.tools {
+		b.also(t, t.Qualified())
+		if t.IsMCP() {
+			b.also(t, t.Server+"__"+t.ServerTool)
+		}
+		for _, alias := range t.Aliases {
+			b.also(t, alias)
+		}
+	}
+	return b.reg
+}
+
+func (b *builder) also(t *Tool, name string) {
+	if name == "" || b.reg.names[name] != nil {
+		return
+	}
+	if b.reg.other[name] == nil {
+		b.reg.other[name] = t
+	}
+}

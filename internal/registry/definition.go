@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Category says what a tool does to the world; policy defaults hang on it.
+// The zero value counts as [CategoryOther]: mutating until proven otherwise.
+type Category string
+
+// The categories of spec section 5.
+const (
+	CategoryRead    Category = "read"
+	CategoryWrite   Category = "write"
+	CategoryCommand Category = "command"
+	CategoryNetwork Category = "network"
+	CategoryOther   Category = "other"
+)
+
+// Valid reports whether c is one of the named categories.
+func (c Category) Valid() bool {
+	switch c {
+	case CategoryRead, CategoryWrite, CategoryCommand, CategoryNetwork, CategoryOther:
+		return true
+	}
+	return false
+}
+
+// Source names of spec section 3. Plugins and servers add their own id behind
+// the prefix: "plugin:ID", "mcp:SERVER".
+const (
+	SourceBuiltin   = "builtin"
+	SourceCommand   = "command"
+	SourceComposite = "composite"
+	PluginPrefix    = "plugin:"
+	MCPPrefix       = "mcp:"
+)
+
+// Example is one use of a tool, shown in its full view.
+type Example struct {
+	Description string          `json:"description,omitempty"`
+	Params      json.RawMessage `json:"params,omitempty"`
+}
+
+// Definition is what list and schema show of a tool: plain data with the JSON
+// shape of `toolreg list` (spec section 3). Absent values are left out. The
+// schemas are kept exactly as the source sent them: key order, unknown
+// keywords and big numbers intact.
+type Definition struct {
+	Name            string          `json:"name"`
+	DisplayName     string          `json:"displayName,omitempty"`
+	Description     string          `json:"description,omitempty"`
+	Source          string          `json:"source"`
+	Server          string          `json:"server,omitempty"`
+	ServerTool      string          `json:"serverTool,omitempty"`
+	Plugin          string          `json:"plugin,omitempty"`
+	Category        Category        `json:"category,omitempty"`
+	Tags            []string        `json:"tags,omitempty"`
+	Version         string          `json:"version,omitempty"`
+	Author          string          `json:"author,omitempty"`
+	Icon            string          `json:"icon,omitempty"`
+	Optional        bool            `json:"optional,omitempty"`
+	Permissions     []string        `json:"permissions,omitempty"`
+	Examples        []Example       `json:"examples,omitempty"`
+	Aliases         []string        `json:"aliases,omitempty"`
+	Annotations     json.RawMessage `json:"annotations,omitempty"`
+	OutputMarkdown  bool            `json:"isOutputMarkdown,omitempty"`
+	CanUpdateOutput bool            `json:"canUpdateOutput,omitempty"`
+	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// IsMCP reports whether the tool comes from an MCP server.
+func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
+
+// Qualified returns the name under which an MCP tool can always be called,
+// server__tool made valid (spec section 5), and "" for every other tool.
+func (d *Definition) Qualified() string {
+	if !d.IsMCP() {
+		return ""
+	}
+	return ValidName(d.Server + "__" + d.ServerTool)
+}
+
+// TakesParams reports whether the input schema leaves room for any param. A
+// schema that cannot be read counts as taking params.
+func (d *Definition) TakesParams() bool {
+	var s struct {
+		Properties           map[string]json.RawMessage `json:"properties"`
+		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(d.InputSchema, &s) != nil {
+		return true
+	}
+	return len(s.Properties) > 0 || string(s.AdditionalProperties) != "false"
+}

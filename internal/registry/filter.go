@@ -1,0 +1,150 @@
+package registry
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Entry is one element of a filter setting with the place it was set.
+type Entry struct {
+	Value   string
+	Setting string // file:line, flag or variable
+}
+
+// MatchName reports whether a name matches a pattern with *, ? and [...]. A
+// broken pattern matches its own text alone.
+func MatchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	if !strings.ContainsAny(pattern, "*?[") {
+		return false
+	}
+	// path.Match stops * at slashes, which names of servers may hold.
+	slash := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(slash.Replace(pattern), slash.Replace(name))
+	return err == nil && ok
+}
+
+// MatchAny returns the first entry whose pattern matches any of the names.
+func MatchAny(entries []Entry, names ...string) (Entry, bool) {
+	for _, e := range entries {
+		if slices.ContainsFunc(names, func(n string) bool { return n != "" && MatchName(e.Value, n) }) {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Spellings returns every name under which the tool could be meant: its name,
+// its aliases, the server's own name for it and server__tool, raw and cleaned.
+func (d *Definition) Spellings() []string {
+	out := append([]string{d.Name}, d.Aliases...)
+	if d.IsMCP() {
+		out = append(out, d.ServerTool, d.Server+"__"+d.ServerTool, d.Qualified(), ValidName(d.ServerTool))
+	}
+	return out
+}
+
+// CoreToolsFilter lets only those built-in tools in that an entry names, by
+// name or alias, with or without "(...)" behind it (setting coreTools).
+func CoreToolsFilter(entries []Entry, setting string) Filter {
+	bare := withoutArgs(entries)
+	return func(t *Tool) *Hidden {
+		if t.Source != SourceBuiltin {
+			return nil
+		}
+		if _, ok := MatchAny(bare, t.Spellings()...); ok {
+			return nil
+		}
+		return &Hidden{Reason: "coreTools does not name it", Setting: setting}
+	}
+}
+
+// ServerToolsFilter applies includeTools and excludeTools of one server, which
+// match the server's own name of a tool; exclude wins. included tells an
+// absent includeTools (false: all) from an empty one (true: none).
+func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
+	bare := withoutArgs(include)
+	return func(t *Tool) *Hidden {
+		if !t.IsMCP() || t.Server != server {
+			return nil
+		}
+		if e, ok := MatchAny(exclude, t.ServerTool); ok {
+			return &Hidden{Reason: "excludeTools of server " + server + " names it", Setting: e.Setting}
+		}
+		if !included {
+			return nil
+		}
+		if _, ok := MatchAny(bare, t.ServerTool); ok {
+			return nil
+		}
+		return &Hidden{Reason: "includeTools of server " + server + " does not name it", Setting: setting}
+	}
+}
+
+// PermissionsFilter hides tools that need a permission which is switched off.
+// denied maps the permission to the setting that switched it off.
+func PermissionsFilter(denied map[string]string) Filter {
+	return func(t *Tool) *Hidden {
+		for _, p := range t.Permissions {
+			if setting, ok := denied[p]; ok {
+				return &Hidden{Reason: "it needs the permission " + p + ", which permissions." + p + " denies", Setting: setting}
+			}
+		}
+		return nil
+	}
+}
+
+// OptionalFilter hides optional tools that no entry of tools.allow names: by
+// tool, plugin id or "group:plugins".
+func OptionalFilter(allowed []Entry) Filter {
+	return func(t *Tool) *Hidden {
+		if !t.Optional {
+			return nil
+		}
+		names := append(t.Spellings(), t.Plugin)
+		if t.Plugin != "" {
+			names = append(names, "group:plugins")
+		}
+		if _, ok := MatchAny(allowed, names...); ok {
+			return nil
+		}
+		return &Hidden{Reason: "it is optional and tools.allow does not name it"}
+	}
+}
+
+// ExcludeFilter hides every tool that an entry names by any of its spellings,
+// case aside. An entry with "(...)" is a rule for policy and hides nothing.
+func ExcludeFilter(entries []Entry) Filter {
+	folded := make([]Entry, 0, len(entries))
+	for _, e := range entries {
+		if !strings.ContainsRune(e.Value, '(') {
+			folded = append(folded, Entry{Value: strings.ToLower(e.Value), Setting: e.Setting})
+		}
+	}
+	return func(t *Tool) *Hidden {
+		if len(folded) == 0 {
+			return nil
+		}
+		names := t.Spellings()
+		for i, n := range names {
+			names[i] = strings.ToLower(n)
+		}
+		if e, ok := MatchAny(folded, names...); ok {
+			return &Hidden{Reason: "excludeTools names it", Setting: e.Setting}
+		}
+		return nil
+	}
+}
+
+// withoutArgs cuts "(...)" from each entry.
+func withoutArgs(entries []Entry) []Entry {
+	out := make([]Entry, len(entries))
+	for i, e := range entries {
+		name, _, _ := strings.Cut(e.Value, "(")
+		out[i] = Entry{Value: strings.TrimSpace(name), Setting: e.Setting}
+	}
+	return out
+}

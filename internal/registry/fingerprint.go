@@ -1,0 +1,66 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// Part is one aspect of a tool that its fingerprint covers.
+type Part struct {
+	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind
+	Value string `json:"value"`
+}
+
+// Parts returns what the fingerprint covers, in a fixed order: the definition,
+// and as "behind" the command or server that stands behind it. Values are
+// canonical JSON or text; they hold no secrets.
+func (t *Tool) Parts() []Part {
+	return []Part{
+		{"source", t.Source},
+		{"name", t.originalName()},
+		{"description", t.Description},
+		{"inputSchema", canonical(t.InputSchema)},
+		{"outputSchema", canonical(t.OutputSchema)},
+		{"annotations", canonical(t.Annotations)},
+		{"behind", canonical(t.Identity)},
+	}
+}
+
+// Fingerprint returns the hash, in hex, of everything about a tool that an
+// approval or a lock is tied to (spec section 8.5). It does not depend on the
+// name under which the tool is registered, nor on key order.
+func (t *Tool) Fingerprint() string {
+	h := sha256.New()
+	for _, p := range t.Parts() {
+		h.Write([]byte(p.Name + "\x00" + p.Value + "\x00"))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (t *Tool) originalName() string {
+	if t.IsMCP() {
+		return t.ServerTool
+	}
+	return t.Name
+}
+
+// canonical returns JSON with sorted keys and no spaces; text that is not JSON
+// as it is. Numbers keep their digits.
+func canonical(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	text, err := marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
+}

@@ -1,0 +1,165 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// collation lists printable ASCII in the order of listings: punctuation,
+// symbols, digits, then letters, whose case counts only as tie-break.
+const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+
+// compareNames orders display names as spec section 5 wants listings.
+func compareNames(a, b string) int {
+	ar, br := []rune(a), []rune(b)
+	for i := range min(len(ar), len(br)) {
+		if c := cmp.Compare(weight(ar[i]), weight(br[i])); c != 0 {
+			return c
+		}
+	}
+	if c := cmp.Compare(len(ar), len(br)); c != 0 {
+		return c
+	}
+	return -strings.Compare(a, b) // lower case before upper case
+}
+
+func weight(r rune) int {
+	r = unicode.ToLower(r)
+	if r < 0x80 {
+		if i := strings.IndexByte(collation, byte(r)); i >= 0 {
+			return i
+		}
+		return -1
+	}
+	return len(collation) + int(r)
+}
+
+// Near returns up to three of the candidates that a typing person may have
+// meant by name, best first. Aimed at "did you mean".
+func Near(name string, candidates []string) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	limit := max(1, len(name)/3)
+	lower := strings.ToLower(name)
+	var found []near
+	for _, c := range candidates {
+		d := distance(lower, strings.ToLower(c), limit)
+		if d > limit && len(lower) >= 3 && strings.Contains(strings.ToLower(c), lower) {
+			d = limit
+		}
+		if d <= limit {
+			found = append(found, near{c, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+	out := make([]string, 0, 3)
+	for _, f := range found[:min(3, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the Damerau-Levenshtein distance (adjacent swaps count one) of
+// two strings in bytes, or limit+1 as soon as it must exceed limit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(last[j]+1, next[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, last, next = last, next, before
+	}
+	return last[len(b)]
+}
+
+// compareVersions orders semantic versions (semver 2.0.0). Text that is no
+// semantic version sorts below every one that is, and among itself by bytes.
+func compareVersions(a, b string) int {
+	av, aok := parseVersion(a)
+	bv, bok := parseVersion(b)
+	switch {
+	case !aok && !bok:
+		return strings.Compare(a, b)
+	case !aok:
+		return -1
+	case !bok:
+		return 1
+	}
+	if c := slices.CompareFunc(av.core[:], bv.core[:], compareNumbers); c != 0 {
+		return c
+	}
+	switch {
+	case av.pre == bv.pre:
+		return 0
+	case av.pre == "":
+		return 1
+	case bv.pre == "":
+		return -1
+	}
+	return slices.CompareFunc(strings.Split(av.pre, "."), strings.Split(bv.pre, "."), comparePre)
+}
+
+type version struct {
+	core [3]string
+	pre  string
+}
+
+func parseVersion(s string) (version, bool) {
+	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "+")
+	core, pre, _ := strings.Cut(s, "-")
+	parts := strings.Split(core, ".")
+	if len(parts) > 3 {
+		return version{}, false
+	}
+	v := version{core: [3]string{"0", "0", "0"}, pre: pre}
+	for i, p := range parts {
+		if !isDigits(p) {
+			return version{}, false
+		}
+		v.core[i] = p
+	}
+	return v, true
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// compareNumbers compares decimal numbers of any length.
+func compareNumbers(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+func comparePre(a, b string) int {
+	switch ad, bd := isDigits(a), isDigits(b); {
+	case ad && bd:
+		return compareNumbers(a, b)
+	case ad:
+		return -1
+	case bd:
+		return 1
+	}
+	return strings.Compare(a, b)
+}

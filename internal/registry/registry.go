@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Registry holds the tools of one run. It does not change once built and is
+// safe for concurrent use; look-ups take constant time.
+type Registry struct {
+	tools       []*Tool // registration order
+	names       map[string]*Tool
+	versions    map[string][]*Tool // highest version first, only where there are several
+	other       map[string]*Tool   // aliases and qualified names
+	hidden      []Hidden
+	diagnostics []Diagnostic
+	reports     []SourceReport
+
+	mu         sync.Mutex
+	validators map[*Tool]*Validator
+}
+
+// NotFoundError tells that no tool has a name. It wraps [ErrNotFound].
+type NotFoundError struct {
+	Name   string
+	Near   []string // names that look like it, best first
+	Count  int      // how many tools there are
+	Hidden *Hidden  // set when a setting keeps such a tool out
+}
+
+func (e *NotFoundError) Error() string {
+	msg := fmt.Sprintf("no tool named %q (%d registered)", e.Name, e.Count)
+	if e.Hidden != nil {
+		return fmt.Sprintf("tool %q is not registered: %s", e.Name, e.Hidden.Reason)
+	}
+	if len(e.Near) > 0 {
+		msg += "; did you mean " + strings.Join(e.Near, ", ") + "?"
+	}
+	return msg
+}
+
+// Unwrap returns ErrNotFound.
+func (e *NotFoundError) Unwrap() error { return ErrNotFound }
+
+// Lookup finds a tool by its registered name, an alias, server__tool or
+// name@version. The error is a *NotFoundError.
+func (r *Registry) Lookup(name string) (*Tool, error) {
+	if t, ok := r.names[name]; ok {
+		return t, nil
+	}
+	if t, ok := r.other[name]; ok {
+		return t, nil
+	}
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		if t := r.version(name[:i], name[i+1:]); t != nil {
+			return t, nil
+		}
+	}
+	return nil, r.notFound(name)
+}
+
+func (r *Registry) version(name, version string) *Tool {
+	for _, t := range r.versions[name] {
+		if t.Version == version {
+			return t
+		}
+	}
+	t := r.names[name]
+	if t == nil {
+		t = r.other[name]
+	}
+	if t != nil && t.Version == version && version != "" {
+		return t
+	}
+	return nil
+}
+
+func (r *Registry) notFound(name string) error {
+	e := &NotFoundError{Name: name, Count: len(r.tools)}
+	for i := range r.hidden {
+		if h := &r.hidden[i]; h.Name == name {
+			e.Hidden = h
+			return e
+		}
+	}
+	candidates := make([]string, 0, len(r.names)+len(r.other))
+	for n := range r.names {
+		candidates = append(candidates, n)
+	}
+	for n := range r.other {
+		candidates = append(candidates, n)
+	}
+	slices.Sort(candidates)
+	e.Near = Near(name, candidates)
+	return e
+}
+
+// Tools returns the tools in registration order, which is the order of
+// declarations. The slice is the caller's.
+func (r *Registry) Tools() []*Tool { return slices.Clone(r.tools) }
+
+// Versions returns all versions of a name, highest first; one element where
+// there is one version, nil where the name is unknown.
+func (r *Registry) Versions(name string) []*Tool {
+	if vs := r.versions[name]; vs != nil {
+		return slices.Clone(vs)
+	}
+	if t, err := r.Lookup(name); err == nil {
+		return []*Tool{t}
+	}
+	return nil
+}
+
+// Sorted returns the tools as listings show them: by display name, ties by
+// name.
+func (r *Registry) Sorted() []*Tool {
+	out := r.Tools()
+	slices.SortStableFunc(out, func(a, b *Tool) int {
+		if c := compareNames(a.DisplayName, b.DisplayName); c != 0 {
+			return c
+		}
+		return compareNames(a.Name, b.Name)
+	})
+	return out
+}
+
+// ByServer returns the tools of one MCP server sorted by name.
+func (r *Registry) ByServer(server string) []*Tool {
+	var out []*Tool
+	for _, t := range r.tools {
+		if t.IsMCP() && t.Server == server {
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Tool) int { return compareNames(a.Name, b.Name) })
+	return out
+}
+
+// Len returns the number of tools.
+func (r *Registry) Len() int { return len(r.tools) }
+
+// Hidden returns the tools that settings kept out, in the order found.
+func (r *Registry) Hidden() []Hidden { return slices.Clone(r.hidden) }
+
+// Diagnostics returns what was noticed while loading, in source order.
+func (r *Registry) Diagnostics() []Diagnostic { return slices.Clone(r.diagnostics) }
+
+// Reports returns one report per source, in source order.
+func (r *Registry) Reports() []SourceReport { return slices.Clone(r.reports) }

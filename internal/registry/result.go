@@ -1,0 +1,187 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// ContentType is the type of one content part, as in MCP (revision 2025-11-25).
+type ContentType string
+
+// The content types of MCP.
+const (
+	ContentText         ContentType = "text"
+	ContentImage        ContentType = "image"
+	ContentAudio        ContentType = "audio"
+	ContentResource     ContentType = "resource"
+	ContentResourceLink ContentType = "resource_link"
+)
+
+// Content is one part of a result. Which fields count depends on Type:
+// text: Text; image, audio: Data and MIMEType; resource: URI, MIMEType and
+// either Text or Data; resource_link: URI, Name, Title, Description, MIMEType.
+type Content struct {
+	Type        ContentType
+	Text        string
+	Data        []byte
+	MIMEType    string
+	URI         string
+	Name        string
+	Title       string
+	Description string
+	Size        int64           // resource_link, bytes; 0 unknown
+	Annotations json.RawMessage // as sent, nil if none
+	Meta        json.RawMessage // _meta as sent, nil if none
+}
+
+// TextContent returns a text part.
+func TextContent(text string) Content { return Content{Type: ContentText, Text: text} }
+
+// MarshalJSON encodes c in the shape of an MCP content block.
+func (c Content) MarshalJSON() ([]byte, error) {
+	type resource struct {
+		URI      string  `json:"uri"`
+		MIMEType string  `json:"mimeType,omitempty"`
+		Text     *string `json:"text,omitempty"`
+		Blob     []byte  `json:"blob,omitempty"`
+	}
+	out := struct {
+		Type        ContentType     `json:"type"`
+		Text        *string         `json:"text,omitempty"`
+		Data        *[]byte         `json:"data,omitempty"`
+		URI         string          `json:"uri,omitempty"`
+		Name        string          `json:"name,omitempty"`
+		Title       string          `json:"title,omitempty"`
+		Description string          `json:"description,omitempty"`
+		MIMEType    string          `json:"mimeType,omitempty"`
+		Size        int64           `json:"size,omitempty"`
+		Resource    *resource       `json:"resource,omitempty"`
+		Annotations json.RawMessage `json:"annotations,omitempty"`
+		Meta        json.RawMessage `json:"_meta,omitempty"`
+	}{Type: c.Type, Annotations: c.Annotations, Meta: c.Meta}
+	switch c.Type {
+	case ContentText:
+		out.Text = &c.Text
+	case ContentImage, ContentAudio:
+		data := c.Data
+		if data == nil {
+			data = []byte{} // an empty string, not null
+		}
+		out.Data, out.MIMEType = &data, c.MIMEType
+	case ContentResource:
+		out.Resource = &resource{URI: c.URI, MIMEType: c.MIMEType, Blob: c.Data}
+		if c.Data == nil {
+			out.Resource.Text = &c.Text
+		}
+	default:
+		out.URI, out.Name, out.Title, out.Description = c.URI, c.Name, c.Title, c.Description
+		out.MIMEType, out.Size = c.MIMEType, c.Size
+	}
+	return marshal(out)
+}
+
+// FileDiff is a change to one file, shown as a unified diff.
+type FileDiff struct {
+	FileDiff        string `json:"fileDiff"`
+	FileName        string `json:"fileName"`
+	OriginalContent string `json:"originalContent"`
+	NewContent      string `json:"newContent"`
+}
+
+// Todo is one entry of a todo list.
+type Todo struct {
+	ID       string `json:"id"`
+	Content  string `json:"content"`
+	Status   string `json:"status"`
+	Priority string `json:"priority,omitempty"`
+}
+
+// Display is what a person sees of a result: a diff, a todo list or Markdown
+// text, the first of these that is set. The zero value is empty text.
+type Display struct {
+	Text  string
+	Diff  *FileDiff
+	Todos []Todo
+}
+
+// IsZero reports whether there is nothing to show.
+func (d Display) IsZero() bool { return d.Text == "" && d.Diff == nil && d.Todos == nil }
+
+// MarshalJSON encodes the display as a string, a diff object or a list.
+func (d Display) MarshalJSON() ([]byte, error) {
+	switch {
+	case d.Diff != nil:
+		return marshal(d.Diff)
+	case d.Todos != nil:
+		return marshal(d.Todos)
+	}
+	return marshal(d.Text)
+}
+
+// ErrorCategory says in which stage a call failed (spec section 8.7).
+type ErrorCategory string
+
+// The error categories.
+const (
+	ErrorValidation   ErrorCategory = "validation"
+	ErrorExecution    ErrorCategory = "execution"
+	ErrorCancellation ErrorCategory = "cancellation"
+	ErrorTimeout      ErrorCategory = "timeout"
+)
+
+// Location is a place in a file that a call read or changed. Line counts from
+// 1; 0 means the whole file.
+type Location struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+}
+
+// Result is the outcome of a call that was made.
+type Result struct {
+	Summary       string        // one line for a person
+	Content       []Content     // for the model
+	Display       Display       // for a person; zero: Content is shown
+	IsError       bool          // the tool ran and said no
+	ErrorCategory ErrorCategory // "" unless IsError
+	// Structured is the structured result as the tool sent it, nil if none.
+	Structured json.RawMessage
+	Meta       json.RawMessage // _meta of an MCP result, nil if none
+	Locations  []Location
+	Duration   time.Duration
+	Truncated  bool // something was cut; Content says what
+}
+
+// TextResult returns a result that is one text.
+func TextResult(text string) Result { return Result{Content: []Content{TextContent(text)}} }
+
+// ErrorResult returns a failed result whose text is for the model to act on.
+func ErrorResult(category ErrorCategory, text string) Result {
+	return Result{Content: []Content{TextContent(text)}, IsError: true, ErrorCategory: category}
+}
+
+// Text returns the text parts of the content joined by newlines.
+func (r *Result) Text() string {
+	var b bytes.Buffer
+	for _, c := range r.Content {
+		if c.Type != ContentText {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+// marshal encodes without HTML escapes, so that text stays readable.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}

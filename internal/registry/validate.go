@@ -1,0 +1,341 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// validateLimit bounds one compilation or validation. The library takes no
+// context, so what runs on is left behind; a process that makes one call ends
+// soon after.
+const validateLimit = 5 * time.Second
+
+// Validator checks values against one schema (drafts 4 to 2020-12). It is safe
+// for concurrent use and compiles at most once, on first need.
+type Validator struct {
+	raw  json.RawMessage
+	once sync.Once
+
+	schema *jsonschema.Schema
+	tree   any
+	notes  []string
+	err    error
+}
+
+// NewValidator returns a Validator for a schema that may be hostile. An empty
+// schema lets everything pass.
+func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: schema} }
+
+// Compile compiles now and returns notes on what of the schema is not
+// checked. An error means that the schema cannot be used at all.
+func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {
+	v.once.Do(func() { v.err = v.compile(ctx) })
+	return v.notes, v.err
+}
+
+// Validate checks one JSON document and returns every violation, sorted by
+// pointer and keyword. An error means that the check itself failed; the caller
+// must not go on then.
+func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violation, error) {
+	if _, err := v.Compile(ctx); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, fmt.Errorf("reading the value to check: %w", err)
+	}
+	var failed error
+	err := bounded(ctx, func() error { failed = v.schema.Validate(value); return nil })
+	if err != nil {
+		return nil, fmt.Errorf("checking against the schema: %w", err)
+	}
+	if failed == nil {
+		return nil, nil
+	}
+	var ve *jsonschema.ValidationError
+	if !errors.As(failed, &ve) {
+		return nil, fmt.Errorf("checking against the schema: %w", failed)
+	}
+	return v.violations(ve, value), nil
+}
+
+// Validator returns the one validator of a tool's input schema.
+func (r *Registry) Validator(t *Tool) *Validator {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.validators[t]
+	if v == nil {
+		v = NewValidator(t.InputSchema)
+		r.validators[t] = v
+	}
+	return v
+}
+
+// Validate checks params against the input schema of a tool. Violations come
+// as *ArgsError; any other error means that the schema cannot be used, and
+// wraps [ErrSourceFailed]: whoever sent it has to mend it.
+func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage) error {
+	violations, err := r.Validator(t).Validate(ctx, params)
+	if err != nil {
+		return fmt.Errorf("%w: the input schema of %s cannot be used: %w", ErrSourceFailed, t.Name, err)
+	}
+	if len(violations) > 0 {
+		return &ArgsError{Tool: t.Name, Violations: violations}
+	}
+	return nil
+}
+
+// CompileAll compiles the input schema of every tool and returns a diagnostic
+// for each that does not compile or is checked in part only.
+func (r *Registry) CompileAll(ctx context.Context) []Diagnostic {
+	var out []Diagnostic
+	for _, t := range r.tools {
+		notes, err := r.Validator(t).Compile(ctx)
+		if err != nil {
+			out = append(out, Diagnostic{Severity: SeverityError, Code: "schema_invalid", Source: t.Source, Tool: t.Name,
+				Message: "the input schema cannot be used: " + err.Error(), Hint: "the tool is listed, but calls to it are refused"})
+		}
+		for _, n := range notes {
+			out = append(out, Diagnostic{Severity: SeverityWarning, Code: "schema_partly_checked", Source: t.Source, Tool: t.Name, Message: n})
+		}
+	}
+	return out
+}
+
+func (v *Validator) compile(ctx context.Context) error {
+	raw := v.raw
+	if len(raw) == 0 {
+		raw = json.RawMessage("true")
+	}
+	tree, notes, err := guardSchema(raw)
+	if err != nil {
+		return err
+	}
+	v.tree, v.notes = tree, notes
+	text, err := marshal(tree)
+	if err != nil {
+		return fmt.Errorf("encoding the schema: %w", err)
+	}
+	for _, draft := range draftsFor(tree) {
+		e := bounded(ctx, func() (err error) { v.schema, err = compileDraft(text, draft); return err })
+		if e == nil {
+			return nil
+		}
+		if err == nil { // the newest draft's complaint is the one to report
+			err = schemaError(e)
+		}
+	}
+	return err
+}
+
+// draftsFor returns the drafts to try, in order: schemas without $schema are
+// often older ones in fact (array items, boolean exclusiveMinimum).
+func draftsFor(tree any) []*jsonschema.Draft {
+	if m, ok := tree.(map[string]any); ok && m["$schema"] != nil {
+		return []*jsonschema.Draft{jsonschema.Draft2020}
+	}
+	return []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
+}
+
+// schemaURL names the schema inside the compiler; it is never opened.
+const schemaURL = "mem:///schema"
+
+func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.Draft = draft
+	c.AssertFormat = true
+	// The library's own loader opens files; nothing outside the schema is read.
+	c.LoadURL = func(u string) (io.ReadCloser, error) {
+		return nil, fmt.Errorf("reference to %q outside the schema is refused", u)
+	}
+	if err := c.AddResource(schemaURL, bytes.NewReader(text)); err != nil {
+		return nil, err
+	}
+	return c.Compile(schemaURL)
+}
+
+func schemaError(err error) error {
+	var se *jsonschema.SchemaError
+	if !errors.As(err, &se) || se.Err == nil {
+		return err
+	}
+	var ve *jsonschema.ValidationError
+	if errors.As(se.Err, &ve) {
+		leaves := leavesOf(ve)
+		return fmt.Errorf("at %q: %s", pointerOf(leaves[0].InstanceLocation), leaves[0].Message)
+	}
+	return se.Err
+}
+
+// bounded runs f with a deadline and turns its panics into errors.
+func bounded(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, validateLimit, fmt.Errorf("took longer than %s", validateLimit))
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("panic in the schema library: %v", p)
+			}
+		}()
+		done <- f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func leavesOf(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	var out []*jsonschema.ValidationError
+	for _, c := range e.Causes {
+		out = append(out, leavesOf(c)...)
+	}
+	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
+		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
+	})
+	return out
+}
+
+func (v *Validator) violations(e *jsonschema.ValidationError, value any) []Violation {
+	var out []Violation
+	for _, leaf := range leavesOf(e) {
+		out = append(out, v.violation(leaf, value)...)
+	}
+	return slices.CompactFunc(out, func(a, b Violation) bool { return a == b })
+}
+
+func (v *Validator) violation(leaf *jsonschema.ValidationError, value any) []Violation {
+	pointer := pointerOf(leaf.InstanceLocation)
+	keyword := leaf.KeywordLocation[strings.LastIndexByte(leaf.KeywordLocation, '/')+1:]
+	base := Violation{Pointer: pointer, Keyword: keyword, Message: leaf.Message}
+	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
+	rule, ok := resolvePointer(v.tree, "#"+fragment)
+	if !ok {
+		return []Violation{base}
+	}
+	at, _ := resolvePointer(value, "#"+leaf.InstanceLocation)
+	object, _ := at.(map[string]any)
+	switch keyword {
+	case "required":
+		if list, ok := rule.([]any); ok && object != nil {
+			return missing(base, list, object)
+		}
+	case "additionalProperties":
+		if parent, ok := resolvePointer(v.tree, "#"+strings.TrimSuffix(fragment, "/additionalProperties")); ok && object != nil {
+			return unknown(base, parent, object)
+		}
+	}
+	base.Expected = describe(rule)
+	return []Violation{base}
+}
+
+// missing makes one violation of each required property that is not there.
+func missing(base Violation, required []any, object map[string]any) []Violation {
+	var out []Violation
+	for _, r := range required {
+		name, _ := r.(string)
+		if _, ok := object[name]; ok {
+			continue
+		}
+		v := base
+		v.Message = fmt.Sprintf("missing property %q", name)
+		out = append(out, v)
+	}
+	return out
+}
+
+// unknown makes one violation of each property that the schema does not know.
+func unknown(base Violation, parent any, object map[string]any) []Violation {
+	node, _ := parent.(map[string]any)
+	props, _ := node["properties"].(map[string]any)
+	known := make([]string, 0, len(props))
+	for k := range props {
+		known = append(known, k)
+	}
+	slices.Sort(known)
+	var out []Violation
+	for k := range object {
+		if _, ok := props[k]; ok || !strings.Contains(base.Message, "'"+k+"'") {
+			continue
+		}
+		v := base
+		v.Pointer += "/" + escapePointer(k)
+		v.Message = fmt.Sprintf("unknown property %q", k)
+		if near := Near(k, known); len(near) > 0 {
+			v.Message += fmt.Sprintf(", did you mean %q?", near[0])
+		}
+		if len(known) > 0 {
+			v.Expected = "one of " + strings.Join(known, ", ")
+		}
+		out = append(out, v)
+	}
+	if len(out) == 0 {
+		return []Violation{base}
+	}
+	slices.SortFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return out
+}
+
+// describe shows a schema keyword's value as what was expected.
+func describe(rule any) string {
+	if s, ok := rule.(string); ok {
+		return s
+	}
+	text, err := marshal(rule)
+	if err != nil || len(text) > 300 {
+		return ""
+	}
+	return string(text)
+}
+
+// pointerOf undoes the percent-encoding that the library puts on top of JSON
+// pointers.
+func pointerOf(location string) string {
+	if p, err := url.PathUnescape(location); err == nil {
+		return p
+	}
+	return location
+}
+
+func splitPointer(pointer string) []string {
+	if pointer == "" || pointer == "/" && len(pointer) == 0 {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, p := range parts {
+		if u, err := url.PathUnescape(p); err == nil {
+			p = u
+		}
+		parts[i] = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
+	}
+	return parts
+}
+
+func parseIndex(tok string, n int) (int, error) {
+	i, err := strconv.Atoi(tok)
+	if err != nil || i < 0 || i >= n {
+		return 0, errors.New("no such index")
+	}
+	return i, nil
+}

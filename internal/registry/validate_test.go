@@ -1,0 +1,183 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestValidateTellsAllErrorsSorted(t *testing.T) {
+	schema := `{"type":"object","required":["b","a"],"additionalProperties":false,
+		"properties":{"a":{"type":"string"},"b":{},"n":{"type":"integer","minimum":3},"e":{"enum":["x","y"]},"file_path":{"type":"string"},"d e":{"items":{"type":"number"}}}}`
+	doc := `{"n":1,"e":"z","filepath":"f","d e":[1,"two"]}`
+	want := []Violation{
+		{Pointer: "", Keyword: "required", Message: `missing property "b"`},
+		{Pointer: "", Keyword: "required", Message: `missing property "a"`},
+		{Pointer: "/d e/1", Keyword: "type", Message: "expected number, but got string", Expected: "number"},
+		{Pointer: "/e", Keyword: "enum", Message: `value must be one of "x", "y"`, Expected: `["x","y"]`},
+		{Pointer: "/filepath", Keyword: "additionalProperties", Message: `unknown property "filepath", did you mean "file_path"?`,
+			Expected: "one of a, b, d e, e, file_path, n"},
+		{Pointer: "/n", Keyword: "minimum", Message: "must be >= 3 but found 1", Expected: "3"},
+	}
+	for range 20 { // the library's own order is random
+		got, err := NewValidator(json.RawMessage(schema)).Validate(t.Context(), json.RawMessage(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		byPointer := map[string][]Violation{}
+		for _, v := range got {
+			byPointer[v.Pointer] = append(byPointer[v.Pointer], v)
+		}
+		for _, w := range want {
+			found := false
+			for _, v := range byPointer[w.Pointer] {
+				found = found || v == w
+			}
+			if !found {
+				t.Fatalf("no violation %+v in %+v", w, got)
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d violations, want %d: %+v", len(got), len(want), got)
+		}
+	}
+}
+
+func TestValidateKeepsNumbersExact(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"id":{"const":12345678901234567891}}}`))
+	for doc, bad := range map[string]bool{`{"id":12345678901234567891}`: false, `{"id":12345678901234567890}`: true} {
+		got, err := v.Validate(t.Context(), json.RawMessage(doc))
+		if err != nil || (len(got) > 0) != bad {
+			t.Errorf("%s: %v, %v", doc, got, err)
+		}
+	}
+}
+
+func TestOlderDraftsWithoutSchemaKeyword(t *testing.T) {
+	for _, schema := range []string{
+		`{"properties":{"a":{"type":"array","items":[{"type":"string"}]}}}`,
+		`{"properties":{"a":{"minimum":1,"exclusiveMinimum":true}}}`,
+	} {
+		if _, err := NewValidator(json.RawMessage(schema)).Compile(t.Context()); err != nil {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
+func doubling(levels int) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/l0","$defs":{`)
+	for i := range levels {
+		fmt.Fprintf(&b, `"l%d":{"anyOf":[{"$ref":"#/$defs/l%d"},{"$ref":"#/$defs/l%d"}]},`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"l%d":{"type":"string"}}}`, levels)
+	return b.String()
+}
+
+func TestHostileSchemasAreRefused(t *testing.T) {
+	deep := strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200)
+	tests := []struct{ name, schema, want string }{
+		{"file reference", `{"$ref":"file:///etc/passwd"}`, "outside the schema is refused"},
+		{"relative reference", `{"$ref":"secret.json"}`, "outside the schema is refused"},
+		{"http reference", `{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}`, "outside the schema is refused"},
+		{"unknown dialect", `{"$schema":"https://example.com/s"}`, "refused"},
+		{"exponential", doubling(29), "branches"},
+		{"deep", deep, "nested deeper than 100"},
+		{"huge exponent", `{"multipleOf":1e10000000}`, "exponent"},
+		{"over the size", `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`, "over the limit"},
+		{"self reference", `{"$ref":"#"}`, ""},
+		{"mutual reference", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, ""},
+		{"ill-typed", `{"type":"strin"}`, "/type"},
+		{"not a schema", `"foo"`, "neither an object"},
+		{"null", `null`, "neither an object"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := NewValidator(json.RawMessage(tt.schema)).Compile(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("err = %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestLegalRecursionWorks(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}}}}}`))
+	got, err := v.Validate(t.Context(), json.RawMessage(`{"v":1,"next":{"v":2,"next":{"v":"three"}}}`))
+	if err != nil || len(got) != 1 || got[0].Pointer != "/next/next/v" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestPatternsThatRE2CannotTakeAreDroppedAndNamed(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"pattern":"^(?=x)y"},"b":{"pattern":"^\\u0041+$"},"c":{"pattern":"^(a+)+$"},"n":{"type":"integer"}}}`))
+	notes, err := v.Compile(t.Context())
+	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "(?=x)") {
+		t.Fatalf("notes = %q, err = %v", notes, err)
+	}
+	doc := `{"a":"anything","b":"AAB","c":"` + strings.Repeat("a", 50_000) + `!","n":"x"}`
+	got, err := v.Validate(t.Context(), json.RawMessage(doc))
+	var at []string
+	for _, g := range got {
+		at = append(at, g.Pointer)
+	}
+	if d := cmp.Diff([]string{"/b", "/c", "/n"}, at); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+}
+
+// A recursive schema multiplies with the depth of the params, which no look at
+// the schema alone can tell: the deadline must fail the check.
+func TestADeadlineFailsClosed(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"anyOf":[{"properties":{"x":{"$ref":"#"},"y":false}},{"properties":{"x":{"$ref":"#"},"z":false}}]}`))
+	if _, err := v.Compile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stopped"))
+	doc := strings.Repeat(`{"x":`, 40) + `{"y":1,"z":1}` + strings.Repeat(`}`, 40)
+	if _, err := v.Validate(ctx, json.RawMessage(doc)); err == nil || !strings.Contains(err.Error(), "stopped") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestRegistryValidate(t *testing.T) {
+	good, bad := builtinTool("good"), mcpTool("s", "bad")
+	good.InputSchema = json.RawMessage(`{"type":"object","required":["a"]}`)
+	bad.InputSchema = json.RawMessage(`{"type":"strin"}`)
+	reg := load(t, Options{}, sourcesOf(good, bad)...)
+	g, _ := reg.Lookup("good")
+	b, _ := reg.Lookup("bad")
+	if reg.Validator(g) != reg.Validator(g) {
+		t.Error("a tool has two validators")
+	}
+	var args *ArgsError
+	if err := reg.Validate(t.Context(), g, json.RawMessage(`{}`)); !errors.As(err, &args) || args.Tool != "good" {
+		t.Errorf("good: %v", err)
+	}
+	if err := reg.Validate(t.Context(), b, json.RawMessage(`{}`)); !errors.Is(err, ErrSourceFailed) {
+		t.Errorf("bad: %v", err)
+	}
+	if d := cmp.Diff([]string{"schema_invalid bad"}, codesOf(reg.CompileAll(t.Context()))); d != "" {
+		t.Error(d)
+	}
+}
+
+func FuzzGuardSchema(f *testing.F) {
+	for _, s := range []string{`{}`, `true`, doubling(4), `{"$ref":"#/a~1b","a/b":{"pattern":"\\u00"}}`, `{"patternProperties":{"(?!x)":1}}`, `{"$ref":"#"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v := NewValidator(data)
+		if _, err := v.Compile(t.Context()); err == nil && len(data) > 0 {
+			if _, err := v.Validate(t.Context(), json.RawMessage(`{"a":[1,"x",{"b":null}]}`)); err != nil && strings.Contains(err.Error(), "panic") {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,144 @@
+// Package args turns the arguments of `toolreg call TOOL k=v…` into params: one
+// JSON object, typed by the tool's input schema (spec section 8.1).
+//
+//	k=v       a string, number, boolean, list or object, as the schema says
+//	k:=JSON   the JSON value as it stands
+//	k=@FILE   the content of a file; k=@@x is the text "@x"
+//	a.b=v     nests; a property that holds the dot in its name comes first
+//	k=v k=w   appends, where the schema wants a list
+//
+// Over a base object, given as JSON, arguments override.
+package args
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Error tells which argument cannot be used and why. It is a matter of params
+// (exit code 4), unless Usage is set (exit code 2): then the argument has no
+// form that could be params.
+type Error struct {
+	Arg     string
+	Message string
+	Usage   bool
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("argument %q: %s", e.Arg, e.Message) }
+
+// Options say what the arguments are read against.
+type Options struct {
+	Schema json.RawMessage // input schema of the tool; may be empty
+	Base   json.RawMessage // object that the arguments override; empty = {}
+	// ReadFile opens the file behind "@". nil refuses such arguments.
+	ReadFile func(name string) ([]byte, error)
+}
+
+// Parse returns the params that the arguments say, as one JSON object whose
+// keys are in order of first mention. It does not validate them. Errors are
+// *Error.
+func Parse(arguments []string, o Options) (json.RawMessage, error) {
+	root, err := decodeObject(o.Base)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{options: o, types: newTypes(o.Schema), seen: map[string]bool{}}
+	for _, arg := range arguments {
+		if err := p.apply(root, arg); err != nil {
+			return nil, err
+		}
+	}
+	return root.encode(), nil
+}
+
+type parser struct {
+	options Options
+	types   types
+	seen    map[string]bool // keys set by an argument, so that a second one appends or fails
+}
+
+func (p *parser) apply(root *object, arg string) error {
+	key, value, raw, err := cut(arg)
+	if err != nil {
+		return err
+	}
+	path := p.types.path(key)
+	typ := p.types.at(path)
+	text, err := p.text(arg, value)
+	if err != nil {
+		return err
+	}
+	repeated := p.seen[key]
+	p.seen[key] = true
+	encoded, err := p.value(arg, typ, text, raw)
+	if err != nil {
+		return err
+	}
+	if typ.isList() && !raw && !isJSONList(text) {
+		return root.appendAt(arg, path, encoded, repeated)
+	}
+	if repeated {
+		return &Error{Arg: arg, Message: fmt.Sprintf("%q is given twice, and the schema does not want a list there", key)}
+	}
+	return root.setAt(arg, path, encoded)
+}
+
+// cut splits k=v and k:=v.
+func cut(arg string) (key, value string, raw bool, err error) {
+	key, value, found := strings.Cut(arg, "=")
+	if !found {
+		return "", "", false, &Error{Arg: arg, Message: "want key=value, key:=JSON or key=@file", Usage: true}
+	}
+	if k, ok := strings.CutSuffix(key, ":"); ok {
+		key, raw = k, true
+	}
+	if key == "" {
+		return "", "", false, &Error{Arg: arg, Message: "the key in front of = is missing", Usage: true}
+	}
+	return key, value, raw, nil
+}
+
+// text resolves "@FILE" and "@@".
+func (p *parser) text(arg, value string) (string, error) {
+	name, isFile := strings.CutPrefix(value, "@")
+	switch {
+	case !isFile:
+		return value, nil
+	case strings.HasPrefix(name, "@"):
+		return name, nil
+	case p.options.ReadFile == nil || name == "":
+		return "", &Error{Arg: arg, Message: "no file is named behind @; write @@ for a plain @", Usage: true}
+	}
+	data, err := p.options.ReadFile(name)
+	if err != nil {
+		return "", &Error{Arg: arg, Message: err.Error(), Usage: true}
+	}
+	return string(data), nil
+}
+
+func (p *parser) value(arg string, typ schemaType, text string, raw bool) (json.RawMessage, error) {
+	if raw {
+		v := bytes.TrimSpace([]byte(text))
+		if err := registry.CheckJSON(v); err != nil {
+			return nil, &Error{Arg: arg, Message: "the text behind := is not JSON: " + err.Message}
+		}
+		return v, nil
+	}
+	if typ.isList() && !isJSONList(text) {
+		typ = *typ.items
+	}
+	v, err := typ.encode(text)
+	if err != nil {
+		return nil, &Error{Arg: arg, Message: err.Error()}
+	}
+	return v, nil
+}
+
+func isJSONList(text string) bool {
+	v := bytes.TrimSpace([]byte(text))
+	return len(v) > 0 && v[0] == '[' && registry.CheckJSON(v) == nil
+}

@@ -1,0 +1,118 @@
+package args
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const schema = `{"type":"object","properties":{
+	"s":{"type":"string"},"n":{"type":"number"},"i":{"type":"integer"},"b":{"type":"boolean"},
+	"list":{"type":"array","items":{"type":"integer"}},"words":{"type":"array","items":{"type":"string"}},
+	"o":{"type":"object","properties":{"i":{"type":"integer"},"deep":{"$ref":"#/$defs/d"}}},
+	"a.b":{"type":"integer"},"either":{"type":["string","integer"]},"maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},
+	"text":{"type":["string","null"]},"level":{"enum":[1,2,"x"]},"any":{},"upper":{"type":"INTEGER"}},
+	"$defs":{"d":{"type":"object","properties":{"flag":{"type":"boolean"}}}}}`
+
+func files(name string) ([]byte, error) {
+	if name == "f.txt" {
+		return []byte("line 1\nline \"2\"\n"), nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct{ args, base, want string }{
+		{args: "", want: `{}`},
+		{args: "s=x", want: `{"s":"x"}`},
+		{args: "s=5", want: `{"s":"5"}`},
+		{args: "s=", want: `{"s":""}`},
+		{args: "s=a=b", want: `{"s":"a=b"}`},
+		{args: "n=1.50 i=12345678901234567891 b=true", want: `{"n":1.50,"i":12345678901234567891,"b":true}`},
+		{args: "upper=3", want: `{"upper":3}`},
+		{args: "list=1 list=2", want: `{"list":[1,2]}`},
+		{args: "list=[3,4]", want: `{"list":[3,4]}`},
+		{args: "list=7", base: `{"list":[1]}`, want: `{"list":[7]}`},
+		{args: "words=1 words=true", want: `{"words":["1","true"]}`},
+		{args: "o.i=1 o.deep.flag=true o.x=1", want: `{"o":{"i":1,"deep":{"flag":true},"x":"1"}}`},
+		{args: "a.b=1", want: `{"a.b":1}`},
+		{args: "o.i=2", base: `{"s":"kept","o":{"z":1.0,"i":1}}`, want: `{"s":"kept","o":{"z":1.0,"i":2}}`},
+		{args: "s=new", base: `{"s":"old","n":1}`, want: `{"s":"new","n":1}`},
+		{args: `any:={"x":[1,2]}`, want: `{"any":{"x":[1,2]}}`},
+		{args: "s:=null", want: `{"s":null}`},
+		{args: "any=5", want: `{"any":"5"}`},
+		{args: "unknown=5", want: `{"unknown":"5"}`},
+		{args: "either=5", want: `{"either":5}`},
+		{args: "either=5x", want: `{"either":"5x"}`},
+		{args: "maybe=null", want: `{"maybe":null}`},
+		{args: "text=null", want: `{"text":"null"}`},
+		{args: "level=2", want: `{"level":2}`},
+		{args: "level=x", want: `{"level":"x"}`},
+		{args: "s=@f.txt", want: `{"s":"line 1\nline \"2\"\n"}`},
+		{args: "s=@@home", want: `{"s":"@home"}`},
+		{args: "s=<&>", want: `{"s":"<&>"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			got, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(schema), Base: json.RawMessage(tt.base), ReadFile: files})
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got %s, %v\nwant %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := []struct {
+		args, want string
+		usage      bool
+	}{
+		{"s", "want key=value", true},
+		{"=x", "the key in front of = is missing", true},
+		{":=x", "the key in front of = is missing", true},
+		{"i=x", "want an integer", false},
+		{"b=yes", "want a boolean", false},
+		{"list=x", "want an integer", false},
+		{"o=x", "want an object", false},
+		{"s=a s=b", "given twice", false},
+		{"any:={", "not JSON", false},
+		{`any:={"a":1,"a":2}`, "duplicate key", false},
+		{"s=@none.txt", "file does not exist", true},
+		{"s=@", "no file is named", true},
+		{"a..b=1", "empty part", false},
+		{"s=x s.y=1", "is no object", false},
+		{"list=1 list.y=1", "is a list", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			_, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(schema), ReadFile: files})
+			var e *Error
+			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.want) || e.Usage != tt.usage {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, a := range []string{"s=x", "o.i=1", "any:={}", "list=1", "a.b=2", "s=@@", "=", "o.deep.flag=true", "level=\x00"} {
+		f.Add(a, "n=1", `{"o":{"i":1}}`)
+	}
+	f.Fuzz(func(t *testing.T, a, b, base string) {
+		got, err := Parse([]string{a, b}, Options{Schema: json.RawMessage(schema), Base: json.RawMessage(base)})
+		if err != nil {
+			if fmt.Sprint(err) == "" {
+				t.Error("an error without text")
+			}
+			return
+		}
+		if _, err := registry.DecodeParams("", got); err != nil && !strings.Contains(err.Error(), "nesting") {
+			t.Errorf("Parse(%q, %q, %q) = %s: %v", a, b, base, got, err)
+		}
+	})
+}

@@ -124,7 +124,7 @@ func (b *builder) qualify(t *Tool, name string) {
 	}
 	t.Name = name
 	if !b.partial {
-		b.diagnose(SeverityWarning, "name_qualified", t.Source, name,
+		b.diagnose(SeverityInfo, "name_qualified", t.Source, name,
 			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, b.reg.names[plain].Source, name), "")
 	}
 	b.put(t)

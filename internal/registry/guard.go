@@ -26,7 +26,7 @@ func guardSchema(raw json.RawMessage) (tree any, notes []string, err error) {
 		return nil, nil, err
 	}
 	g := &guard{root: tree, branches: map[string]int{}}
-	if err := g.walk(tree, 0); err != nil {
+	if err := g.walk(tree, 0, inSchema); err != nil {
 		return nil, nil, err
 	}
 	if n := g.count(tree, 0); n > maxBranches {
@@ -56,7 +56,9 @@ type guard struct {
 	branches map[string]int // in-place cost of a $ref target; -1 while counting
 }
 
-func (g *guard) walk(node any, depth int) error {
+// walk checks every node. Below const, enum, default and examples stand data,
+// whose keys mean nothing.
+func (g *guard) walk(node any, depth int, in place) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
 	}
@@ -67,19 +69,61 @@ func (g *guard) walk(node any, depth int) error {
 		}
 	case []any:
 		for _, v := range n {
-			if err := g.walk(v, depth+1); err != nil {
+			if err := g.walk(v, depth+1, in); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		g.patterns(n)
+		if in == inSchema {
+			lowerType(n)
+			g.patterns(n)
+		}
 		for _, k := range slices.Sorted(maps.Keys(n)) {
-			if err := g.walk(n[k], depth+1); err != nil {
+			if err := g.walk(n[k], depth+1, in.below(k)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// place says what an object in a schema is.
+type place int
+
+const (
+	inSchema place = iota // a schema: its keys are keywords
+	inNames               // a map of names to schemas
+	inData                // a value, whose keys mean nothing
+)
+
+// below returns what stands behind a key.
+func (p place) below(key string) place {
+	switch {
+	case p == inData:
+		return inData
+	case p == inNames:
+		return inSchema
+	}
+	switch key {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return inNames
+	case "enum", "const", "default", "examples":
+		return inData
+	}
+	return inSchema
+}
+
+// lowerType turns the types of Gemini's own schemas (STRING, OBJECT, …) into
+// those of JSON Schema; discovered tools are often declared so.
+func lowerType(n map[string]any) {
+	t, ok := n["type"].(string)
+	if !ok {
+		return
+	}
+	switch t {
+	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL":
+		n["type"] = strings.ToLower(t)
+	}
 }
 
 // patterns rewrites or drops the regular expressions of one node.

@@ -222,6 +222,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, value any) []Viola
 	for _, leaf := range leavesOf(e) {
 		out = append(out, v.violation(leaf, value)...)
 	}
+	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return slices.CompactFunc(out, func(a, b Violation) bool { return a == b })
 }
 

@@ -69,6 +69,15 @@ func TestOlderDraftsWithoutSchemaKeyword(t *testing.T) {
 	}
 }
 
+func TestGeminiTypesAreUnderstood(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"type":"OBJECT","properties":{"n":{"type":"INTEGER"},"c":{"const":{"type":"STRING"}},"default":{"type":"STRING"}}}`))
+	for doc, bad := range map[string]int{`{"n":1,"c":{"type":"STRING"}}`: 0, `{"n":"x","c":{"type":"string"},"default":1}`: 3} {
+		if got, err := v.Validate(t.Context(), json.RawMessage(doc)); err != nil || len(got) != bad {
+			t.Errorf("%s: %v, %v", doc, got, err)
+		}
+	}
+}
+
 func doubling(levels int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/l0","$defs":{`)

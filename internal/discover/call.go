@@ -1,0 +1,152 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	// callGrace is what a call may take to clean up when it is cancelled. The
+	// executor waits longer than that.
+	callGrace = 1500 * time.Millisecond
+	// callLinger is how long a call waits for what its program left running to
+	// print the rest.
+	callLinger = time.Second
+)
+
+// call runs the call command for one tool: its original name as the last
+// argument, the params on stdin (spec section 6.3).
+func (c *command) call(ctx context.Context, d declaration, call registry.Call) (registry.Result, error) {
+	if !c.opts.Call.IsSet() {
+		return registry.Result{}, &failure{text: fmt.Sprintf(
+			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name", d.definition.Name)}
+	}
+	argv, err := c.expand(c.opts.Call)
+	if err != nil {
+		return registry.Result{}, &failure{cause: err, text: fmt.Sprintf(
+			"call command %q (toolCallCommand, %s): %s", asWritten(c.opts.Call), c.opts.Call.Origin, err)}
+	}
+	spec := process.Spec{
+		Argv:      append(slices.Clone(argv), d.original),
+		Dir:       c.opts.ProjectRoot,
+		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
+		Stdin:     call.Params,
+		MaxOutput: c.opts.MaxOutput,
+		Grace:     callGrace,
+		Linger:    callLinger,
+	}
+	if spec.Stdin == nil {
+		spec.Stdin = []byte("{}")
+	}
+	if d.definition.CanUpdateOutput && call.Emit != nil {
+		spec.Output = emitter(call.Emit)
+	}
+	start := time.Now()
+	outcome, err := process.Run(ctx, spec)
+	result := callResult(outcome, err)
+	if result.IsError && ctx.Err() != nil {
+		result.ErrorCategory = interrupted(ctx.Err())
+	}
+	result.Duration = time.Since(start)
+	return result, nil
+}
+
+// emitter passes stdout on as it comes, in whole characters.
+func emitter(emit func(registry.Content)) func(int, []byte) {
+	var rest []byte
+	return func(stream int, p []byte) {
+		if stream != 1 {
+			return
+		}
+		whole, partial := cutPartial(append(rest, p...))
+		if len(whole) > 0 {
+			emit(registry.TextContent(decode(whole)))
+		}
+		rest = slices.Clone(partial)
+	}
+}
+
+// callResult is what the model gets: stdout where all went well, else the
+// report in five lines.
+func callResult(o process.Outcome, err error) registry.Result {
+	if err == nil && o.ExitCode == 0 && o.Signal == "" {
+		if len(o.Stderr) == 0 {
+			return registry.TextResult(decode(o.Stdout))
+		}
+		// What it says beside a good exit is for the model to judge.
+		return registry.TextResult(report(o, err))
+	}
+	result := registry.ErrorResult(registry.ErrorExecution, report(o, err))
+	result.Summary = summary(o, err)
+	return result
+}
+
+// interrupted is the category of a call whose context ended it.
+func interrupted(err error) registry.ErrorCategory {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return registry.ErrorTimeout
+	}
+	return registry.ErrorCancellation
+}
+
+func summary(o process.Outcome, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case o.Signal != "":
+		return "ended by " + o.Signal
+	}
+	return "exit code " + strconv.Itoa(o.ExitCode)
+}
+
+// report is the reference's text for a call that did not simply succeed.
+func report(o process.Outcome, err error) string {
+	failed, code, signal := "(none)", strconv.Itoa(o.ExitCode), "(none)"
+	if err != nil {
+		failed = err.Error()
+	}
+	if o.ExitCode < 0 {
+		code = "(none)"
+	}
+	if o.Signal != "" {
+		signal = o.Signal
+	}
+	var start *process.StartError
+	if errors.As(err, &start) {
+		code = startCode(err)
+	}
+	return fmt.Sprintf("Stdout: %s\nStderr: %s\nError: %s\nExit Code: %s\nSignal: %s",
+		orEmpty(decode(o.Stdout)), orEmpty(decode(o.Stderr)), failed, code, signal)
+}
+
+// startCode is the exit code of a program that could not be started: as in the
+// reference, the system's error number below zero.
+func startCode(err error) string {
+	const noEntry, noAccess = "-2", "-13"
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noEntry
+	case errors.Is(err, fs.ErrPermission):
+		return noAccess
+	case errors.As(err, &number):
+		return strconv.Itoa(-int(number))
+	}
+	return "(none)"
+}
+
+func orEmpty(s string) string {
+	if s == "" {
+		return "(empty)"
+	}
+	return s
+}

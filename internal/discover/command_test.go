@@ -1,0 +1,326 @@
+//go:build unix
+
+package discover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// source returns the source of a project whose discovery command is the script.
+func source(t testing.TB, script string, tune func(*CommandOptions)) registry.Source {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, dir, "discover.sh", "#!/bin/sh\n"+script)
+	opts := CommandOptions{Discovery: commandLine(t, "./discover.sh"), Call: commandLine(t, "./call.sh"), ProjectRoot: dir, Env: environ()}
+	if tune != nil {
+		tune(&opts)
+	}
+	return NewCommand(opts)
+}
+
+func TestDiscoverySaysWhyItFailed(t *testing.T) {
+	tests := []struct {
+		name, script string
+		tune         func(*CommandOptions)
+		want         []string // parts of the error
+	}{
+		{"cannot start", "", func(o *CommandOptions) { o.Discovery = settings.Command{Argv: []string{"./absent", "x y"}} },
+			[]string{`"./absent 'x y'"`, "cannot be started", "no such file"}},
+		{"not in PATH", "", func(o *CommandOptions) { o.Discovery = settings.Command{Argv: []string{"toolreg-absent"}} },
+			[]string{"not found in its PATH"}},
+		{"no working directory", "", func(o *CommandOptions) {
+			o.ProjectRoot += "/absent"
+			o.Discovery = settings.Command{Argv: []string{"/bin/true"}}
+		}, []string{"working directory"}},
+		{"exit code", "echo one >&2; echo two >&2; echo '[]'; exit 3", nil, []string{"exit code 3", "its stderr ends with: one | two"}},
+		{"exit code 127", "toolreg-absent", nil, []string{"exit code 127", "is it in PATH", "toolreg-absent"}},
+		{"silent", "exit 1", nil, []string{"exit code 1", "it said nothing on stderr"}},
+		{"long stderr", "seq 1 100000 >&2; exit 1", nil, []string{"ends with: 99996 | 99997 | 99998 | 99999 | 100000"}},
+		{"signal", "kill -SEGV $$", nil, []string{"ended by SIGSEGV"}},
+		{"time limit", "exec sleep 600", func(o *CommandOptions) { o.Timeout = 200 * time.Millisecond },
+			[]string{"stopped after 200ms", "toolDiscoveryTimeout"}},
+		{"stdout limit", "yes", func(o *CommandOptions) { o.MaxDiscovery = 1000 }, []string{"killed at the size limit of 1000 bytes on stdout"}},
+		{"stderr limit", "yes >&2", func(o *CommandOptions) { o.MaxDiscovery = 1000 }, []string{"size limit of 1000 bytes on stderr"}},
+		{"nothing", "", nil, []string{"printed nothing", "[] for none"}},
+		{"not JSON", `printf 'oops\n[]'`, nil, []string{"not JSON", "at byte 1, line 1", `first line is "oops"`}},
+		{"not JSON later", `printf '[\n{"name":1},\n}]'`, nil, []string{"line 3"}},
+		{"cut off", `printf '[{"name":"a"}'`, nil, []string{"unexpected end"}},
+		{"npm banner", `printf '\n> demo@1.0.0 discover\n> node tools.js\n\n[]\n'`, nil, []string{"not JSON", "npm run --silent", "> demo@1.0.0 discover"}},
+		{"object", `echo '{"name":"a"}'`, nil, []string{"JSON array, not an object", "wrap it in [ ]"}},
+		{"null", `echo null`, nil, []string{"JSON array, not null"}},
+		{"string", `echo '"[]"'`, nil, []string{"JSON array, not a string"}},
+		{"unset variable", "", func(o *CommandOptions) {
+			o.Expand = func(settings.Command) ([]string, error) { return nil, errors.New("variable TOOLS_HOME is not set") }
+		}, []string{"variable TOOLS_HOME is not set"}},
+		{"empty after expansion", "", func(o *CommandOptions) {
+			o.Expand = func(settings.Command) ([]string, error) { return []string{""}, nil }
+		}, []string{"empty once its variables are expanded"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tools, _, err := source(t, tt.script, tt.tune).Discover(t.Context())
+			if !errors.Is(err, registry.ErrSourceFailed) || tools != nil {
+				t.Fatalf("tools %v, error %v", tools, err)
+			}
+			for _, want := range append(tt.want, "discovery command", "toolDiscoveryCommand") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error lacks %q: %v", want, err)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 2000 {
+				t.Errorf("not one line of a decent length: %q", err)
+			}
+		})
+	}
+}
+
+func TestDiscoveryStopsWithItsContext(t *testing.T) {
+	cause := errors.New("the person pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src := source(t, "echo $$ > "+pipe+"; exec sleep 600", nil)
+	go func() {
+		_, _ = os.ReadFile(pipe) // until the script has started
+		cancel(cause)
+	}()
+	if _, _, err := src.Discover(ctx); !errors.Is(err, cause) || !errors.Is(err, registry.ErrSourceFailed) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCommandsSeeTheirEnvironment(t *testing.T) {
+	t.Setenv("GITHUB_TOKEN", "hunter2")
+	const report = `printf '%s|%s|%s|%s|%s' "$(pwd)" "$TOOLREG_PROJECT_ROOT" "$TOOLREG_TOOL" "$GITHUB_TOKEN" "$TOOLREG_DEPTH"`
+	var root string
+	src := source(t, `printf '[{"name":"say it","description":"'; `+report+`; printf '"}]'`, func(o *CommandOptions) {
+		root = o.ProjectRoot
+		o.Env = append(o.Env, "TOOLREG_DEPTH=1", "TOOLREG_TOOL=")
+		writeFile(t, root, "call.sh", "#!/bin/sh\n"+report+`; printf '|%s' "$@"`)
+	})
+	tools, diags, err := src.Discover(t.Context())
+	if err != nil || len(tools) != 1 || len(diags) > 0 {
+		t.Fatalf("%d tools, %v, %v", len(tools), diags, err)
+	}
+	if want := root + "|" + root + "|||1\n"; !strings.HasPrefix(tools[0].Description, want) {
+		t.Errorf("the discovery command saw %q", tools[0].Description)
+	}
+	if tools[0].Name != "say_it" {
+		t.Errorf("registered as %q", tools[0].Name)
+	}
+	got, err := tools[0].Run(t.Context(), registry.Call{})
+	if want := root + "|" + root + "|say it||1|say it"; err != nil || got.Text() != want {
+		t.Errorf("the call command saw %q, want %q, %v", got.Text(), want, err)
+	}
+}
+
+// Variables are expanded when the command runs, and what they hold is shown to
+// nobody.
+func TestCommandIsExpandedLateAndShownAsWritten(t *testing.T) {
+	var expanded []string
+	src := source(t, "echo '[{\"name\":\"a\"}]'", func(o *CommandOptions) {
+		o.Call = settings.Command{Argv: []string{"/bin/echo", "--token=$TOKEN", "two words"}}
+		o.Expand = func(c settings.Command) ([]string, error) {
+			expanded = append(expanded, c.Argv[0])
+			argv := make([]string, len(c.Argv))
+			for i, w := range c.Argv {
+				argv[i] = strings.ReplaceAll(w, "$TOKEN", "hunter2")
+			}
+			return argv, nil
+		}
+	})
+	tools, _, err := src.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"./discover.sh"}, expanded); diff != "" {
+		t.Errorf("expanded before a call (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(tools[0].Description, "`/bin/echo --token=$TOKEN 'two words' a`") {
+		t.Errorf("description %q", tools[0].Description)
+	}
+	if got, want := string(tools[0].Identity), `{"discovery":["./discover.sh"],"call":["/bin/echo","--token=$TOKEN","two words"]}`; got != want {
+		t.Errorf("identity %s, want %s", got, want)
+	}
+	got, err := tools[0].Run(t.Context(), registry.Call{})
+	if err != nil || got.Text() != "--token=hunter2 two words a\n" {
+		t.Errorf("result %q, %v", got.Text(), err)
+	}
+}
+
+func TestToolsWithoutACallCommandAreListed(t *testing.T) {
+	src := source(t, `echo '[{"name":"a"}]'`, func(o *CommandOptions) { o.Call = settings.Command{} })
+	tools, diags, err := src.Discover(t.Context())
+	if err != nil || len(tools) != 1 || len(diags) != 1 || diags[0].Code != "no_call_command" {
+		t.Fatalf("tools %v, diagnostics %v, %v", tools, diags, err)
+	}
+	if strings.Contains(tools[0].Description, "When called, this tool will execute") {
+		t.Errorf("the description promises a call: %q", tools[0].Description)
+	}
+	_, err = tools[0].Run(t.Context(), registry.Call{})
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "toolCallCommand") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCallWithAnUnsetVariable(t *testing.T) {
+	src := source(t, `echo '[{"name":"a"}]'`, func(o *CommandOptions) {
+		o.Expand = func(c settings.Command) ([]string, error) {
+			if c.Argv[0] == "./call.sh" {
+				return nil, errors.New("variable TOKEN is not set")
+			}
+			return c.Argv, nil
+		}
+	})
+	tools, _, err := src.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tools[0].Run(t.Context(), registry.Call{})
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "variable TOKEN is not set") ||
+		!strings.Contains(err.Error(), "toolCallCommand, settings.yaml:3") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// callable discovers one tool, with the script as the call command.
+func callable(t *testing.T, declared, script string, tune func(*CommandOptions)) registry.Tool {
+	t.Helper()
+	src := source(t, "echo '["+declared+"]'", func(o *CommandOptions) {
+		writeFile(t, o.ProjectRoot, "call.sh", "#!/bin/sh\n"+script)
+		if tune != nil {
+			tune(o)
+		}
+	})
+	tools, _, err := src.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools[0]
+}
+
+// call makes a call that can be made.
+func call(t *testing.T, ctx context.Context, tool registry.Tool, c registry.Call) registry.Result {
+	t.Helper()
+	got, err := tool.Run(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestCallThatIsCanceled(t *testing.T) {
+	cause := errors.New("the person pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tool := callable(t, `{"name":"a","canUpdateOutput":true}`, "echo partial; exec sleep 600", nil)
+	got := call(t, ctx, tool, registry.Call{Emit: func(registry.Content) { cancel(cause) }})
+	const want = "Stdout: partial\n\nStderr: (empty)\nError: the person pressed a key\nExit Code: (none)\nSignal: SIGTERM"
+	if !got.IsError || got.ErrorCategory != registry.ErrorCancellation || got.Text() != want {
+		t.Errorf("category %q, text %q", got.ErrorCategory, got.Text())
+	}
+}
+
+func TestCallThatTakesTooLong(t *testing.T) {
+	tool := callable(t, `{"name":"a"}`, "exec sleep 600", nil)
+	for _, limit := range []time.Duration{0, 200 * time.Millisecond} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("time limit reached"))
+		got := call(t, ctx, tool, registry.Call{})
+		cancel()
+		if !got.IsError || got.ErrorCategory != registry.ErrorTimeout ||
+			!strings.Contains(got.Text(), "Error: time limit reached\nExit Code: (none)\n") {
+			t.Errorf("category %q, text %q", got.ErrorCategory, got.Text())
+		}
+	}
+}
+
+func TestCallIsKilledAtItsOutputLimit(t *testing.T) {
+	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "yes", func(o *CommandOptions) { o.MaxOutput = 10 }), registry.Call{})
+	want := "Stdout: y\ny\ny\ny\ny\n\nStderr: (empty)\nError: output limit reached\nExit Code: (none)\nSignal: SIGKILL"
+	if !got.IsError || got.ErrorCategory != registry.ErrorExecution || got.Text() != want {
+		t.Errorf("category %q, text %q", got.ErrorCategory, got.Text())
+	}
+}
+
+func TestCallDoesNotNeedItsInputRead(t *testing.T) {
+	params := json.RawMessage(`{"s":"` + strings.Repeat("x", 4<<20) + `"}`)
+	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "echo ok", nil), registry.Call{Params: params})
+	if got.IsError || got.Text() != "ok\n" {
+		t.Errorf("result %.100q", got.Text())
+	}
+}
+
+// Output is passed on as it comes, in whole characters, for tools that declare
+// it; and comes as a whole in the end.
+func TestCallStreams(t *testing.T) {
+	const script = `printf 'a\360\237'; printf noise >&2; sleep 0.1; printf '\230\200b'; printf '\342\202'`
+	for _, declares := range []bool{true, false} {
+		var streamed []string
+		tool := callable(t, fmt.Sprintf(`{"name":"a","canUpdateOutput":%v}`, declares), script, nil)
+		got := call(t, t.Context(), tool, registry.Call{Emit: func(c registry.Content) { streamed = append(streamed, c.Text) }})
+		if !strings.HasPrefix(got.Text(), "Stdout: a\U0001F600b\uFFFD\nStderr: noise\n") {
+			t.Errorf("result %q", got.Text())
+		}
+		want := ""
+		if declares {
+			want = "a\U0001F600b"
+		}
+		if s := strings.Join(streamed, ""); s != want {
+			t.Errorf("streamed %q, want %q", streamed, want)
+		}
+	}
+}
+
+// What a call left running has its stdout, which does not hold the call up for
+// ever, and is ended.
+func TestCallLeavesNothingBehind(t *testing.T) {
+	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "sleep 600 & echo $!", nil), registry.Call{})
+	var pid int
+	if _, err := fmt.Sscan(got.Text(), &pid); err != nil {
+		t.Fatalf("%q: %v", got.Text(), err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("sleep runs on: %s", stat)
+	}
+}
+
+func TestNameOfTheSource(t *testing.T) {
+	if got := NewCommand(CommandOptions{}).Name(); got != "command" {
+		t.Errorf("name %q", got)
+	}
+	_, _, err := NewCommand(CommandOptions{}).Discover(t.Context())
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "no command is set") {
+		t.Errorf("without a command: %v", err)
+	}
+}
+
+func TestAsWritten(t *testing.T) {
+	for want, cmd := range map[string]settings.Command{
+		`npm run "x y"`:                         {Argv: []string{"npm", "run", "x y"}, Line: `npm run "x y"`},
+		`a 'b c' '' 'it'\''s' $HOME 'x|y' 'e;'`: {Argv: []string{"a", "b c", "", "it's", "$HOME", "x|y", "e;"}},
+	} {
+		if got := asWritten(cmd); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if words, err := process.Split(want); err != nil || !cmp.Equal(words, cmd.Argv) {
+			t.Errorf("%q splits into %q, %v", want, words, err)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package discover
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// declaration is one tool as a program declared it.
+type declaration struct {
+	original   string // the name as declared: what the call command is given
+	definition registry.Definition
+}
+
+// object is a JSON object by its exact keys; of duplicate keys the last counts,
+// as in JavaScript.
+type object map[string]json.RawMessage
+
+// declarations collects what the output of a program holds.
+type declarations struct {
+	source   string // of the tools and diagnostics
+	maxTools int
+	tools    []declaration
+	left     int // tools beyond maxTools
+	diags    []registry.Diagnostic
+	dropped  int // diagnostics beyond maxDiagnostics
+}
+
+// maxDiagnostics bounds what one source can say about its items.
+const maxDiagnostics = 100
+
+// parseDeclarations reads the output of a discovery command: a JSON array whose
+// items are {function_declarations: […]}, {functionDeclarations: […]} or one
+// declaration with a name (spec section 6.3). An error means that the output as
+// a whole is unfit.
+func parseDeclarations(stdout []byte, maxTools int) (*declarations, error) {
+	data := trim([]byte(decode(stdout)))
+	items, err := readArray(data)
+	if err != nil {
+		return nil, err
+	}
+	d := &declarations{source: registry.SourceCommand, maxTools: maxTools}
+	for i, item := range items {
+		d.item(i+1, item)
+	}
+	return d, nil
+}
+
+// readArray splits a JSON array into its items, byte for byte.
+func readArray(data []byte) ([]json.RawMessage, error) {
+	if len(data) == 0 {
+		return nil, errors.New("it printed nothing on stdout; it should print a JSON array of declarations, [] for none")
+	}
+	var items []json.RawMessage
+	err := json.Unmarshal(data, &items)
+	if err != nil && depth(data) > readable {
+		// One absurd schema must not cost the others: without its depths it can
+		// be read, and is refused by itself.
+		data = clip(data, readable)
+		err = json.Unmarshal(data, &items)
+	}
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, notJSON(data, syntax)
+	case err != nil || items == nil:
+		return nil, fmt.Errorf("it should print a JSON array, not %s%s", kind(data), objectHint(data))
+	}
+	return items, nil
+}
+
+// readable is a nesting that encoding/json reads; it gives up at 10,000.
+const readable = 5000
+
+// clip puts null in place of what is nested deeper than most.
+func clip(data []byte, most int) []byte {
+	out := make([]byte, 0, len(data))
+	now, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		c := data[i]
+		closing := !inString && (c == '}' || c == ']')
+		if !inString && (c == '{' || c == '[') {
+			if now++; now == most+1 {
+				out = append(out, "null"...)
+			}
+		}
+		if now <= most {
+			out = append(out, c)
+		}
+		switch {
+		case closing:
+			now--
+		case inString && c == '\\' && i+1 < len(data):
+			i++
+			if now <= most {
+				out = append(out, data[i])
+			}
+		case c == '"':
+			inString = !inString
+		}
+	}
+	return out
+}
+
+func objectHint(data []byte) string {
+	if data[0] == '{' {
+		return "; wrap it in [ ]"
+	}
+	return ""
+}
+
+// notJSON tells where the output stops being JSON and how it begins.
+func notJSON(data []byte, e *json.SyntaxError) error {
+	at := min(int(e.Offset), len(data))
+	line := 1 + strings.Count(string(data[:max(0, at-1)]), "\n")
+	hint := ""
+	if looksLikeRunner(data) {
+		hint = "; it begins like the banner of npm or its kin: use npm run --silent"
+	}
+	return fmt.Errorf("its output is not JSON: %s at byte %d, line %d; the first line is %q%s", e, at, line, firstLine(data), hint)
+}
+
+// looksLikeRunner recognises what npm, pnpm and yarn print before a script's
+// own output.
+func looksLikeRunner(data []byte) bool {
+	s := string(data[:min(len(data), 512)])
+	return strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "yarn run v") || strings.HasPrefix(s, "$ ")
+}
+
+// firstLine returns the start of data's first line, as text.
+func firstLine(data []byte) string {
+	const shown = 80
+	line, _, _ := strings.Cut(string(data[:min(len(data), 4*shown)]), "\n")
+	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "")
+	if r := []rune(line); len(r) > shown {
+		return string(r[:shown]) + "…"
+	}
+	return line
+}
+
+// kind names the type of a JSON value.
+func kind(v json.RawMessage) string {
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// item reads one item of the array; i counts from 1.
+func (d *declarations) item(i int, raw json.RawMessage) {
+	place := fmt.Sprintf("item %d", i)
+	o, err := readObject(raw)
+	if err != nil {
+		d.skip(place, "is %s, not an object", kind(raw))
+		return
+	}
+	for _, key := range []string{"function_declarations", "functionDeclarations"} {
+		list, err := readList(o[key])
+		if err != nil {
+			continue
+		}
+		for j, f := range list {
+			d.function(fmt.Sprintf("%s, declaration %d", place, j+1), f)
+		}
+		return
+	}
+	if !truthy(o["name"]) {
+		d.skip(place, "has neither function_declarations nor a name")
+		return
+	}
+	d.declare(place, o)
+}
+
+// function reads one element of a wrapper.
+func (d *declarations) function(place string, raw json.RawMessage) {
+	o, err := readObject(raw)
+	switch {
+	case err != nil:
+		d.skip(place, "is %s, not an object", kind(raw))
+	case !truthy(o["name"]):
+		d.skip(place, "has no name")
+	default:
+		d.declare(place, o)
+	}
+}
+
+// skip tells of something that is no tool.
+func (d *declarations) skip(place, format string, args ...any) {
+	d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
+}
+
+// diagnose adds a diagnostic, up to a number that a person could read.
+func (d *declarations) diagnose(severity registry.Severity, code, tool, message, hint string) {
+	if len(d.diags) >= maxDiagnostics {
+		d.dropped++
+		return
+	}
+	d.diags = append(d.diags, registry.Diagnostic{
+		Severity: severity, Code: code, Source: d.source, Tool: tool, Message: message, Hint: hint,
+	})
+}
+
+// diagnostics returns all there is to tell.
+func (d *declarations) diagnostics() []registry.Diagnostic {
+	out := d.diags
+	if d.left > 0 {
+		out = append(out, registry.Diagnostic{
+			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
+			Message: fmt.Sprintf("%d tools were declared; the last %d are over the limit of %d and were left out", d.maxTools+d.left, d.left, d.maxTools),
+		})
+	}
+	if d.dropped > 0 {
+		out = append(out, registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "more_diagnostics", Source: d.source,
+			Message: fmt.Sprintf("%d more things were found wrong with the declarations", d.dropped),
+		})
+	}
+	return out
+}
+
+func readObject(raw json.RawMessage) (object, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errors.New("not an object")
+	}
+	var o object
+	err := json.Unmarshal(raw, &o)
+	return o, err
+}
+
+func readList(raw json.RawMessage) ([]json.RawMessage, error) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, errors.New("not an array")
+	}
+	var list []json.RawMessage
+	err := json.Unmarshal(raw, &list)
+	return list, err
+}
+
+// truthy tells whether JavaScript takes a value for true.
+func truthy(raw json.RawMessage) bool {
+	switch string(raw) {
+	case "", "null", "false", `""`:
+		return false
+	}
+	var n float64
+	if kind(raw) == "a number" && json.Unmarshal(raw, &n) == nil {
+		return n != 0
+	}
+	return true
+}

@@ -1,0 +1,44 @@
+package discover
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	utf "golang.org/x/text/encoding/unicode"
+)
+
+// decode reads bytes as UTF-8, with U+FFFD for each part that is none, as
+// browsers and Node do. A byte order mark stays.
+func decode(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	out, err := utf.UTF8.NewDecoder().Bytes(b)
+	if err != nil {
+		out = bytes.ToValidUTF8(b, []byte("\uFFFD"))
+	}
+	return string(out)
+}
+
+// trim cuts what JavaScript's trim cuts: white space of all kinds and byte
+// order marks.
+func trim(b []byte) []byte {
+	return bytes.TrimFunc(b, func(r rune) bool {
+		return r == '\uFEFF' || unicode.IsSpace(r) && r != '\u0085'
+	})
+}
+
+// cutPartial returns the part of b that is whole characters, and the rest: the
+// start of a character whose end is still to come.
+func cutPartial(b []byte) (whole, rest []byte) {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i], b[len(b)-i:]
+			}
+			break
+		}
+	}
+	return b, nil
+}

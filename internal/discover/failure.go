@@ -1,0 +1,103 @@
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// errDiscoveryTimeout is the cause of the context when the time is up.
+var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
+
+// failure is an error of the source as a whole: a text of its own over
+// [registry.ErrSourceFailed] and what led to it.
+type failure struct {
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() []error {
+	if f.cause == nil {
+		return []error{registry.ErrSourceFailed}
+	}
+	return []error{registry.ErrSourceFailed, f.cause}
+}
+
+// fail says which command failed, where it was set, and how.
+func (c *command) fail(cause error, format string, args ...any) error {
+	return &failure{
+		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
+			asWritten(c.opts.Discovery), c.opts.Discovery.Origin, fmt.Sprintf(format, args...)),
+		cause: cause,
+	}
+}
+
+// ended tells of a discovery command that did not end as it should.
+func (c *command) ended(o process.Outcome, err error) error {
+	said := stderrSaid(o.Stderr)
+	var start *process.StartError
+	switch {
+	case errors.As(err, &start):
+		return c.fail(err, "it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)
+	case errors.Is(err, errDiscoveryTimeout):
+		return c.fail(err, "it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", c.opts.Timeout, said)
+	case errors.Is(err, process.ErrOutputLimit):
+		return c.fail(err, "it was killed at the size limit of %d bytes on %s; print the declarations alone%s",
+			c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery), said)
+	case err != nil:
+		return c.fail(err, "it was stopped: %s%s", err, said)
+	case o.Signal != "":
+		return c.fail(nil, "it was ended by %s%s", o.Signal, said)
+	}
+	return c.fail(nil, "it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
+}
+
+func overflowed(o process.Outcome, limit int64) string {
+	if o.StdoutBytes > limit {
+		return "stdout"
+	}
+	return "stderr"
+}
+
+// exitHint explains the codes that shells give for what they could not run.
+func exitHint(code int) string {
+	switch code {
+	case 126:
+		return " (a program that it runs is not executable)"
+	case 127:
+		return " (a program that it runs was not found; is it in PATH?)"
+	}
+	return ""
+}
+
+// Bounds on what is shown of a program's stderr.
+const (
+	shownLines = 5
+	shownBytes = 1000
+)
+
+// stderrSaid quotes the last lines of stderr on one line, or tells that there
+// are none.
+func stderrSaid(stderr []byte) string {
+	text := decode(stderr[max(0, len(stderr)-8<<10):])
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "; it said nothing on stderr"
+	}
+	lines = lines[max(0, len(lines)-shownLines):]
+	said := strings.Join(lines, " | ")
+	if over := len(said) - shownBytes; over > 0 {
+		said = "…" + strings.ToValidUTF8(said[over:], "")
+	}
+	return "; its stderr ends with: " + said
+}

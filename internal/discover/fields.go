@@ -1,0 +1,231 @@
+package discover
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxOriginal bounds a declared name in bytes: it is passed on as an argument.
+const maxOriginal = 4096
+
+// declare reads the declaration of one tool. What cannot be used of it is a
+// diagnostic; the tool is lost only where it could not be called, or where its
+// schema is over a limit.
+func (d *declarations) declare(place string, o object) {
+	var name string
+	if json.Unmarshal(o["name"], &name) != nil {
+		d.skip(place, "has a name that is %s, not a string", kind(o["name"]))
+		return
+	}
+	if strings.ContainsRune(name, 0) || len(name) > maxOriginal {
+		d.skip(place, "has a name that cannot be an argument of the call command (a NUL byte, or over %d bytes)", maxOriginal)
+		return
+	}
+	if len(d.tools) >= d.maxTools {
+		d.left++
+		return
+	}
+	r := fieldReader{d: d, tool: registry.ValidName(name), o: o}
+	def := registry.Definition{
+		Name:            r.tool,
+		DisplayName:     r.text("displayName", name),
+		Description:     r.description(),
+		Category:        r.category(),
+		Tags:            r.texts("tags"),
+		Version:         r.text("version", ""),
+		Author:          r.text("author", ""),
+		Icon:            r.text("icon", ""),
+		Optional:        r.boolean("optional"),
+		Permissions:     r.texts("permissions"),
+		Examples:        r.examples(),
+		Annotations:     r.objectOf("annotations"),
+		OutputMarkdown:  r.boolean("isOutputMarkdown"),
+		CanUpdateOutput: r.boolean("canUpdateOutput"),
+		InputSchema:     r.parameters(),
+		OutputSchema:    r.objectOf("outputSchema"),
+	}
+	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
+		if reason := overLimit(schema); reason != "" {
+			d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, "its schema "+reason+"; the tool was left out", "")
+			return
+		}
+	}
+	d.tools = append(d.tools, declaration{original: name, definition: def})
+}
+
+// overLimit says which limit a schema is over, "" for none.
+func overLimit(schema json.RawMessage) string {
+	if len(schema) > registry.MaxSchemaBytes {
+		return fmt.Sprintf("has %d bytes, over the limit of %d", len(schema), registry.MaxSchemaBytes)
+	}
+	if depth(schema) > registry.MaxDepth {
+		return fmt.Sprintf("is nested deeper than %d", registry.MaxDepth)
+	}
+	return ""
+}
+
+// depth counts the nesting of valid JSON.
+func depth(raw json.RawMessage) int {
+	deepest, now, inString := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// fieldReader reads the fields of one declaration. A field of the wrong type is
+// a diagnostic and counts as absent.
+type fieldReader struct {
+	d    *declarations
+	tool string
+	o    object
+}
+
+func (r fieldReader) wrong(field, want string) {
+	r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
+		fmt.Sprintf("its %q is %s, not %s; ignored", field, kind(r.o[field]), want), "")
+}
+
+// has reports whether a field is there; null counts as absent.
+func (r fieldReader) has(field string) bool {
+	raw := r.o[field]
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+// into decodes a field if it is there and of that type.
+func (r fieldReader) into(field, want string, v any) bool {
+	if !r.has(field) {
+		return false
+	}
+	if json.Unmarshal(r.o[field], v) != nil {
+		r.wrong(field, want)
+		return false
+	}
+	return true
+}
+
+func (r fieldReader) text(field, otherwise string) string {
+	var s string
+	if r.into(field, "a string", &s) && s != "" {
+		return s
+	}
+	return otherwise
+}
+
+func (r fieldReader) boolean(field string) bool {
+	var b bool
+	return r.into(field, "a boolean", &b) && b
+}
+
+func (r fieldReader) texts(field string) []string {
+	var list []string
+	if !r.into(field, "a list of strings", &list) {
+		return nil
+	}
+	return list
+}
+
+func (r fieldReader) objectOf(field string) json.RawMessage {
+	if !r.has(field) {
+		return nil
+	}
+	if raw := r.o[field]; raw[0] == '{' {
+		return raw
+	}
+	r.wrong(field, "an object")
+	return nil
+}
+
+func (r fieldReader) category() registry.Category {
+	var c registry.Category
+	if !r.into("category", "a string", &c) {
+		return registry.CategoryOther
+	}
+	if !c.Valid() {
+		r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
+			fmt.Sprintf("its category %q is unknown; it counts as other", string(c)),
+			"the categories are read, write, command, network, other")
+		return registry.CategoryOther
+	}
+	return c
+}
+
+func (r fieldReader) examples() []registry.Example {
+	if !r.has("examples") {
+		return nil
+	}
+	list, err := readList(r.o["examples"])
+	if err != nil {
+		r.wrong("examples", "a list")
+		return nil
+	}
+	var out []registry.Example
+	for _, raw := range list {
+		o, err := readObject(raw)
+		if err != nil {
+			r.wrong("examples", "a list of objects")
+			continue
+		}
+		var e registry.Example
+		if json.Unmarshal(o["description"], &e.Description) != nil {
+			e.Description = ""
+		}
+		e.Params = o["params"]
+		out = append(out, e)
+	}
+	return out
+}
+
+// description reads a text. The reference appends to whatever it gets, so that a
+// list of lines arrives joined by commas; that is kept, with a diagnostic.
+func (r fieldReader) description() string {
+	if !r.has("description") {
+		return ""
+	}
+	raw := r.o["description"]
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		r.d.diagnose(registry.SeverityWarning, "field_coerced", r.tool, "its description is a list, not a string; its parts were joined", "")
+		return strings.Join(list, ",")
+	}
+	r.wrong("description", "a string")
+	return ""
+}
+
+// parameters reads the input schema: the first of the two fields that is an
+// object, byte for byte. Without one the tool has no parameters.
+func (r fieldReader) parameters() json.RawMessage {
+	for _, field := range []string{"parameters", "parametersJsonSchema"} {
+		if raw := r.o[field]; len(raw) > 0 && raw[0] == '{' {
+			return raw
+		}
+		if r.has(field) {
+			r.wrong(field, "an object")
+		}
+	}
+	for _, field := range []string{"inputSchema", "input_schema"} {
+		if r.has(field) {
+			r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
+				fmt.Sprintf("its %q is not read here, so it has no parameters", field), `name it "parameters"`)
+		}
+	}
+	return json.RawMessage("{}")
+}

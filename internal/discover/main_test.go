@@ -1,0 +1,58 @@
+package discover
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// writeFile writes a file of a test project; scripts are executable. A fork
+// between the write and the close would keep a script busy, hence the lock.
+func writeFile(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// commandLine makes a command setting of a line, as the settings do.
+func commandLine(t testing.TB, line string) settings.Command {
+	t.Helper()
+	argv, err := process.Split(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings.Command{Argv: argv, Line: line, Origin: settings.Origin{Scope: settings.ScopeProject, Name: "settings.yaml", Line: 3}}
+}
+
+func environ(more ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, more...) }
+
+func readVectors(t *testing.T, name string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fill(s, dir string) string { return strings.ReplaceAll(s, "{{DIR}}", dir) }

@@ -1,0 +1,156 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stderrTail is how much of a long-lived child's stderr is kept, in bytes.
+const stderrTail = 8 << 10
+
+// Child is a started program with open stdin and stdout in a session and
+// process group of its own. Stderr is drained always; the last 8 KiB are kept.
+//
+// Stdout ends with io.EOF when the child and its group are gone; what was
+// printed before can still be read. Closing Stdin or Stdout unblocks a write or
+// read in progress. The caller calls Stop, whatever happened to the child.
+type Child struct {
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
+
+	launched *launched
+	ends     *pipes
+	done     chan struct{}
+
+	mu     sync.Mutex
+	stderr *capture
+	exit   string
+}
+
+// Start starts a long-lived child (an MCP server). Spec.Stdin, MaxOutput,
+// HeadTail, Grace and Linger do not count. Spec.Output gets stderr alone. When
+// the child itself ends, the rest of its group is killed. The error is a
+// *[StartError].
+func Start(spec Spec) (*Child, error) {
+	l, ends, err := begin(spec, true)
+	if err != nil {
+		return nil, err
+	}
+	c := &Child{
+		Stdin:    ends.stdin,
+		Stdout:   &childStdout{ends.stdout},
+		launched: l,
+		ends:     ends,
+		done:     make(chan struct{}),
+		stderr:   &capture{tailMax: stderrTail},
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		copyChunks(ends.stderr, func(p []byte) { c.keep(p, spec.Output) })
+	}()
+	go c.watch(drained)
+	return c, nil
+}
+
+func (c *Child) keep(p []byte, output func(int, []byte)) {
+	c.mu.Lock()
+	c.stderr.add(p)
+	c.mu.Unlock()
+	if output != nil {
+		output(2, p)
+	}
+}
+
+// watch sees the child to its end.
+func (c *Child) watch(drained <-chan struct{}) {
+	<-c.launched.exited
+	c.launched.finish()
+	limitReading(c.ends.stdout)
+	limitReading(c.ends.stderr)
+	<-drained // so that the tail is whole when Done says so
+	_ = c.ends.stderr.Close()
+	c.mu.Lock()
+	c.exit = describeExit(c.launched)
+	c.mu.Unlock()
+	close(c.done)
+}
+
+func describeExit(l *launched) string {
+	code, signal := exitOf(l.cmd)
+	if signal != "" {
+		return "signal: " + signal
+	}
+	return "exit status " + strconv.Itoa(code)
+}
+
+// PID returns the child's process id, which is also that of its group.
+func (c *Child) PID() int { return c.launched.cmd.Process.Pid }
+
+// Done is closed when the child itself has ended and was reaped. Exit and
+// StderrTail are final then.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Exit says how the child ended, like "exit status 1" or "signal: SIGKILL"; ""
+// while it runs.
+func (c *Child) Exit() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exit
+}
+
+// StderrTail returns the last lines of stderr, at most 8 KiB, as valid UTF-8. A
+// first line that was cut is left out.
+func (c *Child) StderrTail() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tail := strings.ToValidUTF8(string(c.stderr.last()), "\uFFFD")
+	if c.stderr.total > stderrTail {
+		if _, rest, ok := strings.Cut(tail, "\n"); ok && rest != "" {
+			return rest
+		}
+	}
+	return tail
+}
+
+// Stop ends the child and its whole group: closes stdin, waits grace, SIGTERM
+// to the group, waits grace, SIGKILL. It returns when the child is reaped, and
+// closes Stdout. It is safe to call more than once and from several goroutines.
+func (c *Child) Stop(grace time.Duration) {
+	_ = c.ends.stdin.Close()
+	if !c.endsWithin(grace) {
+		c.launched.terminate()
+		if !c.endsWithin(grace) {
+			c.launched.kill()
+		}
+	}
+	<-c.done
+	_ = c.ends.stdout.Close()
+}
+
+func (c *Child) endsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// childStdout is the stream of a child: however reading ends, it is the end.
+type childStdout struct{ *os.File }
+
+func (s *childStdout) Read(p []byte) (int, error) {
+	n, err := s.File.Read(p)
+	if err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed)) {
+		err = io.EOF
+	}
+	return n, err
+}

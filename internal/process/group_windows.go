@@ -1,0 +1,79 @@
+package process
+
+import (
+	"errors"
+	"os"
+	osexec "os/exec"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// group is a job object: whatever the child starts belongs to it, and it dies
+// with the last handle, that is with toolreg at the latest.
+type group struct {
+	job   windows.Handle // 0 where none could be made: the child alone is ended then
+	child *os.Process
+}
+
+func (g *group) prepare(cmd *osexec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
+	}
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return
+	}
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return
+	}
+	g.job = job
+}
+
+func (g *group) adopt(p *os.Process) {
+	g.child = p
+	if g.job == 0 {
+		return
+	}
+	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(p.Pid))
+	if err != nil {
+		return
+	}
+	defer windows.CloseHandle(h)
+	_ = windows.AssignProcessToJobObject(g.job, h)
+}
+
+// terminate sends Ctrl-Break, the nearest that Windows has to SIGTERM.
+func (g *group) terminate(pid int) {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(pid))
+}
+
+func (g *group) kill(int) {
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
+	}
+	_ = g.child.Kill()
+}
+
+func (*group) awaitGone(int) {}
+
+func (g *group) close() {
+	if g.job != 0 {
+		_ = windows.CloseHandle(g.job)
+		g.job = 0
+	}
+}
+
+// awaitExit blocks until the child has ended. Signals go through handles here,
+// so that none can hit a reused pid.
+func awaitExit(cmd *osexec.Cmd) { _ = cmd.Wait() }
+
+func exitOf(cmd *osexec.Cmd) (code int, signal string) { return cmd.ProcessState.ExitCode(), "" }
+
+func isFormatError(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }

@@ -1,0 +1,184 @@
+package process
+
+import (
+	"io"
+	"os"
+	osexec "os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// launched is a running child with its group. One goroutine, locked to its
+// thread, starts the child and waits for it: on Linux the signal that ends the
+// child with its parent (Pdeathsig) fires when the thread that forked ends, not
+// the process, so that thread has to live as long as the child. Waiting blocks
+// a thread anyway; locking it costs nothing more.
+type launched struct {
+	cmd    *osexec.Cmd
+	group  group
+	exited chan struct{} // closed when the child has ended; its pid is still taken
+	done   chan struct{} // closed when it was reaped
+
+	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
+	reaped bool
+	free   chan struct{} // closed by reap
+	once   sync.Once
+}
+
+// launch starts cmd in a session and group of its own. The error is unwrapped.
+func launch(cmd *osexec.Cmd) (*launched, error) {
+	l := &launched{
+		cmd:    cmd,
+		exited: make(chan struct{}),
+		done:   make(chan struct{}),
+		free:   make(chan struct{}),
+	}
+	started := make(chan error)
+	go l.run(started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *launched) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l.group.prepare(l.cmd)
+	if err := l.cmd.Start(); err != nil {
+		l.group.close()
+		started <- err
+		return
+	}
+	l.group.adopt(l.cmd.Process)
+	started <- nil
+
+	awaitExit(l.cmd)
+	close(l.exited)
+	<-l.free
+	l.mu.Lock()
+	_ = l.cmd.Wait() // the state tells how it ended
+	l.reaped = true
+	l.mu.Unlock()
+	l.group.close()
+	close(l.done)
+}
+
+// terminate asks the whole group to end.
+func (l *launched) terminate() { l.signal(l.group.terminate) }
+
+// kill ends the whole group at once.
+func (l *launched) kill() { l.signal(l.group.kill) }
+
+func (l *launched) signal(send func(pid int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.reaped {
+		send(l.cmd.Process.Pid)
+	}
+}
+
+// finish kills what is left of the group and reaps the child. It returns when
+// both are gone.
+func (l *launched) finish() {
+	l.kill()
+	l.once.Do(func() { close(l.free) })
+	<-l.done
+	l.group.awaitGone(l.cmd.Process.Pid)
+}
+
+// newCommand resolves the program. Its streams are still to be set.
+func newCommand(s Spec) (*osexec.Cmd, error) {
+	path, err := s.Program()
+	if err != nil {
+		return nil, err
+	}
+	env := slices.Clone(s.Env)
+	if env == nil {
+		env = []string{} // nil would mean ours to os/exec
+	}
+	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: s.Dir, Env: env}, nil
+}
+
+// pipes makes the parent's and the child's ends of a child's streams. After the
+// start, or without one, closeTheirs is called; after a failed start closeOurs.
+type pipes struct {
+	stdin          *os.File // ours, nil for /dev/null
+	stdout, stderr *os.File // ours
+	theirs         []*os.File
+}
+
+func connect(cmd *osexec.Cmd, withStdin bool) (*pipes, error) {
+	p := &pipes{}
+	err := func() error {
+		if withStdin {
+			r, w, err := os.Pipe()
+			if err != nil {
+				return err
+			}
+			p.stdin, cmd.Stdin = w, r
+			p.theirs = append(p.theirs, r)
+		}
+		var err error
+		if p.stdout, err = p.output(&cmd.Stdout); err != nil {
+			return err
+		}
+		p.stderr, err = p.output(&cmd.Stderr)
+		return err
+	}()
+	if err != nil {
+		p.closeTheirs()
+		p.closeOurs()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pipes) output(stream *io.Writer) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	*stream = w
+	p.theirs = append(p.theirs, w)
+	return r, nil
+}
+
+func (p *pipes) closeTheirs() { closeAll(p.theirs...) }
+func (p *pipes) closeOurs()   { closeAll(p.stdin, p.stdout, p.stderr) }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close() // nothing of ours is buffered in a pipe's end
+		}
+	}
+}
+
+// begin resolves, connects and starts a child. The error is a *StartError.
+func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
+	cmd, err := newCommand(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := connect(cmd, withStdin)
+	if err != nil {
+		return nil, nil, &StartError{Program: s.Argv[0], Err: err}
+	}
+	l, err := launch(cmd)
+	p.closeTheirs()
+	if err != nil {
+		p.closeOurs()
+		return nil, nil, &StartError{Program: s.Argv[0], Err: explain(err, cmd.Path, s.Dir)}
+	}
+	return l, p, nil
+}
+
+// reading is the time that readers get to empty a pipe once its group is dead.
+// Only a program that left the group can make use of it.
+const reading = 200 * time.Millisecond
+
+// limitReading lets reads from f end soon, whoever holds the other end.
+func limitReading(f *os.File) { _ = f.SetReadDeadline(time.Now().Add(reading)) }

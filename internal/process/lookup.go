@@ -1,0 +1,155 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// lookup finds the executable for Argv[0]. os/exec would search our own PATH,
+// which is not what the child was given.
+func lookup(s Spec) (string, error) {
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return "", &StartError{Err: errors.New("the command is empty")}
+	}
+	name := s.Argv[0]
+	path, err := find(name, s)
+	if err != nil {
+		return "", &StartError{Program: name, Err: err}
+	}
+	return path, nil
+}
+
+func find(name string, s Spec) (string, error) {
+	for _, arg := range s.Argv {
+		if strings.ContainsRune(arg, 0) {
+			return "", errors.New("an argument holds a NUL byte")
+		}
+	}
+	if hasSeparator(name) {
+		return findAt(name, s.Dir)
+	}
+	path := lookupEnv(s.Env, "PATH")
+	if path == "" {
+		return "", notFound("no PATH is set in its environment; name the program by its full path")
+	}
+	var denied, relative error
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			// The current folder may belong to a stranger's project.
+			if _, err := osexec.LookPath(filepath.Join(absolute(s.Dir), dir, name)); err == nil {
+				relative = fmt.Errorf("found only through the relative PATH entry %q, which is not searched; write ./%s", dir, name)
+			}
+			continue
+		}
+		found, err := osexec.LookPath(filepath.Join(dir, name))
+		if err == nil {
+			return found, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			denied = &reason{text: filepath.Join(dir, name) + " is not executable", cause: fs.ErrPermission}
+		}
+	}
+	switch {
+	case denied != nil:
+		return "", denied
+	case relative != nil:
+		return "", relative
+	}
+	return "", notFound("not found in its PATH")
+}
+
+// findAt checks a program that is named by a path.
+func findAt(name, dir string) (string, error) {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(absolute(dir), path)
+	}
+	found, err := osexec.LookPath(path)
+	if err == nil {
+		return found, nil
+	}
+	info, statErr := os.Stat(path)
+	switch {
+	case statErr == nil && info.IsDir():
+		return "", &reason{text: "it is a directory", cause: fs.ErrPermission}
+	case errors.Is(err, fs.ErrPermission):
+		return "", &reason{text: "permission denied; is it executable (chmod +x)?", cause: fs.ErrPermission}
+	case errors.Is(err, fs.ErrNotExist):
+		return "", notFound("no such file")
+	}
+	return "", err
+}
+
+func hasSeparator(name string) bool {
+	return strings.ContainsRune(name, '/') ||
+		runtime.GOOS == "windows" && strings.ContainsAny(name, `\:`)
+}
+
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// lookupEnv returns the value of the last entry for name, as the child sees it.
+func lookupEnv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(env[i], "="); ok && sameName(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+func sameName(a, b string) bool {
+	if runtime.GOOS == "windows" {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// explain turns the error of a failed start into one that tells what to do: the
+// system says "no such file" of a script whose interpreter is missing.
+func explain(err error, path, dir string) error {
+	if dir != "" {
+		if info, statErr := os.Stat(dir); statErr != nil {
+			return fmt.Errorf("its working directory: %w", statErr)
+		} else if !info.IsDir() {
+			return fmt.Errorf("its working directory %s is not a directory", dir)
+		}
+	}
+	line := firstLine(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(line, "#!"):
+		return notFound("its interpreter %q was not found", strings.TrimSpace(line[2:]))
+	case errors.Is(err, fs.ErrNotExist):
+		return notFound("no such file, or the loader it needs is missing")
+	case isFormatError(err):
+		return &reason{text: "it is neither a program for this machine nor a script with a #! line", cause: err}
+	}
+	var path2 *fs.PathError
+	if errors.As(err, &path2) {
+		return path2.Err
+	}
+	return err
+}
+
+// firstLine returns the start of a file up to the first newline, or "".
+func firstLine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	buf := make([]byte, 128)
+	n, _ := f.Read(buf)
+	line, _, _ := strings.Cut(string(buf[:n]), "\n")
+	return line
+}

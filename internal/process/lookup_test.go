@@ -1,0 +1,122 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// writeProgram writes an executable. A fork in another test between the write
+// and the close would keep the file busy, hence the lock.
+func writeProgram(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProgramIsFoundWhereTheChildWouldLook(t *testing.T) {
+	dir := t.TempDir()
+	for _, p := range []string{"one/tool", "two/tool", "two/other", "project/run.sh", "project/tool"} {
+		writeProgram(t, filepath.Join(dir, p), "#!/bin/sh\n", 0o755)
+	}
+	writeProgram(t, filepath.Join(dir, "one/plain"), "x", 0o644)
+	t.Setenv("PATH", filepath.Join(dir, "two"))
+	project := filepath.Join(dir, "project")
+	tests := []struct {
+		name, argv0, path string
+		want              string // the program, or
+		reason            string // part of the error
+		is                error
+	}{
+		{"first in the child's PATH", "tool", "$/one:$/two", "one/tool", "", nil},
+		{"our own PATH does not count", "other", "$/one", "", "not found in its PATH", fs.ErrNotExist},
+		{"the last PATH entry counts", "tool", "$/one\nPATH=$/two", "two/tool", "", nil},
+		{"relative to the directory", "./run.sh", "", "project/run.sh", "", nil},
+		{"absolute", "$/two/tool", "", "two/tool", "", nil},
+		{"the current folder is not searched", "run.sh", ".:$/one", "", `relative PATH entry "."`, nil},
+		{"an empty entry is no current folder", "run.sh", ":$/one", "", "relative PATH entry", nil},
+		{"a later absolute entry is taken", "tool", ".:$/two", "two/tool", "", nil},
+		{"not executable", "plain", "$/one:$/two", "", "is not executable", fs.ErrPermission},
+		{"not executable by path", "$/one/plain", "", "", "chmod +x", fs.ErrPermission},
+		{"a directory", "$/one", "", "", "it is a directory", fs.ErrPermission},
+		{"absent", "$/absent", "", "", "no such file", fs.ErrNotExist},
+		{"no PATH", "tool", "", "", "no PATH is set", fs.ErrNotExist},
+		{"empty", "", "", "", "the command is empty", nil},
+		{"NUL", "a\x00b", "$/one", "", "NUL byte", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fill := func(s string) string { return strings.ReplaceAll(s, "$", dir) }
+			spec := Spec{Argv: []string{fill(tt.argv0)}, Dir: project}
+			if tt.path != "" {
+				spec.Env = strings.Split("PATH="+fill(tt.path), "\n")
+			}
+			got, err := spec.Program()
+			if tt.want != "" && (err != nil || got != filepath.Join(dir, tt.want)) {
+				t.Errorf("found %q, %v", got, err)
+			}
+			if tt.reason == "" {
+				return
+			}
+			var se *StartError
+			if !errors.As(err, &se) || !strings.Contains(err.Error(), tt.reason) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	if _, err := (Spec{}).Program(); err == nil {
+		t.Error("no argv is a program")
+	}
+}
+
+func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	writeProgram(t, filepath.Join(dir, "orphan.sh"), "#!/toolreg/no/such/interpreter -x\n", 0o755)
+	writeProgram(t, filepath.Join(dir, "text"), "just text\n", 0o755)
+	tests := []struct {
+		name   string
+		spec   Spec
+		reason string
+		is     error
+	}{
+		{"interpreter", Spec{Argv: []string{dir + "/orphan.sh"}}, `its interpreter "/toolreg/no/such/interpreter -x" was not found`, fs.ErrNotExist},
+		{"no #! line", Spec{Argv: []string{dir + "/text"}}, "#! line", syscall.ENOEXEC},
+		{"working directory", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/absent"}, "working directory", fs.ErrNotExist},
+		{"working directory is a file", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/text"}, "is not a directory", nil},
+		{"NUL in an argument", Spec{Argv: []string{"/bin/true", "a\x00"}}, "NUL byte", nil},
+		{"arguments too long", Spec{Argv: []string{"/bin/true", strings.Repeat("x", 1<<20)}}, "argument list too long", syscall.E2BIG},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Run(t.Context(), tt.spec)
+			var se *StartError
+			if !errors.As(err, &se) || !strings.Contains(err.Error(), tt.reason) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+			if strings.Contains(err.Error(), "fork/exec") {
+				t.Errorf("the error speaks of system calls: %v", err)
+			}
+		})
+	}
+}
+
+func TestRunResolvesARelativeProgramInDir(t *testing.T) {
+	dir := t.TempDir()
+	writeProgram(t, filepath.Join(dir, "bin/hello"), "#!/bin/sh\npwd\necho $0\n", 0o755)
+	got, err := Run(t.Context(), Spec{Argv: []string{"bin/hello"}, Dir: dir})
+	if want := dir + "\n" + dir + "/bin/hello\n"; err != nil || string(got.Stdout) != want {
+		t.Errorf("stdout %q, want %q, %v", got.Stdout, want, err)
+	}
+}

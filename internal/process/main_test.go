@@ -1,0 +1,25 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary play a toolreg that starts a child and is then
+// killed, and checks at the end that no goroutine was left behind.
+func TestMain(m *testing.M) {
+	if script := os.Getenv("PROCESS_TEST_PARENT"); script != "" {
+		child, err := Start(Spec{Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ()})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(child.PID())
+		<-child.Done()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,142 @@
+package process
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+)
+
+// Run starts the program, waits for its end and for its pipes, and returns how
+// it ended. The error is a *[StartError], [ErrOutputLimit], or the cause of ctx;
+// a non-zero exit is no error. When Run returns nothing of the process group is
+// left. With the latter two errors the outcome holds what came until then.
+func Run(ctx context.Context, spec Spec) (Outcome, error) {
+	if ctx.Err() != nil {
+		return Outcome{ExitCode: -1}, context.Cause(ctx)
+	}
+	child, ends, err := begin(spec, spec.Stdin != nil)
+	if err != nil {
+		return Outcome{ExitCode: -1}, err
+	}
+	r := &running{
+		child:  child,
+		ends:   ends,
+		spec:   spec,
+		stdout: newCapture(spec.maxOutput(), spec.HeadTail),
+		stderr: newCapture(spec.maxOutput(), spec.HeadTail),
+		over:   make(chan struct{}),
+	}
+	return r.run(ctx)
+}
+
+// running is one Run.
+type running struct {
+	child          *launched
+	ends           *pipes
+	spec           Spec
+	stdout, stderr *capture
+	output         sync.Mutex // one call of spec.Output at a time
+	over           chan struct{}
+	overOnce       sync.Once
+}
+
+func (r *running) run(ctx context.Context) (Outcome, error) {
+	drained := make(chan struct{})
+	var readers, writer sync.WaitGroup
+	readers.Go(func() { r.read(1, r.ends.stdout, r.stdout) })
+	readers.Go(func() { r.read(2, r.ends.stderr, r.stderr) })
+	go func() {
+		readers.Wait()
+		close(drained)
+	}()
+	if r.ends.stdin != nil {
+		writer.Go(func() {
+			// A child need not read its input: EPIPE says no more than that.
+			_, _ = r.ends.stdin.Write(r.spec.Stdin)
+			_ = r.ends.stdin.Close()
+		})
+	}
+
+	err := r.wait(ctx, drained)
+
+	r.child.finish()
+	limitReading(r.ends.stdout)
+	limitReading(r.ends.stderr)
+	<-drained
+	r.ends.closeOurs()
+	writer.Wait()
+	return r.outcome(), err
+}
+
+// wait returns when the child and its pipes have ended, or when it is time to
+// kill what is left.
+func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error) {
+	exited, canceled := r.child.exited, ctx.Done()
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	for exited != nil || drained != nil {
+		select {
+		case <-drained:
+			drained = nil
+		case <-exited:
+			exited = nil
+			if err == nil {
+				timer.Reset(orDefault(r.spec.Linger, DefaultLinger))
+			}
+		case <-canceled:
+			canceled, err = nil, context.Cause(ctx)
+			r.child.terminate()
+			timer.Reset(orDefault(r.spec.Grace, DefaultGrace))
+		case <-r.over:
+			return ErrOutputLimit
+		case <-timer.C:
+			return err
+		}
+	}
+	return r.overOr(err)
+}
+
+// overOr returns ErrOutputLimit when a limit was passed, else err: at the end
+// of a child several channels are ready at once.
+func (r *running) overOr(err error) error {
+	select {
+	case <-r.over:
+		return ErrOutputLimit
+	default:
+		return err
+	}
+}
+
+func (r *running) read(stream int, f *os.File, keep *capture) {
+	copyChunks(f, func(p []byte) {
+		if !keep.add(p) {
+			r.overOnce.Do(func() { close(r.over) })
+		}
+		if r.spec.Output != nil {
+			r.output.Lock()
+			defer r.output.Unlock()
+			r.spec.Output(stream, p)
+		}
+	})
+}
+
+func (r *running) outcome() Outcome {
+	var o Outcome
+	var cutOut, cutErr bool
+	o.Stdout, o.StdoutHead, cutOut = r.stdout.result()
+	o.Stderr, o.StderrHead, cutErr = r.stderr.result()
+	o.Truncated = cutOut || cutErr
+	o.StdoutBytes, o.StderrBytes = r.stdout.total, r.stderr.total
+	o.ExitCode, o.Signal = exitOf(r.child.cmd)
+	o.PID = r.child.cmd.Process.Pid
+	return o
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}

@@ -1,0 +1,220 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/shlex"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// argvHint is what to do about a line that only a shell could run.
+const argvHint = `write it as a list, ["sh", "-c", "..."], or quote the character`
+
+// maxLine bounds a command line, in bytes: the parser recurses into nesting.
+const maxLine = 32 << 10
+
+// Split splits a command line into words like a POSIX shell, with
+// google/shlex. Unquoted shell operators (pipes, lists, redirections,
+// substitutions, globs, background, comments) are refused with an error that
+// tells to write ["sh","-c",...]; so is an empty line. $VAR, ${VAR} and
+// ${VAR:-default} stay as written, for later expansion; a dollar sign that
+// quotes or a backslash make literal comes out as $$, which expansion turns into
+// one.
+func Split(line string) ([]string, error) {
+	if strings.TrimSpace(line) == "" {
+		return nil, errors.New("the command is empty")
+	}
+	if len(line) > maxLine {
+		return nil, fmt.Errorf("the command has %d bytes, over the limit of %d; write it as a list", len(line), maxLine)
+	}
+	if !utf8.ValidString(line) || strings.ContainsRune(line, 0) {
+		return nil, errors.New("the command holds a NUL byte or invalid UTF-8")
+	}
+	if runtime.GOOS == "windows" && strings.Contains(line, `\`) {
+		return nil, errors.New(`a backslash is an escape in a command line; write the command as a list, ["C:\\...", ...]`)
+	}
+	if err := checkPlain(line); err != nil {
+		return nil, err
+	}
+	words, err := shlex.Split(posixQuotes(line))
+	if err != nil {
+		return nil, fmt.Errorf("splitting the command: %w", err)
+	}
+	if len(words) == 0 || words[0] == "" {
+		return nil, errors.New("the command is empty")
+	}
+	return words, nil
+}
+
+// checkPlain accepts one simple command of plain words and nothing else. shlex
+// cannot tell a quoted operator from an unquoted one; this parser can.
+func checkPlain(line string) error {
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
+	file, err := parser.Parse(strings.NewReader(line), "")
+	if err != nil {
+		return fmt.Errorf("the command is not a plain command line: %s; check its quotes, or %s", parseReason(err), argvHint)
+	}
+	if len(file.Stmts) > 1 {
+		return refuse("several commands")
+	}
+	if len(file.Last) > 0 || len(file.Stmts) == 1 && len(file.Stmts[0].Comments) > 0 {
+		return refuse("a comment")
+	}
+	if len(file.Stmts) == 0 {
+		return errors.New("the command is empty")
+	}
+	return checkStmt(file.Stmts[0])
+}
+
+func checkStmt(s *syntax.Stmt) error {
+	switch {
+	case len(s.Redirs) > 0:
+		return refuse("a redirection")
+	case s.Background || s.Coprocess || s.Disown:
+		return refuse("a background operator")
+	case s.Semicolon.IsValid():
+		return refuse("a command separator")
+	case s.Negated:
+		return refuse("a negation")
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return refuse("shell syntax (a pipe, a list or a compound command)")
+	}
+	if len(call.Assigns) > 0 {
+		return fmt.Errorf(`the command begins with an assignment, which needs a shell; use the "env" setting, or %s`, argvHint)
+	}
+	for _, w := range call.Args {
+		if err := checkParts(w.Parts, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkParts(parts []syntax.WordPart, quoted bool) error {
+	for _, part := range parts {
+		var err error
+		switch p := part.(type) {
+		case *syntax.Lit:
+			if !quoted && hasGlob(p.Value) {
+				err = refuse("a glob (* or ?)")
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				err = refuse(`a $'...' string`)
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				err = refuse(`a $"..." string`)
+			} else {
+				err = checkParts(p.Parts, true)
+			}
+		case *syntax.ParamExp:
+			err = checkParam(p, quoted)
+		default:
+			err = refuse("a substitution")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkParam accepts $VAR, ${VAR} and ${VAR:-plain text}.
+func checkParam(p *syntax.ParamExp, quoted bool) error {
+	name := ""
+	if p.Param != nil {
+		name = p.Param.Value
+	}
+	if !syntax.ValidName(name) || !isSimple(p) || p.Exp != nil && p.Exp.Op != syntax.DefaultUnsetOrNull {
+		return refuse("a parameter expansion other than $NAME, ${NAME} or ${NAME:-default}")
+	}
+	if p.Exp == nil || p.Exp.Word == nil {
+		return nil
+	}
+	for _, part := range p.Exp.Word.Parts {
+		if lit, ok := part.(*syntax.Lit); !ok || !quoted && strings.ContainsAny(lit.Value, " \t\r\n") {
+			return refuse("a default that is not plain text; a default with spaces needs double quotes around the whole")
+		}
+	}
+	return nil
+}
+
+func isSimple(p *syntax.ParamExp) bool {
+	return !p.Excl && !p.Length && !p.Width && !p.IsSet && p.Flags == nil &&
+		p.Index == nil && len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0
+}
+
+func refuse(what string) error {
+	return fmt.Errorf("the command holds %s, and no shell runs it; %s", what, argvHint)
+}
+
+// parseReason is the parser's message without its position.
+func parseReason(err error) string {
+	var perr syntax.ParseError
+	if errors.As(err, &perr) {
+		return perr.Text
+	}
+	return err.Error()
+}
+
+// hasGlob reports an unescaped * or ? in a literal, which keeps its backslashes.
+func hasGlob(lit string) bool {
+	for i := 0; i < len(lit); i++ {
+		switch lit[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			return true
+		}
+	}
+	return false
+}
+
+// posixQuotes rewrites what shlex takes otherwise than POSIX: within double
+// quotes a backslash escapes only $ ` " \ and newline, and a backslash before a
+// newline vanishes with it. Literal dollar signs become $$.
+func posixQuotes(line string) string {
+	var b strings.Builder
+	double, single := false, false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\'' && !double:
+			single = !single
+		case c == '"' && !single:
+			double = !double
+		case c == '$' && single:
+			b.WriteByte('$')
+		case c == '\\' && !single && i+1 < len(line):
+			i++
+			c = line[i]
+			b.WriteString(escaped(c, double))
+			if c == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// escaped is what stands before a character that follows a backslash, so that
+// shlex reads it like POSIX.
+func escaped(c byte, double bool) string {
+	switch {
+	case c == '\n':
+		return ""
+	case c == '$':
+		return "$"
+	case double && c != '`' && c != '"' && c != '\\':
+		return `\\`
+	}
+	return `\`
+}

@@ -1,0 +1,75 @@
+package state
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// program is the name of our folder within the user's.
+const program = "toolreg"
+
+// DefaultDir returns the directory for state: $XDG_STATE_HOME/toolreg, or where
+// the platform keeps such files, ~/.local/state/toolreg on most. environ holds
+// "K=V" entries. An XDG variable that is not an absolute path counts as unset,
+// as the XDG specification says. Without a home the error wraps
+// [ErrUnavailable].
+func DefaultDir(environ []string) (string, error) {
+	return location(environ, runtime.GOOS, statePlace())
+}
+
+// DefaultCacheDir returns the directory for what can be lost at any time:
+// $XDG_CACHE_HOME/toolreg, ~/.cache/toolreg on most platforms. It errs like
+// [DefaultDir].
+func DefaultCacheDir(environ []string) (string, error) {
+	return location(environ, runtime.GOOS, cachePlace())
+}
+
+// place is where one kind of files lives on each platform.
+type place struct {
+	xdg     string // variable with the parent directory
+	unix    string // parent below the home directory
+	darwin  string // likewise
+	windows string // folder within ours, below %LOCALAPPDATA%
+}
+
+func statePlace() place {
+	return place{xdg: "XDG_STATE_HOME", unix: ".local/state", darwin: "Library/Application Support", windows: "state"}
+}
+
+func cachePlace() place {
+	return place{xdg: "XDG_CACHE_HOME", unix: ".cache", darwin: "Library/Caches", windows: "cache"}
+}
+
+func location(environ []string, goos string, p place) (string, error) {
+	if dir := lookup(environ, p.xdg); filepath.IsAbs(dir) {
+		return filepath.Join(dir, program), nil
+	}
+	if goos == "windows" {
+		dir := lookup(environ, "LOCALAPPDATA")
+		if !filepath.IsAbs(dir) {
+			return "", fmt.Errorf("%w: neither %s nor LOCALAPPDATA names a directory", ErrUnavailable, p.xdg)
+		}
+		return filepath.Join(dir, program, p.windows), nil
+	}
+	home := lookup(environ, "HOME")
+	if !filepath.IsAbs(home) {
+		return "", fmt.Errorf("%w: neither %s nor HOME is set to an absolute path; set one of them", ErrUnavailable, p.xdg)
+	}
+	parent := p.unix
+	if goos == "darwin" {
+		parent = p.darwin
+	}
+	return filepath.Join(home, filepath.FromSlash(parent), program), nil
+}
+
+// lookup returns the value of the last entry for name, "" if there is none.
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}

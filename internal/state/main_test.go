@@ -1,0 +1,103 @@
+//go:build unix
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary play one of many runs of toolreg: real
+// processes, which share nothing but the files.
+func TestMain(m *testing.M) {
+	role := os.Getenv("STATE_TEST_ROLE")
+	if role == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	if err := play(role, os.Getenv("STATE_TEST_DIR")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func play(role, path string) error {
+	dir, err := OpenDir(path)
+	if err != nil {
+		return err
+	}
+	dir.Wait = long
+	switch role {
+	case "count":
+		for range updatesEach {
+			if err := dir.Update(background, "counter", increment); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "append":
+		for i := range updatesEach {
+			if err := dir.Append("log", []byte(strings.Repeat(strconv.Itoa(i%10), 1000))); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "storm": // until it is killed
+		for {
+			if err := dir.Update(background, "value", flip); err != nil {
+				return err
+			}
+		}
+	case "full":
+		return onFullDisk(dir)
+	}
+	return errors.New("no such role")
+}
+
+func increment(old []byte) ([]byte, error) {
+	n := 0
+	if len(old) > 0 {
+		var err error
+		if n, err = strconv.Atoi(string(old)); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(strconv.Itoa(n + 1)), nil
+}
+
+// flip turns a large value of one letter into the same of the other.
+func flip(old []byte) ([]byte, error) {
+	letter := "a"
+	if strings.HasPrefix(string(old), "a") {
+		letter = "b"
+	}
+	return []byte(strings.Repeat(letter, stormSize)), nil
+}
+
+// onFullDisk tries to write where the system allows 4 KiB to a file.
+func onFullDisk(dir *Dir) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	limit := syscall.Rlimit{Cur: 4096, Max: 4096}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	err := dir.Update(background, "value", flip)
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("update on a full disk: %w", err)
+	}
+	for range 5 {
+		err = dir.Append("log", []byte(strings.Repeat("x", 1000)))
+	}
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("append on a full disk: %w", err)
+	}
+	return nil
+}

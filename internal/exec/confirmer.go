@@ -1,0 +1,105 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Choice is what a person answered. The zero value is no.
+type Choice int
+
+// The answers of spec section 8.5.
+const (
+	No           Choice = iota
+	Yes                 // this call
+	Always              // and remember it: the first scope of the verdict
+	AlwaysTool          // and remember it for this tool
+	AlwaysServer        // and remember it for this server
+	Edit                // not yet: the person changed the proposed content
+)
+
+// String returns the answer's word.
+func (c Choice) String() string {
+	switch c {
+	case Yes:
+		return "yes"
+	case Always:
+		return "always"
+	case AlwaysTool:
+		return "tool"
+	case AlwaysServer:
+		return "server"
+	case Edit:
+		return "edit"
+	}
+	return "no"
+}
+
+// Answer is a choice with what belongs to it.
+type Answer struct {
+	Choice  Choice
+	Content string // of Edit: the new content, which may be empty
+	Reason  string // of No: why, where it was not simply said; for the error
+}
+
+// Question is what a person is asked.
+type Question struct {
+	Tool    *registry.Tool
+	Call    registry.Call
+	Preview registry.Preview
+	Verdict policy.Verdict
+	// Choices are the answers that apply, in the order to show them. Yes is
+	// first and No last.
+	Choices []Choice
+}
+
+// Confirmer asks a person. An error means that nobody could be asked after
+// all; it never counts as yes.
+type Confirmer interface {
+	Confirm(context.Context, Question) (Answer, error)
+}
+
+// Decider says allow, ask or deny. *policy.Policy is one.
+type Decider interface {
+	Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict
+}
+
+// Rememberer keeps the answers that say always. *policy.Approvals is one.
+type Rememberer interface {
+	Remember(context.Context, *registry.Tool, policy.Scope) error
+}
+
+// choices lists the answers that apply to a question.
+func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember bool) []Choice {
+	out := []Choice{Yes}
+	if canRemember && len(v.Scopes) > 0 {
+		out = append(out, Always)
+		if _, ok := v.Scope(policy.ScopeServer); ok {
+			out = append(out, AlwaysServer)
+			if _, ok := v.Scope(policy.ScopeTool); ok {
+				out = append(out, AlwaysTool)
+			}
+		}
+	}
+	if p.Kind == registry.PreviewEdit && t.Revise != nil {
+		out = append(out, Edit)
+	}
+	return append(out, No)
+}
+
+// scopeOf returns what an answer is to be remembered for.
+func scopeOf(c Choice, v policy.Verdict) (policy.Scope, bool) {
+	switch c {
+	case Always:
+		if len(v.Scopes) > 0 {
+			return v.Scopes[0], true
+		}
+	case AlwaysTool:
+		return v.Scope(policy.ScopeTool)
+	case AlwaysServer:
+		return v.Scope(policy.ScopeServer)
+	}
+	return policy.Scope{}, false
+}

@@ -1,0 +1,94 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// ErrTimeout tells that a call ran over its time limit. The result beside it
+// holds what there was until then. A tool's own limit shows as a result with
+// category timeout and no error; both mean exit code 124.
+var ErrTimeout = errors.New("time limit reached")
+
+// TimeoutError is the limit that was reached. It wraps ErrTimeout.
+type TimeoutError struct {
+	Tool  string
+	Limit time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("calling %q: time limit of %s reached; --timeout sets another", e.Tool, e.Limit)
+}
+
+// Unwrap returns ErrTimeout.
+func (e *TimeoutError) Unwrap() error { return ErrTimeout }
+
+// Denied tells that a call must not run. It wraps registry.ErrDenied.
+type Denied struct {
+	Tool   string
+	Reason string
+	Origin string // file:line, flag, "default", "approval"; "person" for an answer
+}
+
+// originPerson is the Origin of a call that a person denied.
+const originPerson = "person"
+
+func (e *Denied) Error() string {
+	if e.Origin == originPerson {
+		return fmt.Sprintf("%q was denied: %s", e.Tool, e.Reason)
+	}
+	return fmt.Sprintf("%q is denied: %s (%s)", e.Tool, e.Reason, e.Origin)
+}
+
+// Unwrap returns registry.ErrDenied.
+func (e *Denied) Unwrap() error { return registry.ErrDenied }
+
+// NeedsConfirmation tells that a call would have to be asked about and nobody
+// is there. It wraps registry.ErrNeedsConfirmation.
+type NeedsConfirmation struct {
+	Tool    string
+	Verdict policy.Verdict
+	Hint    string // the flag or the rule that would allow the call
+}
+
+func (e *NeedsConfirmation) Error() string {
+	return fmt.Sprintf("%q needs approval and nobody is there to ask: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
+}
+
+// Unwrap returns registry.ErrNeedsConfirmation.
+func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
+
+// hintFor names what would allow a call that nobody can be asked about: the
+// flag for once, the setting for good where one would do.
+func hintFor(t *registry.Tool, v policy.Verdict) string {
+	const once = "--yes allows it this time"
+	scope, entry := "", ""
+	if len(v.Scopes) > 0 {
+		scope = string(v.Scopes[0].Kind)
+	}
+	switch {
+	case v.Firm:
+		return once + "; no rule allows it for good"
+	case v.Rule != nil && v.Rule.Decision == policy.Ask:
+		return once + "; the rule that asks is set at " + v.Origin
+	case scope == string(policy.ScopeCommand):
+		entries := make([]string, len(v.Scopes[0].Values))
+		for i, root := range v.Scopes[0].Values {
+			entries[i] = fmt.Sprintf("%q", t.Name+"("+root+")")
+		}
+		entry = strings.Join(entries, ", ")
+	case t.IsMCP():
+		entry = fmt.Sprintf("%q", t.Server+"__"+t.ServerTool)
+		return fmt.Sprintf("%s; the setting allowedTools: [%s] or trust: true of server %q allows it for good", once, entry, t.Server)
+	case len(v.Commands) > 0:
+		return once + "; no rule on commands covers this line"
+	default:
+		entry = fmt.Sprintf("%q", t.Name)
+	}
+	return fmt.Sprintf("%s; the setting allowedTools: [%s] allows it for good", once, entry)
+}

@@ -1,0 +1,186 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Executor runs calls. Its fields are set before the first call; Execute is
+// safe for concurrent use if what the fields hold is.
+type Executor struct {
+	// Validate checks params against the input schema, as registry.Validate
+	// does. Required.
+	Validate func(context.Context, *registry.Tool, json.RawMessage) error
+	// Decider says whether a call may run. Required.
+	Decider Decider
+	// Confirmer asks a person; nil means that nobody is there.
+	Confirmer Confirmer
+	// Approvals remembers "always"; nil means that the answer is not offered.
+	Approvals Rememberer
+	// Wrap goes around every tool, the first outermost: hooks, audit, cache,
+	// retry (spec section 8.6). The time limit is inside all of them.
+	Wrap []registry.Middleware
+	// Timeout replaces the tool's own time limit; 0 keeps it, negative means
+	// none.
+	Timeout time.Duration
+	// Grace is how long a tool may clean up once its context is done; 0 means
+	// 5 s. A tool that takes longer is left behind.
+	Grace time.Duration
+	// Warn is told of what went wrong beside the call, such as an answer that
+	// could not be remembered. May be nil.
+	Warn func(registry.Diagnostic)
+}
+
+// Execute makes one call: schema and the tool's own checks, the decision, the
+// question where there is one, the run. What was validated and shown is what
+// runs, byte for byte.
+//
+// Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *TimeoutError, the
+// cause of ctx, or what Run returned. With a time limit or a cancelled ctx the
+// result is filled too, with IsError and its category; with the other errors it
+// is zero.
+func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
+	call.Params = bytes.Clone(call.Params)
+	if len(call.Params) == 0 {
+		call.Params = json.RawMessage("{}")
+	}
+	verdict, err := x.admit(ctx, t, call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if verdict.Decision == policy.Ask {
+		if call, err = x.confirm(ctx, t, call, verdict); err != nil {
+			return registry.Result{}, err
+		}
+	}
+	return x.run(ctx, t, call)
+}
+
+// admit checks params and decides. An error means that the call must not run.
+func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Call) (policy.Verdict, error) {
+	if err := context.Cause(ctx); err != nil {
+		return policy.Verdict{}, fmt.Errorf("calling %q: %w", t.Name, err)
+	}
+	if err := x.Validate(ctx, t, call.Params); err != nil {
+		return policy.Verdict{}, err
+	}
+	if t.Check != nil {
+		if err := guarded(t, "checking params", func() error { return t.Check(call) }); err != nil {
+			return policy.Verdict{}, err
+		}
+	}
+	v := x.Decider.Decide(ctx, t, call)
+	if v.Decision == policy.Deny {
+		return v, &Denied{Tool: t.Name, Reason: v.Reason, Origin: v.Origin}
+	}
+	return v, nil
+}
+
+// confirm asks until there is a yes or a no, and returns the call as it was
+// agreed to.
+func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, error) {
+	if x.Confirmer == nil {
+		return call, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: hintFor(t, v)}
+	}
+	for {
+		q := Question{Tool: t, Call: call, Verdict: v}
+		var err error
+		if q.Preview, err = x.preview(ctx, t, call); err != nil {
+			return call, err
+		}
+		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
+		answer, err := x.ask(ctx, q)
+		if err != nil {
+			return call, err
+		}
+		if answer.Choice != Edit {
+			x.remember(ctx, t, answer.Choice, v)
+			return call, nil
+		}
+		if call, v, err = x.revise(ctx, t, call, answer.Content); err != nil {
+			return call, err
+		}
+	}
+}
+
+// ask puts one question and turns everything but a clear agreement into an
+// error.
+func (x *Executor) ask(ctx context.Context, q Question) (Answer, error) {
+	a, err := x.Confirmer.Confirm(ctx, q)
+	if cause := context.Cause(ctx); cause != nil {
+		return a, fmt.Errorf("calling %q: %w", q.Tool.Name, cause)
+	}
+	if err != nil {
+		return a, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)
+	}
+	for _, c := range q.Choices {
+		if c == a.Choice && c != No {
+			return a, nil
+		}
+	}
+	reason := a.Reason
+	if reason == "" {
+		reason = "you said no"
+	}
+	return a, &Denied{Tool: q.Tool.Name, Reason: reason, Origin: originPerson}
+}
+
+func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Preview, error) {
+	if t.Preview == nil {
+		kind := registry.PreviewInfo
+		if t.IsMCP() {
+			kind = registry.PreviewMCP
+		}
+		return registry.Preview{Kind: kind}, nil
+	}
+	var p registry.Preview
+	err := guarded(t, "previewing the call", func() (err error) { p, err = t.Preview(ctx, call); return err })
+	return p, err
+}
+
+// revise makes the call whose outcome is the person's edit. The new call passes
+// every check again, and is asked about again whatever the decision.
+func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.Call, content string) (registry.Call, policy.Verdict, error) {
+	var next registry.Call
+	err := guarded(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
+	if err != nil {
+		return call, policy.Verdict{}, err
+	}
+	next.Tool, next.Emit, next.Progress = call.Tool, call.Emit, call.Progress
+	next.Params = bytes.Clone(next.Params)
+	v, err := x.admit(ctx, t, next)
+	return next, v, err
+}
+
+// remember keeps an answer. That it cannot be kept does not stop the call.
+func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v policy.Verdict) {
+	scope, ok := scopeOf(c, v)
+	if !ok || x.Approvals == nil {
+		return
+	}
+	if err := x.Approvals.Remember(ctx, t, scope); err != nil && x.Warn != nil {
+		x.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approval_not_saved", Source: t.Source, Tool: t.Name,
+			Message: "the answer cannot be remembered, so the next call asks again: " + err.Error()})
+	}
+}
+
+// guarded runs a function of a tool and turns a panic into an error.
+func guarded(t *registry.Tool, doing string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s of %q: %w: %v", doing, t.Name, ErrPanic, p)
+		}
+	}()
+	return f()
+}
+
+// ErrPanic tells that a tool's own code panicked; the rest of the program goes
+// on.
+var ErrPanic = errors.New("panic in the tool")

@@ -1,0 +1,142 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const defaultGrace = 5 * time.Second
+
+// run makes the call that was admitted: the wraps, then the time limit, then
+// the tool.
+func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
+	out := &outlet{emit: call.Emit, progress: call.Progress}
+	defer out.close()
+	call.Emit, call.Progress = out.Emit, out.Progress
+
+	tool := *t
+	tool.Run = x.limited(t)
+	var result registry.Result
+	start := time.Now()
+	err := guarded(t, "calling a tool", func() (err error) {
+		for i := len(x.Wrap) - 1; i >= 0; i-- {
+			tool = x.Wrap[i](tool)
+		}
+		result, err = tool.Run(ctx, call)
+		return err
+	})
+	result.Duration = time.Since(start)
+	failed := err != nil || result.IsError
+	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
+		return stopped(result, registry.ErrorCancellation, "the call was cancelled"), fmt.Errorf("calling %q: %w", t.Name, cause)
+	}
+	if err != nil && !errors.Is(err, ErrTimeout) {
+		return registry.Result{Duration: result.Duration}, err
+	}
+	return result, err
+}
+
+// limited returns the tool's Run within its time limit, with its panics caught.
+func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
+	limit := t.Timeout
+	if x.Timeout != 0 {
+		limit = x.Timeout
+	}
+	inner := t.Run
+	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		over := &TimeoutError{Tool: t.Name, Limit: limit}
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, over)
+			defer cancel()
+		}
+		result, err := x.attended(ctx, t, inner, call)
+		if failed := err != nil || result.IsError; failed && context.Cause(ctx) == error(over) {
+			return stopped(result, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", limit)), over
+		}
+		return result, err
+	}
+}
+
+type outcome struct {
+	result registry.Result
+	err    error
+}
+
+// attended runs the tool and waits for its end, but not much longer than ctx: a
+// tool that does not heed its context must not hold the program.
+func (x *Executor) attended(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		o.err = guarded(t, "calling a tool", func() (err error) { o.result, err = run(ctx, call); return err })
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+	}
+	grace := x.Grace
+	if grace <= 0 {
+		grace = defaultGrace
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-timer.C:
+		return registry.Result{}, fmt.Errorf("calling %q: it did not stop within %s: %w", t.Name, grace, context.Cause(ctx))
+	}
+}
+
+// stopped marks a result as ended from outside and keeps what it holds.
+func stopped(r registry.Result, category registry.ErrorCategory, text string) registry.Result {
+	r.IsError, r.ErrorCategory = true, category
+	if len(r.Content) == 0 && r.Display.IsZero() {
+		r.Content = []registry.Content{registry.TextContent(text)}
+	}
+	if r.Summary == "" {
+		r.Summary = text
+	}
+	return r
+}
+
+// outlet passes on what a running tool emits, and nothing once the call is
+// over: a tool that was left behind must not write into a later call's output.
+type outlet struct {
+	mu       sync.Mutex
+	closed   bool
+	emit     func(registry.Content)
+	progress func(registry.Progress)
+}
+
+// Emit passes on one piece of output.
+func (o *outlet) Emit(c registry.Content) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && o.emit != nil {
+		o.emit(c)
+	}
+}
+
+// Progress passes on one note.
+func (o *outlet) Progress(p registry.Progress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && o.progress != nil {
+		o.progress(p)
+	}
+}
+
+func (o *outlet) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}

@@ -1,0 +1,256 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// runner returns an executor that allows everything and a tool with that Run.
+func runner(run func(context.Context, registry.Call) (registry.Result, error)) (*Executor, *registry.Tool) {
+	x := &Executor{
+		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
+		Decider:  &fixed{&trace{}, []policy.Verdict{{Decision: policy.Allow}}},
+	}
+	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: run}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own, override, takes time.Duration
+		over                 bool
+	}{
+		"no limit":               {0, 0, time.Hour, false},
+		"in time":                {time.Minute, 0, time.Second, false},
+		"over the tool's":        {time.Second, 0, time.Minute, true},
+		"over the override":      {0, time.Second, time.Minute, true},
+		"the override is longer": {time.Second, time.Hour, time.Minute, false},
+		"the override lifts it":  {time.Second, -1, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+					select {
+					case <-ctx.Done():
+						return registry.TextResult("so far"), context.Cause(ctx)
+					case <-time.After(tt.takes):
+						return registry.TextResult("done"), nil
+					}
+				})
+				tool.Timeout, x.Timeout = tt.own, tt.override
+				res, err := x.Execute(t.Context(), tool, registry.Call{})
+				if errors.Is(err, ErrTimeout) != tt.over {
+					t.Fatalf("error %v", err)
+				}
+				if tt.over && (!res.IsError || res.ErrorCategory != registry.ErrorTimeout || res.Text() != "so far" || res.Duration != time.Second) {
+					t.Errorf("result %+v", res)
+				}
+				if !tt.over && (res.IsError || res.Text() != "done" || res.Duration != tt.takes) {
+					t.Errorf("result %+v", res)
+				}
+			})
+		})
+	}
+}
+
+func TestTimeLimitNamesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+			<-ctx.Done()
+			return registry.Result{}, ctx.Err()
+		})
+		x.Timeout = 3 * time.Second
+		res, err := x.Execute(t.Context(), tool, registry.Call{})
+		var te *TimeoutError
+		if !errors.As(err, &te) || te.Limit != 3*time.Second || !strings.Contains(err.Error(), "--timeout") {
+			t.Errorf("error %v", err)
+		}
+		if !strings.Contains(res.Text(), "3s") {
+			t.Errorf("text %q", res.Text())
+		}
+	})
+}
+
+// TestResultInTime makes sure that a result which came through counts, even if
+// the limit passed while it was on its way.
+func TestResultInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+			<-ctx.Done()
+			return registry.TextResult("it is done all the same"), nil
+		})
+		x.Timeout = time.Second
+		if res, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil || res.IsError {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	interrupted := errors.New("interrupt")
+	synctest.Test(t, func(t *testing.T) {
+		cleaned := false
+		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+			<-ctx.Done()
+			<-time.After(4 * time.Second)
+			cleaned = true
+			return registry.ErrorResult(registry.ErrorCancellation, "half"), nil
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(interrupted) })
+		res, err := x.Execute(ctx, tool, registry.Call{})
+		if !errors.Is(err, interrupted) || !cleaned || res.ErrorCategory != registry.ErrorCancellation || res.Text() != "half" {
+			t.Errorf("%+v, %v, cleaned up: %t", res, err, cleaned)
+		}
+	})
+}
+
+func TestCancelledBeforehand(t *testing.T) {
+	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) {
+		t.Error("it ran")
+		return registry.Result{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Execute(ctx, tool, registry.Call{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestDeafTool leaves behind a tool that does not heed its context, with its
+// output.
+func TestDeafTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		emitted, gone := 0, make(chan struct{})
+		x, tool := runner(func(_ context.Context, call registry.Call) (registry.Result, error) {
+			defer close(gone)
+			call.Emit(registry.TextContent("early"))
+			<-time.After(time.Hour)
+			call.Emit(registry.TextContent("late"))
+			call.Progress(registry.Progress{})
+			return registry.TextResult("late"), nil
+		})
+		x.Timeout, x.Grace = time.Second, 2*time.Second
+		start := time.Now()
+		res, err := x.Execute(t.Context(), tool, registry.Call{
+			Emit:     func(registry.Content) { emitted++ },
+			Progress: func(registry.Progress) { t.Error("progress behind the end") },
+		})
+		if took := time.Since(start); took != 3*time.Second || !errors.Is(err, ErrTimeout) || res.ErrorCategory != registry.ErrorTimeout {
+			t.Errorf("after %s: %+v, %v", took, res, err)
+		}
+		<-gone
+		if emitted != 1 {
+			t.Errorf("%d pieces of output", emitted)
+		}
+	})
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) { panic("boom") })
+	if _, err := x.Execute(t.Context(), tool, registry.Call{}); !errors.Is(err, ErrPanic) || !strings.Contains(err.Error(), `"t"`) {
+		t.Errorf("in the tool: %v", err)
+	}
+	x, tool = runner(func(context.Context, registry.Call) (registry.Result, error) { return registry.Result{}, nil })
+	x.Wrap = []registry.Middleware{func(registry.Tool) registry.Tool { panic("boom") }}
+	if _, err := x.Execute(t.Context(), tool, registry.Call{}); !errors.Is(err, ErrPanic) {
+		t.Errorf("in a wrap: %v", err)
+	}
+}
+
+func TestWrapOrder(t *testing.T) {
+	var order []string
+	wrap := func(name string) registry.Middleware {
+		return func(t registry.Tool) registry.Tool {
+			run := t.Run
+			t.Run = func(ctx context.Context, c registry.Call) (registry.Result, error) {
+				order = append(order, name)
+				return run(ctx, c)
+			}
+			return t
+		}
+	}
+	x, tool := runner(func(_ context.Context, c registry.Call) (registry.Result, error) {
+		order = append(order, string(c.Params))
+		c.Emit(registry.Content{}) // never nil
+		c.Progress(registry.Progress{})
+		return registry.Result{}, nil
+	})
+	x.Wrap = []registry.Middleware{wrap("hooks"), wrap("audit"), wrap("retry")}
+	if _, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"hooks", "audit", "retry", "{}"}, order); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLimitIsInsideWraps makes sure that audit sees a call that ran out of time
+// and that a retry gets its time anew.
+func TestLimitIsInsideWraps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []registry.ErrorCategory
+		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+			if len(seen) == 1 {
+				return registry.TextResult("second"), nil
+			}
+			<-ctx.Done()
+			return registry.Result{}, ctx.Err()
+		})
+		x.Timeout = time.Second
+		x.Wrap = []registry.Middleware{func(t registry.Tool) registry.Tool {
+			run := t.Run
+			t.Run = func(ctx context.Context, c registry.Call) (registry.Result, error) {
+				res, err := run(ctx, c)
+				seen = append(seen, res.ErrorCategory)
+				if errors.Is(err, ErrTimeout) {
+					return run(ctx, c)
+				}
+				return res, err
+			}
+			return t
+		}}
+		res, err := x.Execute(t.Context(), tool, registry.Call{})
+		if err != nil || res.Text() != "second" {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if diff := cmp.Diff([]registry.ErrorCategory{registry.ErrorTimeout}, seen); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestToolErrors(t *testing.T) {
+	lost := errors.New("connection lost")
+	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) {
+		return registry.TextResult("half"), lost
+	})
+	if res, err := x.Execute(t.Context(), tool, registry.Call{}); !errors.Is(err, lost) || len(res.Content) > 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	x, tool = runner(func(context.Context, registry.Call) (registry.Result, error) {
+		return registry.ErrorResult(registry.ErrorExecution, "no"), nil
+	})
+	if res, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil || !res.IsError || res.ErrorCategory != registry.ErrorExecution {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func BenchmarkExecute(b *testing.B) {
+	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) { return registry.Result{}, nil })
+	tool.Timeout = time.Minute
+	call := registry.Call{Params: json.RawMessage(`{"a":1}`)}
+	for b.Loop() {
+		if _, err := x.Execute(b.Context(), tool, call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

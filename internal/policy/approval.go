@@ -1,0 +1,253 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// approvalsFile is the name of the file in the state directory.
+const approvalsFile = "approvals.json"
+
+// approvalsVersion is the newest layout of the file that this program reads.
+const approvalsVersion = 1
+
+// Approval is one remembered answer (spec section 8.5).
+type Approval struct {
+	ID      string    `json:"id"`
+	Project string    `json:"project"` // root of the project it counts in
+	Kind    ScopeKind `json:"kind"`
+	Value   string    `json:"value,omitempty"` // tool, program, host or server
+	Source  string    `json:"source"`          // Definition.Source of the tool
+	Created time.Time `json:"created"`
+	// Pins holds every tool that the approval covers, by its original name, as
+	// it was when the person said yes.
+	Pins map[string]Pin `json:"pins"`
+}
+
+// Pin is what one tool was like when it was approved.
+type Pin struct {
+	Fingerprint string          `json:"fingerprint"`
+	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
+}
+
+// Approvals remembers answers of one project. It is safe for concurrent use,
+// by other processes too; each look-up reads the file, so that what was revoked
+// elsewhere counts at once.
+type Approvals struct {
+	// Dir keeps the file; nil means that nothing can be kept.
+	Dir *state.Dir
+	// Project is the real path of the project root; approvals of other
+	// projects do not count.
+	Project string
+	// Siblings returns all tools of a source, so that an approval of a server
+	// or of all edits pins each of them. nil: only the tool asked about is
+	// pinned.
+	Siblings func(source string) []*registry.Tool
+	// Warn is told when the file cannot be used; the answer is then that
+	// nothing was approved. May be nil.
+	Warn func(registry.Diagnostic)
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	warned sync.Once // of a file that cannot be read, once a run
+}
+
+type approvalFile struct {
+	Version   int        `json:"version"`
+	Approvals []Approval `json:"approvals"`
+}
+
+// errDamaged tells that the file is not what this program writes.
+var errDamaged = errors.New("damaged")
+
+func parseApprovals(data []byte) (approvalFile, error) {
+	f := approvalFile{Version: approvalsVersion}
+	if len(data) == 0 {
+		return f, nil
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return f, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if head.Version > approvalsVersion {
+		return f, fmt.Errorf("it was written by a newer toolreg (layout %d, this one knows %d)", head.Version, approvalsVersion)
+	}
+	var out approvalFile
+	if err := json.Unmarshal(data, &out); err != nil {
+		return f, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if out.Version < 1 {
+		return f, fmt.Errorf("%w: no version", errDamaged)
+	}
+	return out, nil
+}
+
+// List returns the approvals of the project, or of all projects, oldest first.
+// A file that cannot be used is an error here.
+func (a *Approvals) List(all bool) ([]Approval, error) {
+	if a.Dir == nil {
+		return nil, nil
+	}
+	data, err := a.Dir.Read(approvalsFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading approvals: %w", err)
+	}
+	f, err := parseApprovals(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading approvals: %w", err)
+	}
+	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
+	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	return out, nil
+}
+
+// load is List for decisions: it warns and finds nothing where List fails.
+func (a *Approvals) load() []Approval {
+	list, err := a.List(false)
+	if err == nil {
+		return list
+	}
+	if a.Warn != nil {
+		a.warned.Do(func() {
+			a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_unreadable",
+				Message: "remembered approvals do not count: " + err.Error(),
+				Hint:    "the next answer that is remembered sets a damaged file aside"})
+		})
+	}
+	return nil
+}
+
+// Remember stores that a tool may run within a scope. It replaces earlier
+// approvals of the same scope.
+func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope) error {
+	values := scope.Values
+	switch scope.Kind {
+	case ScopeTool:
+		values = []string{originalName(t)}
+	case ScopeServer:
+		values = []string{t.Server}
+	case ScopeEdits:
+		values = []string{""}
+	}
+	pins := a.pins(t, scope.Kind)
+	now := time.Now
+	if a.Now != nil {
+		now = a.Now
+	}
+	return a.update(ctx, func(list []Approval) []Approval {
+		for _, v := range values {
+			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Created: now().UTC().Truncate(time.Second), Pins: pins}
+			n.ID = n.id()
+			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
+		}
+		return list
+	})
+}
+
+// Revoke removes the approvals of the project whose ids begin with one of the
+// given texts, which must each fit exactly one. It returns what was removed.
+func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
+	list, err := a.List(true)
+	if err != nil {
+		return nil, err
+	}
+	var gone []Approval
+	for _, id := range ids {
+		var fits []Approval
+		for _, x := range list {
+			if id != "" && strings.HasPrefix(x.ID, id) {
+				fits = append(fits, x)
+			}
+		}
+		switch len(fits) {
+		case 0:
+			return nil, fmt.Errorf("no approval %q; see toolreg approvals list", id)
+		case 1:
+			gone = append(gone, fits[0])
+		default:
+			return nil, fmt.Errorf("%q fits %d approvals; give more of the id", id, len(fits))
+		}
+	}
+	return gone, a.remove(ctx, func(x Approval) bool {
+		return slices.ContainsFunc(gone, func(g Approval) bool { return g.ID == x.ID })
+	})
+}
+
+// Clear removes the approvals of the project, or of all projects, and returns
+// how many there were. It works on a damaged file too, which is set aside.
+func (a *Approvals) Clear(ctx context.Context, all bool) (int, error) {
+	n := 0
+	err := a.remove(ctx, func(x Approval) bool {
+		gone := all || x.Project == a.Project
+		if gone {
+			n++
+		}
+		return gone
+	})
+	return n, err
+}
+
+func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error {
+	return a.update(ctx, func(list []Approval) []Approval { return slices.DeleteFunc(list, gone) })
+}
+
+// update changes the file under its lock. A damaged file is kept under another
+// name first, a newer one is left alone.
+func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
+	if a.Dir == nil {
+		return fmt.Errorf("saving approvals: %w: there is no state directory", state.ErrUnavailable)
+	}
+	err := a.Dir.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
+		f, err := parseApprovals(old)
+		if errors.Is(err, errDamaged) {
+			f, err = approvalFile{}, a.keepDamaged(ctx, old)
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.Version, f.Approvals = approvalsVersion, change(f.Approvals)
+		text, err := json.MarshalIndent(f, "", "  ")
+		return append(text, '\n'), err
+	})
+	if err != nil {
+		return fmt.Errorf("saving approvals: %w", err)
+	}
+	return nil
+}
+
+// keepDamaged copies a damaged file under a name made of its hash. It does not
+// rename the file: we hold its lock, and between giving that up and taking it
+// again another run could put a good file in its place.
+func (a *Approvals) keepDamaged(ctx context.Context, data []byte) error {
+	sum := sha256.Sum256(data)
+	name := approvalsFile + ".bad-" + hex.EncodeToString(sum[:4])
+	if err := a.Dir.Update(ctx, name, func([]byte) ([]byte, error) { return data, nil }); err != nil {
+		return fmt.Errorf("setting the damaged file aside: %w", err)
+	}
+	if a.Warn != nil {
+		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
+			Message: "the approvals file was damaged and starts anew; the old one is kept as " + filepath.Join(a.Dir.Path, name)})
+	}
+	return nil
+}
+
+func (x *Approval) id() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{x.Project, string(x.Kind), x.Source, x.Value}, "\x00")))
+	return hex.EncodeToString(sum[:5])
+}

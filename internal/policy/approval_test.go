@@ -1,0 +1,362 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+func stateDir(t testing.TB) *state.Dir {
+	t.Helper()
+	dir, err := state.OpenDir(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// clock returns times one second apart, so that the order of approvals is sure.
+func clock() func() time.Time {
+	n := time.Unix(1_700_000_000, 0)
+	return func() time.Time { n = n.Add(time.Second); return n }
+}
+
+func fetchTool(urls ...string) *registry.Tool {
+	return builtinTool("web_fetch", registry.CategoryNetwork, registry.Subject{URLs: urls})
+}
+
+func TestApprovalCovers(t *testing.T) {
+	tests := []struct {
+		name  string
+		given *registry.Tool
+		scope Scope
+		asked *registry.Tool
+		want  Decision
+	}{
+		{"the tool", mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}, mcpTool("s", "t", "t"), Allow},
+		{"the tool under its other name", mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}, mcpTool("s", "t", "s__t"), Allow},
+		{"not another tool", mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}, mcpTool("s", "u", "u"), Ask},
+		{"not another server", mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}, mcpTool("r", "t", "t"), Ask},
+		{"not in another case", mcpTool("S", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "t", "t"), Ask},
+		{"the server", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "u", "u"), Allow},
+		{"not a tool that is new", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "new", "new"), Ask},
+		{"the command", shellTool("make all"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make clean && make"), Allow},
+		{"not another command", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make; go build"), Ask},
+		{"not with a variable", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("CC=id make"), Ask},
+		{"not in a wrapper", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("env make"), Ask},
+		{"not another path", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("./make"), Ask},
+		{"the host", fetchTool("https://a.org/x"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://A.org/y"), Allow},
+		{"not another host", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org.evil"), Ask},
+		{"every host is needed", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
+		{"not another port", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org:8443"), Ask},
+		{"all edits", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "b"), Allow},
+		{"not edits outside", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "../b"), Ask},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &Approvals{Dir: stateDir(t), Project: "/p", Siblings: func(source string) []*registry.Tool {
+				if source == registry.SourceBuiltin {
+					return []*registry.Tool{pathTool("edit", "write"), pathTool("write_file", "write")}
+				}
+				return []*registry.Tool{mcpTool("s", "t", "t"), mcpTool("s", "u", "u")}
+			}}
+			p := Policy{Approvals: a}
+			if v := p.Decide(t.Context(), tt.asked, registry.Call{}); v.Decision != Ask {
+				t.Fatalf("before: %+v", v)
+			}
+			if err := a.Remember(t.Context(), tt.given, tt.scope); err != nil {
+				t.Fatal(err)
+			}
+			v := p.Decide(t.Context(), tt.asked, registry.Call{})
+			if v.Decision != tt.want {
+				t.Errorf("%s (%s), want %s", v.Decision, v.Reason, tt.want)
+			}
+			if tt.want == Allow && (v.Origin != "approval" || v.Approval == "") {
+				t.Errorf("origin %q, approval %q", v.Origin, v.Approval)
+			}
+			other := Policy{Approvals: &Approvals{Dir: a.Dir, Project: "/other"}}
+			if v := other.Decide(t.Context(), tt.asked, registry.Call{}); v.Decision != Ask {
+				t.Errorf("counts in another project: %+v", v)
+			}
+		})
+	}
+}
+
+func TestApprovalOffers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		tool *registry.Tool
+		want []Scope
+	}{
+		"mcp":              {mcpTool("s", "t", "t"), []Scope{{Kind: ScopeTool}, {Kind: ScopeServer}}},
+		"edit":             {pathTool("edit", "write", "a"), []Scope{{Kind: ScopeEdits}}},
+		"edit outside":     {pathTool("edit", "write", "../a"), []Scope{{Kind: ScopeTool}}},
+		"exec":             {shellTool("make; go x; ls; make"), []Scope{{Kind: ScopeCommand, Values: []string{"make", "go", "ls"}}}},
+		"exec with doubts": {shellTool("make > x"), nil},
+		"info":             {fetchTool("https://a.org/x"), []Scope{{Kind: ScopeHost, Values: []string{"a.org"}}}},
+		"info, unreadable": {fetchTool("https://a.org", "%zz"), nil},
+		"plugin":           {&registry.Tool{Definition: registry.Definition{Name: "p", Source: "plugin:x"}}, []Scope{{Kind: ScopeTool}}},
+	} {
+		p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
+		if diff := cmp.Diff(tt.want, p.Decide(t.Context(), tt.tool, registry.Call{}).Scopes); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}, Rules: []Rule{{Decision: Ask, Origin: "s.yaml:1"}}}
+	if v := p.Decide(t.Context(), mcpTool("s", "t", "t"), registry.Call{}); v.Scopes != nil {
+		t.Errorf("a rule that asks would ask again: %+v", v.Scopes)
+	}
+}
+
+func TestApprovalTellsWhatChanged(t *testing.T) {
+	long := strings.Repeat("x", maxPinned+1)
+	tests := []struct {
+		name   string
+		change func(*registry.Tool)
+		reason string
+		want   []Change
+	}{
+		{"description", func(x *registry.Tool) { x.Description = "also mails it" }, "its description changed since you allowed it", []Change{{"description", "old", "also mails it"}}},
+		{"command", func(x *registry.Tool) { x.Identity = []byte(`{"command":["evil"]}`) }, "the command or server behind it changed", []Change{{"behind", `{"command":["srv"]}`, `{"command":["evil"]}`}}},
+		{"annotations and schema", func(x *registry.Tool) { x.Annotations, x.InputSchema = nil, []byte(`{"a":1}`) },
+			"its annotations and its input schema changed", []Change{{"annotations", `{"readOnlyHint":true}`, ""}, {"inputSchema", "", `{"a":1}`}}},
+		{"too long to keep", func(x *registry.Tool) { x.Description = long }, "its description changed", []Change{{"description", "old", ""}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
+			tool := mcpTool("s", "t", "t")
+			tool.Description = "old"
+			if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+				t.Fatal(err)
+			}
+			tt.change(tool)
+			v := p.Decide(t.Context(), tool, registry.Call{})
+			if v.Decision != Ask || !strings.Contains(v.Reason, tt.reason) {
+				t.Errorf("%s: %q", v.Decision, v.Reason)
+			}
+			if diff := cmp.Diff(tt.want, v.Changes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestApprovalKeyOrderIsNoChange(t *testing.T) {
+	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
+	tool := mcpTool("s", "t", "t")
+	tool.InputSchema = []byte(`{"a":1,"b":2}`)
+	if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+		t.Fatal(err)
+	}
+	tool.InputSchema = []byte(`{ "b": 2, "a": 1 }`)
+	if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestApprovalsListRevokeClear(t *testing.T) {
+	dir, now := stateDir(t), clock()
+	a, b := &Approvals{Dir: dir, Project: "/a", Now: now}, &Approvals{Dir: dir, Project: "/b", Now: now}
+	tool := mcpTool("s", "t", "t")
+	for _, s := range []Scope{{Kind: ScopeTool}, {Kind: ScopeServer}, {Kind: ScopeTool}} {
+		if err := a.Remember(t.Context(), tool, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Remember(t.Context(), shellTool("x"), Scope{Kind: ScopeCommand, Values: []string{"make", "go"}}); err != nil {
+		t.Fatal(err)
+	}
+	show := func(list []Approval) (out []string) {
+		for _, x := range list {
+			out = append(out, fmt.Sprintf("%s %s %s %s", x.Project, x.Kind, x.Source, x.Value))
+		}
+		return out
+	}
+	mine, err := a.List(false)
+	if diff := cmp.Diff([]string{"/a server mcp:s s", "/a tool mcp:s t"}, show(mine)); diff != "" || err != nil {
+		t.Errorf("%s %v", diff, err)
+	}
+	all, err := a.List(true)
+	if len(all) != 4 || err != nil {
+		t.Fatalf("%q, %v", show(all), err)
+	}
+	for _, id := range []string{"", "zz", "zzzzzzzzzz"} {
+		if _, err := a.Revoke(t.Context(), mine[0].ID, id); err == nil {
+			t.Errorf("revoking %q works", id)
+		}
+	}
+	if left, _ := a.List(true); len(left) != 4 {
+		t.Errorf("a revocation that fails removed something: %q", show(left))
+	}
+	gone, err := a.Revoke(t.Context(), mine[0].ID[:8])
+	if diff := cmp.Diff([]string{"/a server mcp:s s"}, show(gone)); diff != "" || err != nil {
+		t.Errorf("%s %v", diff, err)
+	}
+	if n, err := a.Clear(t.Context(), false); n != 1 || err != nil {
+		t.Errorf("clear: %d, %v", n, err)
+	}
+	if left, _ := a.List(true); len(left) != 2 {
+		t.Errorf("clear of one project leaves %q", show(left))
+	}
+	if n, err := a.Clear(t.Context(), true); n != 2 || err != nil {
+		t.Errorf("clear all: %d, %v", n, err)
+	}
+}
+
+func TestApprovalsRevokedElsewhereCountAtOnce(t *testing.T) {
+	dir := stateDir(t)
+	p, tool := Policy{Approvals: &Approvals{Dir: dir}}, mcpTool("s", "t", "t")
+	if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+		t.Fatal(err)
+	}
+	if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
+		t.Fatalf("%+v", v)
+	}
+	if _, err := (&Approvals{Dir: dir}).Clear(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Ask {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestApprovalsDamaged(t *testing.T) {
+	for name, content := range map[string]string{
+		"no JSON": "{", "empty object": "{}", "wrong shape": `{"version":1,"approvals":{"a":1}}`, "hostile": `[[[[`, "null bytes": "\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := stateDir(t)
+			if err := os.MkdirAll(dir.Path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir.Path, approvalsFile)
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var warned []string
+			p := Policy{Approvals: &Approvals{Dir: dir, Warn: func(d registry.Diagnostic) { warned = append(warned, d.Code) }}}
+			tool := mcpTool("s", "t", "t")
+			for range 2 { // and warns once
+				if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Ask {
+					t.Errorf("decides %+v", v)
+				}
+			}
+			if data, _ := os.ReadFile(file); string(data) != content {
+				t.Errorf("looking changed the file to %q", data)
+			}
+			if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+				t.Fatal(err)
+			}
+			if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
+				t.Errorf("after saving: %+v", v)
+			}
+			kept, _ := filepath.Glob(filepath.Join(dir.Path, "*.bad-*[0-9a-f]"))
+			if len(kept) != 1 {
+				t.Fatalf("kept %q", kept)
+			}
+			if data, _ := os.ReadFile(kept[0]); string(data) != content {
+				t.Errorf("kept %q", data)
+			}
+			if diff := cmp.Diff([]string{"approvals_unreadable", "approvals_set_aside"}, warned); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestApprovalsOfNewerVersionAreLeftAlone(t *testing.T) {
+	dir := stateDir(t)
+	a := &Approvals{Dir: dir}
+	const content = `{"version":99,"approvals":"in another shape"}`
+	if err := dir.Update(t.Context(), approvalsFile, func([]byte) ([]byte, error) { return []byte(content), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.List(false); err == nil || !strings.Contains(err.Error(), "newer toolreg") {
+		t.Errorf("list: %v", err)
+	}
+	if err := a.Remember(t.Context(), mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}); err == nil {
+		t.Error("remembering overwrote it")
+	}
+	if data, err := dir.Read(approvalsFile); string(data) != content || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestApprovalsWithoutState(t *testing.T) {
+	p, tool := Policy{Approvals: &Approvals{}}, mcpTool("s", "t", "t")
+	v := p.Decide(t.Context(), tool, registry.Call{})
+	if v.Decision != Ask || len(v.Scopes) == 0 {
+		t.Errorf("%+v", v)
+	}
+	if err := p.Approvals.Remember(t.Context(), tool, v.Scopes[0]); !errors.Is(err, state.ErrUnavailable) {
+		t.Errorf("remember: %v", err)
+	}
+}
+
+func TestApprovalsConcurrent(t *testing.T) {
+	dir := stateDir(t)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			a := &Approvals{Dir: dir, Project: fmt.Sprintf("/p%d", i)}
+			for j := range 3 {
+				if err := a.Remember(t.Context(), mcpTool("s", fmt.Sprint(j), "t"), Scope{Kind: ScopeTool}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if all, err := (&Approvals{Dir: dir}).List(true); len(all) != 60 || err != nil {
+		t.Errorf("%d approvals, %v", len(all), err)
+	}
+}
+
+// TestConfirmVectors replays the recorded cases: what is asked again after
+// which answer.
+func TestConfirmVectors(t *testing.T) {
+	data, err := os.ReadFile("testdata/confirm.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cases []struct {
+			Name  string
+			Steps []struct{ Server, Tool, Outcome string }
+			Want  []json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]ScopeKind{"proceed_always_tool": ScopeTool, "proceed_always_server": ScopeServer}
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
+			for i, s := range c.Steps {
+				tool := mcpTool(s.Server, s.Tool, registry.ValidName(s.Tool))
+				v := p.Decide(t.Context(), tool, registry.Call{})
+				if asked, want := v.Decision == Ask, string(c.Want[i]) != "false"; asked != want {
+					t.Errorf("step %d: asked %t, want %t", i, asked, want)
+				}
+				// A plain "always" means nothing there for a server's tool; here it
+				// means the tool, which is tested above.
+				if kind, ok := kinds[s.Outcome]; ok {
+					if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: kind}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Entry is one element of allowedTools or excludeTools taken apart:
+// "read_file", "mcp_*", "run_shell_command(git status)", "ShellTool(rm)".
+type Entry struct {
+	Tool    string // name, alias or glob
+	Command string // what stands in the parentheses; "" if there are none
+}
+
+// ParseEntry reads one element of allowedTools or excludeTools (spec section
+// 4). A trailing ":*" in the parentheses, as other programs write it, means
+// the same as leaving it out.
+func ParseEntry(text string) (Entry, error) {
+	text = strings.TrimSpace(text)
+	name, rest, found := strings.Cut(text, "(")
+	e := Entry{Tool: strings.TrimSpace(name)}
+	if e.Tool == "" {
+		return Entry{}, fmt.Errorf("entry %q names no tool", text)
+	}
+	if !found {
+		if strings.ContainsRune(text, ')') {
+			return Entry{}, fmt.Errorf("entry %q has a closing parenthesis without an opening one", text)
+		}
+		return e, nil
+	}
+	args, ok := strings.CutSuffix(rest, ")")
+	if !ok {
+		return Entry{}, fmt.Errorf("entry %q lacks the closing parenthesis", text)
+	}
+	e.Command = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(args), ":*"))
+	if e.Command == "*" {
+		e.Command = ""
+		return e, nil
+	}
+	if e.Command == "" {
+		return Entry{}, fmt.Errorf("entry %q has empty parentheses; leave them out to mean the tool itself", text)
+	}
+	if _, ok := ruleWords(e.Command); !ok {
+		return Entry{}, fmt.Errorf("entry %q: the command must be the plain words that a command begins with", text)
+	}
+	return e, nil
+}
+
+// EntryRule makes a rule of one element of allowedTools (decision Allow) or
+// excludeTools (decision Deny).
+func EntryRule(entry registry.Entry, decision Decision) (Rule, error) {
+	e, err := ParseEntry(entry.Value)
+	if err != nil {
+		return Rule{}, err
+	}
+	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting}
+	switch decision {
+	case Allow:
+		r.Reason = fmt.Sprintf("allowedTools names %q", entry.Value)
+	case Deny:
+		r.Reason = fmt.Sprintf("excludeTools names %q", entry.Value)
+	}
+	return r, nil
+}

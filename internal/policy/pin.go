@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxPinned is the longest value of a part that an approval keeps as text, in
+// bytes; a change of a longer one is known by its hash.
+const maxPinned = 4 << 10
+
+func originalName(t *registry.Tool) string {
+	if t.IsMCP() {
+		return t.ServerTool
+	}
+	return t.Name
+}
+
+// pins notes what the tools that a scope covers are like now.
+func (a *Approvals) pins(t *registry.Tool, kind ScopeKind) map[string]Pin {
+	out := map[string]Pin{originalName(t): pinOf(t)}
+	if a.Siblings == nil || kind != ScopeServer && kind != ScopeEdits {
+		return out
+	}
+	for _, s := range a.Siblings(t.Source) {
+		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite) {
+			out[originalName(s)] = pinOf(s)
+		}
+	}
+	return out
+}
+
+func pinOf(t *registry.Tool) Pin { return Pin{Fingerprint: t.Fingerprint(), Parts: pinnedParts(t)} }
+
+func pinnedParts(t *registry.Tool) []registry.Part {
+	var out []registry.Part
+	for _, p := range t.Parts() {
+		if p.Value == "" {
+			continue
+		}
+		if len(p.Value) > maxPinned {
+			sum := sha256.Sum256([]byte(p.Value))
+			p.Value = hashMark + hex.EncodeToString(sum[:])
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+const hashMark = "sha256:"
+
+// changesSince compares a tool with its pin.
+func changesSince(pin Pin, t *registry.Tool) []Change {
+	now := pinnedParts(t)
+	var out []Change
+	for _, name := range partNames(pin.Parts, now) {
+		before, after := partValue(pin.Parts, name), partValue(now, name)
+		if before == after {
+			continue
+		}
+		if strings.HasPrefix(before, hashMark) {
+			before = ""
+		}
+		if strings.HasPrefix(after, hashMark) {
+			after = ""
+		}
+		out = append(out, Change{Part: name, Old: before, New: after})
+	}
+	if len(out) == 0 {
+		out = []Change{{Part: "definition"}} // the pin lacks what would tell
+	}
+	return out
+}
+
+func partNames(lists ...[]registry.Part) []string {
+	var out []string
+	for _, list := range lists {
+		for _, p := range list {
+			if !slices.Contains(out, p.Name) {
+				out = append(out, p.Name)
+			}
+		}
+	}
+	return out
+}
+
+func partValue(parts []registry.Part, name string) string {
+	for _, p := range parts {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// changedReason says in one line why a remembered approval does not count.
+func changedReason(changes []Change) string {
+	names := make([]string, len(changes))
+	for i, c := range changes {
+		switch c.Part {
+		case "tool":
+			return "the tool is new since you allowed its server"
+		case "behind":
+			names[i] = "the command or server behind it"
+		case "inputSchema":
+			names[i] = "its input schema"
+		case "outputSchema":
+			names[i] = "its output schema"
+		case "annotations":
+			names[i] = "its annotations"
+		default:
+			names[i] = "its " + c.Part
+		}
+	}
+	text := names[0]
+	if n := len(names) - 1; n > 0 {
+		text = fmt.Sprintf("%s and %s", strings.Join(names[:n], ", "), names[n])
+	}
+	return text + " changed since you allowed it"
+}
+
+// approved returns the id of an approval that covers the whole call, "" if
+// none does.
+func (d *decision) approved() string {
+	switch {
+	case d.subject.Command != "":
+		return ""
+	case d.tool.IsMCP():
+		if id := d.approvedFor(ScopeTool, d.tool.ServerTool); id != "" {
+			return id
+		}
+		return d.approvedFor(ScopeServer, d.tool.Server)
+	case d.isEdit():
+		if id := d.approvedFor(ScopeEdits, ""); id != "" {
+			return id
+		}
+	case len(d.subject.URLs) > 0:
+		if id := d.approvedHosts(); id != "" {
+			return id
+		}
+	}
+	return d.approvedFor(ScopeTool, originalName(d.tool))
+}
+
+// approvedHosts wants an approval for every host of the call.
+func (d *decision) approvedHosts() string {
+	first := ""
+	for _, h := range hostsOf(d.subject.URLs) {
+		id := d.approvedFor(ScopeHost, h)
+		if id == "" {
+			return ""
+		}
+		if first == "" {
+			first = id
+		}
+	}
+	return first
+}
+
+// approvedFor looks for one approval. One that was given to a tool that has
+// changed since does not count; the changes are kept for the question.
+func (d *decision) approvedFor(kind ScopeKind, value string) string {
+	if d.policy.Approvals == nil {
+		return ""
+	}
+	if !d.loaded {
+		d.loaded, d.found = true, d.policy.Approvals.load()
+	}
+	for i := range d.found {
+		a := &d.found[i]
+		if a.Kind != kind || a.Value != value || a.Source != d.tool.Source {
+			continue
+		}
+		pin, pinned := a.Pins[originalName(d.tool)]
+		switch {
+		case pinned && pin.Fingerprint == d.tool.Fingerprint():
+			d.changes = nil
+			return a.ID
+		case pinned:
+			d.changes = changesSince(pin, d.tool)
+		case kind == ScopeServer && len(d.changes) == 0:
+			d.changes = []Change{{Part: "tool"}}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,279 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxCommandLine is what Linux takes as one argument. A longer line could
+	// not run, and a shorter analysis would be a weaker one (SECURITY: S3).
+	maxCommandLine = 128 << 10
+	// maxNesting bounds shells within shells.
+	maxNesting = 16
+	// maxParens bounds runs of "(", on which the parser takes quadratic time.
+	maxParens = 64
+	// maxInner bounds the commands found inside wrappers, which ambiguous
+	// options would multiply.
+	maxInner = 2000
+)
+
+// simple is one part of a command line that rules speak about: a simple
+// command, or something else that has an effect.
+type simple struct {
+	text  string
+	words []word // empty where the part is no command
+	// doubt tells why no rule on commands covers the part, "" if one may.
+	doubt string
+	// dynamic is set where the program is not known before running.
+	dynamic bool
+	// unread is set for the rest of a line that cannot be parsed.
+	unread bool
+	// refused is set where the part must not run at all.
+	refused bool
+}
+
+// root returns the program as it is written, "" where it is not known.
+func (s *simple) root() string {
+	if len(s.words) == 0 || s.dynamic {
+		return ""
+	}
+	return s.words[0].text
+}
+
+// analysis collects the parts of one command line.
+type analysis struct {
+	reader
+	src    string
+	depth  int
+	parts  *[]simple
+	writes *[]string // files named by output redirections
+	inner  *int      // commands found inside wrappers
+}
+
+// analyse finds everything that a command line would run (spec section 8.4),
+// and the files that it writes by redirection.
+func analyse(shell, line string) (parts []simple, writes []string) {
+	a := &analysis{parts: &parts, writes: &writes, inner: new(int)}
+	a.script(shell, line)
+	return parts, writes
+}
+
+func (a *analysis) add(s simple) { *a.parts = append(*a.parts, s) }
+
+func (a *analysis) doubt(text, format string, args ...any) {
+	a.add(simple{text: text, doubt: fmt.Sprintf(format, args...)})
+}
+
+func (a *analysis) unread(line, format string, args ...any) {
+	a.add(simple{text: line, unread: true, doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
+}
+
+// script analyses a whole text. What stands before a syntax error counts too,
+// since shells run it before they see the error.
+func (a *analysis) script(shell, line string) {
+	switch {
+	case len(line) > maxCommandLine:
+		a.add(simple{refused: true, doubt: fmt.Sprintf("a command line of %d bytes is over the limit of %d", len(line), maxCommandLine)})
+		return
+	case a.depth > maxNesting:
+		a.add(simple{refused: true, doubt: fmt.Sprintf("shells are nested deeper than %d", maxNesting)})
+		return
+	case strings.Contains(line, strings.Repeat("(", maxParens)):
+		a.add(simple{refused: true, doubt: fmt.Sprintf("more than %d opening parentheses in a row", maxParens)})
+		return
+	}
+	lang := syntax.LangBash
+	switch shell {
+	case "", ShellBash:
+	case ShellPOSIX:
+		lang = syntax.LangPOSIX
+	default:
+		a.foreign(shell, line)
+		return
+	}
+	inner := *a
+	inner.src = line
+	inner.consts = map[string]string{}
+	parser := syntax.NewParser(syntax.Variant(lang))
+	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
+		if err != nil { // no break: the parser may go on after an error and would panic
+			a.unread(line, "%v", err)
+			continue
+		}
+		inner.walk(stmt)
+	}
+	if why := oddBytes(line); why != "" {
+		a.unread(line, "%s", why)
+	}
+}
+
+// oddBytes names what shells and the parser may read in different ways.
+func oddBytes(line string) string {
+	if !utf8.ValidString(line) {
+		return "invalid UTF-8"
+	}
+	for _, r := range line {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return fmt.Sprintf("control character %q", r)
+		}
+	}
+	// The parser goes on with a comment behind a backslash at its end; shells
+	// do not, and run the next line.
+	for l := range strings.Lines(line) {
+		if strings.HasSuffix(l, "\\\n") && strings.ContainsRune(l, '#') {
+			return "a line with # that ends in a backslash"
+		}
+	}
+	return ""
+}
+
+// foreign looks at the first word of each piece of a line in a grammar that is
+// not known; this may deny and never allows.
+func (a *analysis) foreign(shell, line string) {
+	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
+		words := make([]word, 0, 4)
+		for _, f := range strings.Fields(piece) {
+			words = append(words, word{text: strings.Trim(f, `"'`)})
+		}
+		if len(words) > 0 {
+			a.add(simple{text: strings.TrimSpace(piece), words: words, doubt: "commands of " + shell + " are not analysed"})
+		}
+	}
+	a.unread(line, "commands of %s are not analysed", shell)
+}
+
+func (a *analysis) textOf(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(a.src) || from >= to {
+		return ""
+	}
+	return strings.ToValidUTF8(a.src[from:to], "\uFFFD")
+}
+
+// walk visits a statement and everything in it.
+func (a *analysis) walk(root syntax.Node) {
+	syntax.Walk(root, func(n syntax.Node) bool {
+		if n != nil {
+			a.visit(n)
+		}
+		return true
+	})
+}
+
+// visit adds what one node does. Every kind of node is named: one that is not
+// is a doubt.
+func (a *analysis) visit(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		a.stmt(n)
+	case *syntax.Redirect:
+		a.redirect(n)
+	case *syntax.CallExpr:
+		a.assigns(n)
+	case *syntax.DeclClause:
+		a.doubt(a.textOf(n), "%s changes variables", n.Variant.Value)
+	case *syntax.FuncDecl:
+		a.doubt(a.textOf(n), "it declares a function")
+	case *syntax.CoprocClause:
+		a.doubt(a.textOf(n), "it starts a coprocess")
+	case *syntax.TimeClause:
+		a.doubt(a.textOf(n), "time runs another command")
+	case *syntax.WordIter:
+		if len(n.Items) > 0 {
+			a.consts[n.Name.Value] = a.word(n.Items[0]).text
+		}
+		a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
+	case *syntax.LetClause, *syntax.ArithmCmd, *syntax.CStyleLoop:
+		a.doubt(a.textOf(n), "arithmetic may set variables")
+	case *syntax.BinaryArithm, *syntax.UnaryArithm:
+		a.arithmetic(n)
+	case *syntax.ParamExp:
+		a.param(n)
+	case *syntax.BinaryTest, *syntax.UnaryTest:
+		a.test(n)
+	case *syntax.ExtGlob:
+		a.doubt(a.textOf(n), "extended globs mean different things to different shells")
+	case *syntax.File, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause,
+		*syntax.CaseClause, *syntax.CaseItem, *syntax.BinaryCmd, *syntax.Word, *syntax.Lit, *syntax.SglQuoted,
+		*syntax.DblQuoted, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.Assign, *syntax.ArrayExpr,
+		*syntax.ArrayElem, *syntax.ParenArithm, *syntax.ParenTest, *syntax.TestClause, *syntax.Comment:
+	default:
+		a.doubt(a.textOf(n), "the analysis does not know %T", n)
+	}
+}
+
+// stmt adds the simple command of a statement, with what it reads on stdin.
+func (a *analysis) stmt(s *syntax.Stmt) {
+	if s.Coprocess || s.Disown {
+		a.doubt(a.textOf(s), "it is detached from the shell")
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return
+	}
+	var stdin *word
+	for _, r := range s.Redirs {
+		body := r.Hdoc
+		if r.Op == syntax.WordHdoc {
+			body = r.Word
+		}
+		if body != nil {
+			w := a.word(body)
+			stdin = &w
+		}
+	}
+	a.command(a.textOf(call), a.words(call.Args), stdin)
+}
+
+// command adds a simple command and what it runs in turn.
+func (a *analysis) command(text string, words []word, stdin *word) {
+	s := simple{text: text}
+	for len(words) > 0 && !words[0].known {
+		s.dynamic, s.doubt = true, "its program is not known before running"
+		if words[0].text != "" {
+			break
+		}
+		words = words[1:] // an empty expansion leaves no word behind
+	}
+	s.words = words
+	if len(words) == 0 {
+		a.add(s)
+		return
+	}
+	name := programName(words[0].text)
+	run := a.runs(name, words, stdin)
+	if s.doubt == "" {
+		s.doubt = run.doubt
+	}
+	s.dynamic = s.dynamic || run.dynamic
+	a.add(s)
+	deeper := *a
+	deeper.depth++
+	for _, script := range run.scripts {
+		deeper.script(run.shell, script)
+	}
+	for _, inner := range run.commands {
+		*a.inner++
+		if deeper.depth > maxNesting || *a.inner > maxInner {
+			a.add(simple{refused: true, doubt: fmt.Sprintf("commands are nested deeper than %d, or too many", maxNesting)})
+			return
+		}
+		deeper.command(text, inner, nil)
+	}
+}
+
+// programName returns the last element of a program's path, in lower case and
+// without the extension of a Windows program: what banned programs and rules
+// that deny are compared with.
+func programName(text string) string {
+	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
+	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}

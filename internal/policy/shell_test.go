@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// shellTool is a shell tool as the built-in one presents itself.
+func shellTool(command string) *registry.Tool {
+	return &registry.Tool{
+		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
+		Subject:    func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: command}, nil },
+	}
+}
+
+func entries(t testing.TB, decision Decision, values ...string) []Rule {
+	t.Helper()
+	var out []Rule
+	for _, v := range values {
+		r, err := EntryRule(registry.Entry{Value: v, Setting: "settings.yaml:1"}, decision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func banned() []registry.Entry {
+	var out []registry.Entry
+	for _, b := range []string{"sudo", "su", "doas", "rm", "mkfs", "mkfs.*", "dd", "shutdown", "reboot"} {
+		out = append(out, registry.Entry{Value: b, Setting: "default"})
+	}
+	return out
+}
+
+// shellPolicy is the policy that testdata/shell.txt speaks about.
+func shellPolicy(t testing.TB) *Policy {
+	rules := entries(t, Deny, "run_shell_command(git push)", "ShellTool(curl)")
+	rules = append(rules, entries(t, Allow, "run_shell_command(git status)", "run_shell_command(git log)", "ShellTool(ls)", "run_shell_command(echo)",
+		"run_shell_command(cat)", "run_shell_command(npm run test)", "run_shell_command(true)")...)
+	return &Policy{
+		Rules: rules, Banned: banned(),
+		Canonical: func(name string) string {
+			if name == "ShellTool" || name == "run_shell_command" {
+				return "run_shell_command"
+			}
+			return ""
+		},
+		Approvals: &Approvals{Dir: &state.Dir{Path: filepath.Join(t.TempDir(), "state")}},
+	}
+}
+
+func TestShellLines(t *testing.T) {
+	f, err := os.Open("testdata/shell.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := shellPolicy(t)
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := lines.Text()
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		fields := strings.SplitN(text, " ", 3)
+		want, always, line := fields[0], fields[1], fields[2]
+		if unquoted, err := strconv.Unquote(line); err == nil {
+			line = unquoted
+		}
+		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
+		got := "-"
+		if s, ok := v.Scope(ScopeCommand); ok {
+			got = strings.Join(s.Values, ",")
+		}
+		if v.Decision.String() != want || got != always {
+			t.Errorf("shell.txt:%d: %q: %s, always %s; want %s, always %s (%s)", n, line, v.Decision, got, want, always, v.Reason)
+		}
+		if v.Reason == "" || v.Origin == "" {
+			t.Errorf("shell.txt:%d: %q: no reason or origin: %+v", n, line, v)
+		}
+	}
+}
+
+func TestShellModes(t *testing.T) {
+	tests := []struct {
+		name, line string
+		change     func(*Policy)
+		want       Decision
+		reason     string
+	}{
+		{"yolo allows what would ask", "make", func(p *Policy) { p.Mode = ModeYolo }, Allow, "approval mode"},
+		{"yolo keeps what is banned", "env rm x", func(p *Policy) { p.Mode = ModeYolo }, Deny, "shell.banned"},
+		{"yolo keeps what a rule denies", "git push", func(p *Policy) { p.Mode = ModeYolo }, Deny, "git push"},
+		{"yolo does not run what cannot be read", "make\n)", func(p *Policy) { p.Mode = ModeYolo }, Deny, "cannot be read"},
+		{"plan denies commands", "make", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
+		{"plan denies allowed commands", "ls", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
+		{"auto-edit asks about commands", "make", func(p *Policy) { p.Mode = ModeAutoEdit }, Ask, "category command"},
+		{"a rule on the tool covers writes", "echo x > y", allowTool, Allow, "allowedTools"},
+		{"a rule on the tool covers wrappers", "env FOO=1 make", allowTool, Allow, "allowedTools"},
+		{"a rule on the tool covers no banned program", "make; rm x", allowTool, Deny, "shell.banned"},
+		{"a rule on the tool covers no unknown program", "$x -rf y", allowTool, Ask, "shell.banned cannot be checked"},
+		{"a rule on the tool covers nothing unreadable", "make\n)", allowTool, Ask, "cannot be read"},
+		{"a rule on the tool covers no guarded file", "echo x > .git/hooks/pre-commit", allowTool, Ask, ".git/hooks"},
+		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = ShellPOSIX }, Ask, "cannot be read"},
+		{"bash: &> is a redirection", "echo hi &>/dev/null rm -rf x", func(*Policy) {}, Allow, "echo"},
+		{"another grammar is never allowed", "ls", func(p *Policy) { p.Shell = "powershell" }, Ask, "powershell"},
+		{"another grammar may be denied", "ls; rm x", func(p *Policy) { p.Shell = "powershell" }, Deny, "rm"},
+		{"too long", "ls " + strings.Repeat("a", maxCommandLine), func(p *Policy) { p.Mode = ModeYolo }, Deny, "over the limit"},
+		{"too many shells", strings.Repeat("eval ", 40) + "ls", func(p *Policy) { p.Mode = ModeYolo }, Deny, "nested deeper"},
+		{"too many wrappers", strings.Repeat("nohup ", 40) + "ls", func(p *Policy) { p.Mode = ModeYolo }, Deny, "nested deeper"},
+		{"too many parentheses", strings.Repeat("(", 100), func(p *Policy) { p.Mode = ModeYolo }, Deny, "parentheses"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := shellPolicy(t)
+			p.Guarded = func(path string) bool { return strings.HasPrefix(path, ".git/hooks") }
+			tt.change(p)
+			v := p.Decide(t.Context(), shellTool(tt.line), registry.Call{})
+			if v.Decision != tt.want || !strings.Contains(v.Reason, tt.reason) {
+				t.Errorf("got %s (%s), want %s with %q", v.Decision, v.Reason, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func allowTool(p *Policy) {
+	p.Rules = []Rule{{Tool: "run_shell_command", Decision: Allow, Reason: "allowedTools", Origin: "settings.yaml:2"}}
+}
+
+// TestShellManyCommands guards against a limit behind which rules that deny no
+// longer count (SECURITY: S3).
+func TestShellManyCommands(t *testing.T) {
+	line := strings.Repeat("ls; ", 5000) + "rm x"
+	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
+		t.Errorf("a banned program behind 5000 commands: %s", v.Decision)
+	}
+}
+
+func TestShellBannedNamesSetting(t *testing.T) {
+	p := shellPolicy(t)
+	p.Banned = []registry.Entry{{Value: "terraform", Setting: "/home/u/settings.yaml:12"}}
+	v := p.Decide(t.Context(), shellTool("terraform apply"), registry.Call{})
+	if v.Decision != Deny || v.Origin != "/home/u/settings.yaml:12" || !strings.Contains(v.Reason, "shell.banned") {
+		t.Errorf("got %+v", v)
+	}
+	if roots := v.Roots(); !slices.Equal(roots, []string{"terraform"}) {
+		t.Errorf("roots %q", roots)
+	}
+}
+
+func FuzzShell(f *testing.F) {
+	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
+		f.Add(seed)
+	}
+	p := shellPolicy(f)
+	f.Fuzz(func(t *testing.T, line string) {
+		v := p.Decide(context.WithoutCancel(t.Context()), shellTool(line), registry.Call{})
+		if strings.HasPrefix(v.Reason, "deciding failed") {
+			t.Fatalf("%q: %s", line, v.Reason)
+		}
+		parts, _ := analyse(ShellBash, line)
+		unread := slices.ContainsFunc(parts, func(s simple) bool { return s.unread })
+		if unread && v.Decision == Allow {
+			t.Fatalf("%q cannot be read and is allowed", line)
+		}
+		if v.Decision == Allow && slices.ContainsFunc(parts, func(s simple) bool { return s.doubt != "" }) {
+			t.Fatalf("%q is allowed in spite of a doubt", line)
+		}
+	})
+}
+
+func BenchmarkShell(b *testing.B) {
+	p := shellPolicy(b)
+	t := shellTool("git status --short && ls -la | cat && echo \"$(git log)\"")
+	for b.Loop() {
+		if v := p.Decide(b.Context(), t, registry.Call{}); v.Decision != Allow {
+			b.Fatal(v.Reason)
+		}
+	}
+}

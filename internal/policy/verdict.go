@@ -1,0 +1,84 @@
+package policy
+
+// Verdict is the answer for one call and how it came about. The zero value
+// asks.
+type Verdict struct {
+	Decision Decision
+	Reason   string // one line for a person; foreign text in it is quoted
+	Origin   string // file:line, flag, "approval" or "default"
+	// Rule is the rule that decided, nil if none did.
+	Rule *Rule
+	// Approval is the id of the remembered approval that allowed; "" if none.
+	Approval string
+	// Commands tells of each simple command of a shell command line.
+	Commands []CommandVerdict
+	// Scopes is what an "always" could be remembered for, first what "always"
+	// itself stands for; empty where nothing may be remembered.
+	Scopes []Scope
+	// Firm is set where no rule and no approval would make the question
+	// unnecessary.
+	Firm bool
+	// Changes tells why a remembered approval did not count.
+	Changes []Change
+}
+
+// Scope returns the scope of a kind, if the verdict offers it.
+func (v *Verdict) Scope(kind ScopeKind) (Scope, bool) {
+	for _, s := range v.Scopes {
+		if s.Kind == kind {
+			return s, true
+		}
+	}
+	return Scope{}, false
+}
+
+// Roots returns the programs of a shell command line, each once, in order.
+func (v *Verdict) Roots() []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, c := range v.Commands {
+		if c.Root != "" && !seen[c.Root] {
+			seen[c.Root] = true
+			out = append(out, c.Root)
+		}
+	}
+	return out
+}
+
+// CommandVerdict is the decision on one part of a shell command line.
+type CommandVerdict struct {
+	Text     string   `json:"text"`           // as written
+	Root     string   `json:"root,omitempty"` // the program, "" where it is not known before running
+	Decision Decision `json:"decision"`
+	Reason   string   `json:"reason"`
+	Origin   string   `json:"origin"`
+
+	rule     *Rule
+	approval string
+	remember string // the program that an approval would cover
+}
+
+// Change is one part of a tool that is not as it was when it was approved.
+type Change struct {
+	Part     string // as in registry.Part, or "tool" for a tool that is new
+	Old, New string // "" where the text was not kept
+}
+
+// ScopeKind says what an approval covers.
+type ScopeKind string
+
+// The kinds of spec section 8.5.
+const (
+	ScopeTool    ScopeKind = "tool"    // every call of one tool
+	ScopeCommand ScopeKind = "command" // every use of one program by a shell tool
+	ScopeHost    ScopeKind = "host"    // every call of one tool to one host
+	ScopeEdits   ScopeKind = "edits"   // every edit by built-in tools in this workspace
+	ScopeServer  ScopeKind = "server"  // every tool of one MCP server
+)
+
+// Scope is what an answer "always" is remembered for.
+type Scope struct {
+	Kind ScopeKind
+	// Values holds the programs of ScopeCommand and the hosts of ScopeHost.
+	Values []string
+}

@@ -1,0 +1,248 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is one shell word as far as reading tells. Where known is false, text is
+// the best guess: what cannot be told counts as empty, which is what it is for
+// the usual disguises (r$@m, ${x}rm). A guess may deny, it never allows.
+type word struct {
+	text   string
+	known  bool
+	split  bool // the shell would split the result into words
+	braces bool // holds braces that the shell may expand
+	glob   bool // holds unquoted *, ? or [
+}
+
+// reader turns syntax into words; consts are the variables that the line itself
+// has set to plain text.
+type reader struct {
+	consts map[string]string
+}
+
+// words resolves each syntax word; one that the shell would split becomes
+// several.
+func (r *reader) words(args []*syntax.Word) []word {
+	out := make([]word, 0, len(args))
+	for _, a := range args {
+		w := r.word(a)
+		if !w.split || !strings.ContainsAny(w.text, " \t\n") {
+			out = append(out, w)
+			continue
+		}
+		fields := strings.Fields(w.text)
+		if len(fields) == 0 {
+			fields = []string{""} // something unknown stays in this place
+		}
+		for _, f := range fields {
+			out = append(out, word{text: f})
+		}
+	}
+	return out
+}
+
+func (r *reader) word(w *syntax.Word) word {
+	out := word{known: true}
+	if w == nil {
+		return out
+	}
+	var b strings.Builder
+	for _, part := range w.Parts {
+		r.part(&b, &out, part, false)
+	}
+	out.text = b.String()
+	return out
+}
+
+func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quoted bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		literal(b, out, p.Value, quoted)
+	case *syntax.SglQuoted:
+		if !p.Dollar {
+			b.WriteString(p.Value)
+			return
+		}
+		text, ok := ansiC(p.Value)
+		out.known = out.known && ok
+		b.WriteString(text)
+	case *syntax.DblQuoted:
+		if p.Dollar { // $"..." is translated by the locale
+			out.known = false
+		}
+		for _, inner := range p.Parts {
+			r.part(b, out, inner, true)
+		}
+	case *syntax.ParamExp:
+		out.known = false
+		out.split = out.split || !quoted
+		b.WriteString(r.param(p))
+	case *syntax.CmdSubst:
+		out.known = false
+		out.split = out.split || !quoted
+		b.WriteString(r.echoed(p))
+	default:
+		out.known = false
+	}
+}
+
+// literal appends a literal with its backslashes resolved and notes what the
+// shell would expand in it.
+func literal(b *strings.Builder, out *word, s string, quoted bool) {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && i+1 < len(s):
+			next := s[i+1]
+			if quoted && !strings.ContainsRune("$`\"\\\n", rune(next)) {
+				b.WriteByte(c)
+				continue
+			}
+			i++
+			if next != '\n' {
+				b.WriteByte(next)
+			}
+			continue
+		case quoted:
+		case c == '*' || c == '?' || c == '[':
+			out.glob, out.known = true, false
+		case c == '{' && i+1 < len(s) && strings.ContainsRune(s[i:], '}'):
+			out.braces, out.known = true, false
+		}
+		b.WriteByte(c)
+	}
+}
+
+// param guesses the value of a parameter: what the line set, a default, empty.
+func (r *reader) param(p *syntax.ParamExp) string {
+	if p.Param == nil || p.Length || p.Excl || p.Index != nil {
+		return ""
+	}
+	if v, ok := r.consts[p.Param.Value]; ok {
+		return v
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			return r.word(p.Exp.Word).text
+		}
+	}
+	return ""
+}
+
+// echoed guesses what a command substitution prints where it is one echo or
+// printf of plain words.
+func (r *reader) echoed(p *syntax.CmdSubst) string {
+	if len(p.Stmts) != 1 {
+		return ""
+	}
+	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 {
+		return ""
+	}
+	words := r.words(call.Args)
+	if len(words) < 2 || words[0].text != "echo" && words[0].text != "printf" {
+		return ""
+	}
+	texts := make([]string, 0, len(words)-1)
+	for _, w := range words[1:] {
+		texts = append(texts, w.text)
+	}
+	return strings.Join(texts, " ")
+}
+
+// ansiC decodes the inside of $'...' (bash manual, "ANSI-C Quoting"). ok is
+// false where the text has an escape that it does not know.
+func ansiC(s string) (text string, ok bool) {
+	var b strings.Builder
+	ok = true
+	for i := 0; i < len(s); {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		n := ansiEscape(&b, s[i+1:])
+		if n == 0 {
+			ok = false
+			b.WriteByte('\\')
+		}
+		i += 1 + n
+	}
+	return b.String(), ok
+}
+
+// ansiEscape decodes one escape behind its backslash and returns its length, 0
+// where it is unknown.
+func ansiEscape(b *strings.Builder, s string) int {
+	if i := strings.IndexByte("abeEfnrtv\\'\"?", s[0]); i >= 0 {
+		b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[i])
+		return 1
+	}
+	switch s[0] {
+	case 'x':
+		return numeric(b, s, 1, 2, 16)
+	case 'u':
+		return numeric(b, s, 1, 4, 16)
+	case 'U':
+		return numeric(b, s, 1, 8, 16)
+	case '0', '1', '2', '3', '4', '5', '6', '7':
+		return numeric(b, s, 0, 3, 8)
+	}
+	return 0
+}
+
+func numeric(b *strings.Builder, s string, start, digits, base int) int {
+	end := start
+	for end < len(s) && end < start+digits {
+		if _, err := strconv.ParseUint(s[end:end+1], base, 8); err != nil {
+			break
+		}
+		end++
+	}
+	n, err := strconv.ParseUint(s[start:end], base, 32)
+	if err != nil {
+		return 0
+	}
+	if n < 0x80 || base == 8 || digits == 2 {
+		b.WriteByte(byte(n))
+	} else {
+		b.WriteString(string(utf8.AppendRune(nil, rune(n))))
+	}
+	return end
+}
+
+// ruleWords splits the command of a rule into words. ok is false unless it is
+// one simple command of plain words.
+func ruleWords(command string) (words []string, ok bool) {
+	if strings.Trim(command, ruleWordChars) == "" {
+		words = strings.Fields(command)
+		return words, len(words) > 0
+	}
+	file, err := syntax.NewParser().Parse(strings.NewReader(command), "")
+	if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 || file.Stmts[0].Background || file.Stmts[0].Negated {
+		return nil, false
+	}
+	call, isCall := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !isCall || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return nil, false
+	}
+	r := reader{}
+	for _, a := range call.Args {
+		w := r.word(a)
+		if !w.known && !w.glob {
+			return nil, false
+		}
+		words = append(words, w.text)
+	}
+	return words, true
+}
+
+// ruleWordChars are the characters of a rule's command that stand for
+// themselves in a shell.
+const ruleWordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,+@%*?"

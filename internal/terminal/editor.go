@@ -1,0 +1,135 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxEdited is the longest content that is taken back from an editor, in bytes.
+const maxEdited = 64 << 20
+
+// edit opens the person's editor on the proposed content and returns what it
+// was changed to, which may be nothing at all.
+func (c *Confirmer) edit(ctx context.Context, p registry.Preview) (string, error) {
+	dir, err := os.MkdirTemp("", "toolreg-edit-") // 0700
+	if err != nil {
+		return "", fmt.Errorf("preparing the edit: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, editName(p.FileName))
+	if err := os.WriteFile(file, []byte(p.NewContent), 0o600); err != nil {
+		return "", fmt.Errorf("preparing the edit: %w", err)
+	}
+	if err := c.runEditor(ctx, file); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the edit: %w", err)
+	}
+	if info.Size() > maxEdited {
+		return "", fmt.Errorf("reading the edit: %d bytes are over the limit of %d", info.Size(), maxEdited)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the edit: %w", err)
+	}
+	if !utf8.Valid(data) {
+		return "", errors.New("reading the edit: the file is no longer valid UTF-8")
+	}
+	return string(data), nil
+}
+
+// editName keeps the end of the file's name, by which editors know the
+// language, and nothing of it that could mean anything else.
+func editName(name string) string {
+	ext := filepath.Ext(filepath.Base(filepath.ToSlash(name)))
+	for _, r := range ext {
+		if r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return "content"
+		}
+	}
+	return "content" + ext
+}
+
+// runEditor runs the editor on the terminal and waits for it. It stays in our
+// session: an editor has to read the terminal, which the children of
+// internal/process must not.
+func (c *Confirmer) runEditor(ctx context.Context, file string) error {
+	argv, err := editorArgv(c.Editor)
+	if err != nil {
+		return err
+	}
+	program, err := lookPath(argv[0], os.Getenv("PATH"))
+	if err != nil {
+		return fmt.Errorf("starting the editor %q: %w; set VISUAL or EDITOR", argv[0], err)
+	}
+	in, out, err := c.TTY.reopen()
+	if err != nil {
+		return fmt.Errorf("opening the terminal for the editor: %w", err)
+	}
+	defer func() { _ = errors.Join(in.Close(), out.Close()) }()
+	proc, err := os.StartProcess(program, append(argv, file), &os.ProcAttr{Env: os.Environ(), Files: []*os.File{in, out, out}})
+	if err != nil {
+		return fmt.Errorf("starting the editor %q: %w", argv[0], err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = proc.Kill() })
+	defer stop()
+	state, err := proc.Wait()
+	switch {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("waiting for the editor %q: %w", argv[0], err)
+	case !state.Success():
+		return fmt.Errorf("the editor %q ended with %s; nothing was changed", argv[0], state)
+	}
+	return nil
+}
+
+func editorArgv(line string) ([]string, error) {
+	if strings.TrimSpace(line) == "" {
+		if runtime.GOOS == "windows" {
+			return []string{"notepad"}, nil
+		}
+		return []string{"vi"}, nil
+	}
+	argv, err := process.Split(line)
+	if err != nil {
+		return nil, fmt.Errorf("reading the editor's command line: %w", err)
+	}
+	return argv, nil
+}
+
+// lookPath finds a program in a list of folders. Relative folders do not count:
+// the current one may be somebody else's.
+func lookPath(program, path string) (string, error) {
+	if strings.ContainsAny(program, `/\`) {
+		return program, nil
+	}
+	names := []string{program}
+	if runtime.GOOS == "windows" && filepath.Ext(program) == "" {
+		names = []string{program + ".exe", program + ".com"}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		for _, n := range names {
+			full := filepath.Join(dir, n)
+			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+				return full, nil
+			}
+		}
+	}
+	return "", os.ErrNotExist
+}

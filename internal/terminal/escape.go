@@ -1,0 +1,226 @@
+package terminal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+const (
+	// longBlank is the length from which a run of blanks is shown as its count:
+	// what pushes the rest of a line out of sight (SECURITY: T11).
+	longBlank = 64
+	// longBreak is the same for empty lines.
+	longBreak = 8
+)
+
+// Visible returns text as it can be shown on several lines: newlines and tabs
+// stay, every other control, bidirectional, zero-width or otherwise invisible
+// character becomes an escape such as \x1b or \u202e, and so does each byte
+// that is not UTF-8. Text with nothing to escape is returned as it is.
+func Visible(s string) string {
+	if isPlain(s, true) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	escapeInto(&b, s, true)
+	return b.String()
+}
+
+// Line is Visible for one line: newlines, tabs and carriage returns are escaped
+// too, and a long run of blanks becomes its count, as in ␣×5000.
+func Line(s string) string {
+	if isPlain(s, false) && !strings.Contains(s, strings.Repeat(" ", longBlank)) {
+		return s
+	}
+	var b strings.Builder
+	escapeInto(&b, s, false)
+	return countRuns(b.String())
+}
+
+// Payload is Visible for text that a person decides on: long runs of blanks and
+// of empty lines become their count, so that they hide nothing.
+func Payload(s string) string { return countRuns(Visible(s)) }
+
+// isPlain reports whether s is printable ASCII, with line breaks and tabs where
+// lines is set.
+func isPlain(s string, lines bool) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' && !(lines && (c == '\n' || c == '\t')) || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func escapeInto(b *strings.Builder, s string, lines bool) {
+	var prev rune
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(b, `\x%02x`, s[i])
+		case lines && (r == '\n' || r == '\t'):
+			b.WriteByte(byte(r))
+		case unseen(r) && !(r == emojiStyle && symbol(prev)):
+			b.WriteString(escape(r))
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		prev = r
+		i += n
+	}
+}
+
+func escape(r rune) string {
+	switch {
+	case r == '\n':
+		return `\n`
+	case r == '\r':
+		return `\r`
+	case r == '\t':
+		return `\t`
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// emojiStyle is variation selector 16. It is the one invisible character that
+// common text is full of; behind a symbol it carries nothing.
+const emojiStyle = '\ufe0f'
+
+func symbol(r rune) bool { return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x2bff }
+
+// unseen reports whether a character moves the cursor, changes the direction of
+// text, or takes no room on the screen.
+func unseen(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
+		return true
+	case r < 0xad:
+		return false
+	case r == 0x2028, r == 0x2029: // line and paragraph separator
+		return true
+	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff: // variation selectors, tags
+		return true
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800, r == 0x034f, r == 0x17b4, r == 0x17b5: // fillers, blanks
+		return true
+	case r >= 0x180b && r <= 0x180f: // Mongolian selectors
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
+}
+
+// blank reports whether a character that is shown looks like nothing.
+func blank(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) }
+
+// countRuns replaces long runs of blanks and of line breaks by their count.
+func countRuns(s string) string {
+	if len(s) < longBreak {
+		return s
+	}
+	var b strings.Builder
+	runes := []rune(s)
+	for i := 0; i < len(runes); {
+		end, breaks := i, 0
+		for end < len(runes) && (blank(runes[end]) || runes[end] == '\n') {
+			if runes[end] == '\n' {
+				breaks++
+			}
+			end++
+		}
+		switch {
+		case breaks > longBreak:
+			fmt.Fprintf(&b, "\n⏎×%d\n", breaks)
+		case end > i && breaks == 0 && end-i >= longBlank:
+			b.WriteString("␣×" + strconv.Itoa(end-i))
+		case end > i:
+			b.WriteString(blanksOfLines(string(runes[i:end])))
+		default:
+			b.WriteRune(runes[i])
+			end++
+		}
+		i = end
+	}
+	return b.String()
+}
+
+// blanksOfLines counts the blanks of each line of a short run that holds line
+// breaks.
+func blanksOfLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if n := utf8.RuneCountInString(l); n >= longBlank {
+			lines[i] = "␣×" + strconv.Itoa(n)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// EscapeJSON makes encoded JSON safe to show: every character that [Visible]
+// would escape becomes a \u escape, in a pair of surrogates where needed, so
+// that the value stays the same. Bytes that are not UTF-8 become \ufffd. White
+// space between values stays. JSON with nothing to escape is returned as it is.
+func EscapeJSON(data []byte) []byte {
+	first := firstUnseen(data)
+	if first < 0 {
+		return data
+	}
+	out := append(make([]byte, 0, len(data)+64), data[:first]...)
+	for i := first; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, `\ufffd`...)
+		case data[i] == '\n' || data[i] == '\t' || data[i] == '\r' || !unseen(r):
+			out = append(out, data[i:i+n]...)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// firstUnseen returns the offset of the first character to escape, -1 if there
+// is none.
+func firstUnseen(data []byte) int {
+	for i := 0; i < len(data); {
+		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 || unseen(r) {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// Width returns the columns that text takes on a screen.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Cut returns at most width columns of one line, with "…" as its last one where
+// something was cut. The text must have passed [Line].
+func Cut(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	if len(s) <= width {
+		return s
+	}
+	return ansi.Truncate(s, width, "…")
+}

@@ -1,0 +1,181 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TTY is the controlling terminal of the process, beside its standard streams.
+// One question at a time is asked; further ones wait.
+type TTY struct {
+	in, out *os.File
+	mu      sync.Mutex
+}
+
+// OpenTTY opens the controlling terminal. An error means that nobody is there
+// to ask: the caller then has no Confirmer. Close the TTY when done.
+func OpenTTY() (*TTY, error) {
+	in, out, err := openTTY()
+	if err != nil {
+		return nil, fmt.Errorf("opening the terminal: %w", err)
+	}
+	return &TTY{in: in, out: out}, nil
+}
+
+// Close closes the terminal.
+func (t *TTY) Close() error {
+	if t.out == t.in {
+		return t.in.Close()
+	}
+	return errors.Join(t.in.Close(), t.out.Close())
+}
+
+// reopen opens the terminal anew for a child. Handing out our own files would
+// make them blocking, and a blocking read cannot be cancelled.
+func (t *TTY) reopen() (in, out *os.File, err error) {
+	if in, err = os.OpenFile(t.in.Name(), os.O_RDWR, 0); err != nil {
+		return nil, nil, err
+	}
+	if out, err = os.OpenFile(t.out.Name(), os.O_RDWR, 0); err != nil {
+		return nil, nil, errors.Join(err, in.Close())
+	}
+	return in, out, nil
+}
+
+// Size returns columns and rows, 80 and 24 where they are not known.
+func (t *TTY) Size() (columns, rows int) {
+	columns, rows = size(t.out)
+	if columns <= 0 {
+		columns = 80
+	}
+	if rows <= 0 {
+		rows = 24
+	}
+	return columns, rows
+}
+
+// maxAnswer is the longest answer that is read, in bytes.
+const maxAnswer = 4096
+
+// ErrNoAnswer tells that the person gave no answer: end of input, or no key
+// within the time limit.
+var ErrNoAnswer = errors.New("no answer")
+
+// Ask writes text and reads one line, without its end. What was typed before is
+// thrown away first, so that nothing answers a question it has not seen
+// (SECURITY: T12). The error is the cause of ctx, or wraps ErrNoAnswer.
+func (t *TTY) Ask(ctx context.Context, text string, limit time.Duration) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ask(ctx, text, limit)
+}
+
+func (t *TTY) ask(ctx context.Context, text string, limit time.Duration) (string, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within %s", ErrNoAnswer, limit))
+		defer cancel()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	if err := flush(t.in); err != nil {
+		return "", fmt.Errorf("discarding earlier input: %w", err)
+	}
+	if err := t.write(ctx, text); err != nil {
+		return "", err
+	}
+	line, err := t.readLine(ctx)
+	if err != nil { // the person pressed no Enter: end the line for them
+		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(t.out, "\n")
+	}
+	return line, err
+}
+
+// write writes text and gives up with ctx: a terminal may be stopped by Ctrl-S.
+func (t *TTY) write(ctx context.Context, text string) error {
+	if t.out.SetWriteDeadline(time.Time{}) == nil {
+		stop := context.AfterFunc(ctx, func() { _ = t.out.SetWriteDeadline(time.Unix(1, 0)) })
+		defer stop()
+	}
+	_, err := io.WriteString(t.out, text)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("writing to the terminal: %w", err)
+	}
+	return nil
+}
+
+// readLine reads up to Enter. Ctrl-C arrives as a signal, which cancels ctx, or
+// as a character where the terminal is raw.
+func (t *TTY) readLine(ctx context.Context) (string, error) {
+	read := func() (string, error) { return scanLine(t.in) }
+	var line string
+	var err error
+	if t.in.SetReadDeadline(time.Time{}) == nil {
+		stop := context.AfterFunc(ctx, func() { _ = t.in.SetReadDeadline(time.Unix(1, 0)) })
+		line, err = read()
+		stop()
+	} else {
+		line, err = abandonable(ctx, read)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return "", cause
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return line, nil
+}
+
+// abandonable runs read where a console knows no deadlines. A read that nobody
+// waits for any more ends with the process.
+func abandonable(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		line, err := read()
+		done <- result{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// scanLine reads byte by byte, so that nothing behind the line is taken.
+func scanLine(r io.Reader) (string, error) {
+	var line []byte
+	var b [1]byte
+	for {
+		n, err := r.Read(b[:])
+		if n == 1 {
+			switch b[0] {
+			case '\n', '\r':
+				return strings.TrimSpace(string(line)), nil
+			case 0x03, 0x04, 0x1a: // Ctrl-C, Ctrl-D, Ctrl-Z of a raw terminal
+				return "", io.EOF
+			}
+			if len(line) < maxAnswer {
+				line = append(line, b[0])
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}

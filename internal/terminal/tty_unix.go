@@ -1,0 +1,39 @@
+//go:build unix
+
+package terminal
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// openTTY opens /dev/tty without O_NONBLOCK of our own; the runtime's poller
+// gives it deadlines, which Fd() would take away again.
+func openTTY() (in, out *os.File, err error) {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	return f, f, err
+}
+
+// control calls f with the descriptor and keeps the file in the poller.
+func control(f *os.File, do func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := conn.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+func flush(f *os.File) error { return control(f, discardInput) }
+
+func size(f *os.File) (columns, rows int) {
+	err := control(f, func(fd int) (err error) { columns, rows, err = term.GetSize(fd); return err })
+	if err != nil {
+		return 0, 0
+	}
+	return columns, rows
+}

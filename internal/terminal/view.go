@@ -1,0 +1,236 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// view draws questions. What a tool, a server or a model wrote is indented
+// behind a bar, so that it cannot pass for a line of toolreg's own, and nothing
+// of it is cut.
+type view struct {
+	width int
+	color bool
+	b     strings.Builder
+}
+
+const bar = "  │ "
+
+func (v *view) question(q exec.Question) string {
+	v.b.WriteString("\n")
+	switch q.Preview.Kind {
+	case registry.PreviewEdit:
+		v.edit(q)
+	case registry.PreviewExec:
+		v.exec(q)
+	case registry.PreviewMCP:
+		v.server(q)
+	default:
+		v.info(q)
+	}
+	v.say("Why you are asked: %s", Line(q.Verdict.Reason))
+	v.changes(q.Verdict.Changes)
+	v.legend(q)
+	return v.b.String()
+}
+
+// say writes a line of toolreg's own.
+func (v *view) say(format string, args ...any) {
+	fmt.Fprintf(&v.b, format+"\n", args...)
+}
+
+// foreign writes a block of text that came from elsewhere, whole.
+func (v *view) foreign(text string) {
+	for _, l := range strings.Split(strings.TrimRight(Payload(text), "\n"), "\n") {
+		v.wrapped(l, "", "")
+	}
+}
+
+// wrapped writes one line behind bars, broken at the width of the screen, so
+// that every row of it has its bar.
+func (v *view) wrapped(line, before, after string) {
+	room := max(v.width-Width(bar)-1, 20)
+	for {
+		head, rest := split(strings.ReplaceAll(line, "\t", "    "), room)
+		v.b.WriteString(bar + before + head + after + "\n")
+		if rest == "" {
+			return
+		}
+		line = rest
+	}
+}
+
+// split cuts a line behind at most room columns.
+func split(line string, room int) (head, rest string) {
+	if len(line) <= room {
+		return line, ""
+	}
+	columns := 0
+	for i, r := range line {
+		w := Width(string(r))
+		if columns+w > room && i > 0 {
+			return line[:i], line[i:]
+		}
+		columns += w
+	}
+	return line, ""
+}
+
+func (v *view) edit(q exec.Question) {
+	v.say("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
+	for _, l := range strings.Split(strings.TrimRight(Payload(q.Preview.Diff), "\n"), "\n") {
+		before, after := v.diffColor(l)
+		v.wrapped(l, before, after)
+	}
+}
+
+func (v *view) diffColor(line string) (before, after string) {
+	if !v.color || line == "" {
+		return "", ""
+	}
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
+		return "\x1b[1m", "\x1b[0m"
+	case line[0] == '+':
+		return "\x1b[32m", "\x1b[0m"
+	case line[0] == '-':
+		return "\x1b[31m", "\x1b[0m"
+	case strings.HasPrefix(line, "@@"):
+		return "\x1b[36m", "\x1b[0m"
+	}
+	return "", ""
+}
+
+func (v *view) exec(q exec.Question) {
+	v.say("%s wants to run:", toolName(q.Tool))
+	command := q.Preview.Command
+	if command == "" {
+		command = string(q.Call.Params)
+	}
+	v.foreign(command)
+	if roots := q.Verdict.Roots(); len(roots) > 0 {
+		v.say("Programs: %s", Line(strings.Join(roots, ", ")))
+	}
+	for _, c := range q.Verdict.Commands {
+		if c.Root == "" && c.Decision != policy.Allow {
+			v.say("Mind: %s", Line(c.Reason))
+		}
+	}
+	dir := q.Preview.Directory
+	if dir == "" || dir == "." {
+		v.say("Directory: the workspace")
+		return
+	}
+	v.say("Directory: %s", name(dir))
+}
+
+func (v *view) server(q exec.Question) {
+	v.say("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
+	v.params(q.Call.Params)
+	if d := strings.TrimSpace(q.Tool.Description); d != "" {
+		v.say("What the server claims that the tool does (not checked):")
+		v.foreign(d)
+	}
+	if a := q.Tool.Annotations; len(a) > 0 {
+		v.say("What the server claims about the tool (not checked):")
+		v.foreign(string(a))
+	}
+}
+
+func (v *view) info(q exec.Question) {
+	v.say("%s wants to run with:", toolName(q.Tool))
+	if q.Preview.Title != "" {
+		v.foreign(q.Preview.Title)
+	}
+	v.params(q.Call.Params)
+	if q.Preview.Prompt != "" {
+		v.say("Prompt:")
+		v.foreign(q.Preview.Prompt)
+	}
+	if len(q.Preview.URLs) > 0 {
+		v.say("Addresses:")
+		for _, u := range q.Preview.URLs {
+			v.foreign(Line(u))
+		}
+	}
+}
+
+// params shows every param in full, strings as they are.
+func (v *view) params(params json.RawMessage) {
+	var out bytes.Buffer
+	if err := json.Indent(&out, params, "", "  "); err != nil {
+		v.foreign(string(params))
+		return
+	}
+	v.foreign(out.String())
+}
+
+// changes shows what is not as it was when the tool was approved (SECURITY:
+// T9).
+func (v *view) changes(changes []policy.Change) {
+	for _, c := range changes {
+		switch {
+		case c.Part == "tool":
+		case c.Old == "" && c.New == "":
+			v.say("Changed: %s (too long to show, or not kept)", c.Part)
+		default:
+			v.say("Changed: %s", c.Part)
+			diff := udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New))
+			for _, l := range strings.Split(strings.TrimRight(Payload(diff), "\n"), "\n") {
+				before, after := v.diffColor(l)
+				v.wrapped(l, before, after)
+			}
+		}
+	}
+}
+
+func lines(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// legend says what each kind of always would stand for.
+func (v *view) legend(q exec.Question) {
+	if !slices.Contains(q.Choices, exec.Always) {
+		return
+	}
+	for _, s := range q.Verdict.Scopes {
+		switch s.Kind {
+		case policy.ScopeServer:
+			v.say("server: every tool of %s, in this project, from now on", name(q.Tool.Server))
+		case policy.ScopeCommand:
+			v.say("always: every command that begins with %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
+		case policy.ScopeHost:
+			v.say("always: every address at %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
+		case policy.ScopeEdits:
+			v.say("always: every edit in this workspace, from now on")
+		default:
+			word := "always"
+			if slices.Contains(q.Choices, exec.AlwaysTool) {
+				word = "always, tool"
+			}
+			v.say("%s: this tool, in this project, from now on", word)
+		}
+	}
+}
+
+// toolName names a tool with its source, both of which may be foreign text.
+func toolName(t *registry.Tool) string {
+	if t.Source == registry.SourceBuiltin {
+		return Line(t.Name)
+	}
+	return Line(t.Name) + " (" + Line(t.Source) + ")"
+}
+
+// name quotes a foreign name.
+func name(s string) string { return `"` + Line(s) + `"` }

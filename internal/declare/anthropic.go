@@ -1,0 +1,50 @@
+package declare
+
+import "fmt"
+
+// anthropic declares tools for Anthropic's Messages API. Names match
+// ^[a-zA-Z0-9_-]{1,128}$ there; 64 are used, which older models and Anthropic's
+// models behind other clouds take too. The root of input_schema must be of type
+// object, without oneOf, allOf and anyOf, its properties named by
+// ^[a-zA-Z0-9_.-]{1,64}$, and the schema one of draft 2020-12.
+func anthropic() Format {
+	return Format{
+		Name:    "anthropic",
+		Summary: "Anthropic Messages API tools",
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareFlat,
+		refuse:  refuseOddKeys,
+		write: func(e *encoder, t *tool) {
+			e.named(t)
+			e.raw(`,"input_schema":`)
+			e.node(t.schema)
+			e.raw("}")
+		},
+	}
+}
+
+// refuseOddKeys keeps away a tool whose property names would have the API
+// refuse the whole request. Only the properties at the root are checked there.
+func refuseOddKeys(t *tool) error {
+	rule := nameRule{extra: "_.-", max: 64}
+	properties := t.schema.get("properties")
+	if properties == nil {
+		return nil
+	}
+	for _, m := range properties.members {
+		if m.name == "" || len(m.name) > rule.max || !rule.obeys(m.name) {
+			return fmt.Errorf("its param %.80q has a name that the API refuses (1 to 64 letters, digits, _, . and -)", m.name)
+		}
+	}
+	return nil
+}
+
+// prepareFlat makes the root a plain object schema.
+func (e *encoder) prepareFlat(t *tool) {
+	e.noStrict()
+	changes := append(lowerTypes(t.schema), modernWords(t.schema)...)
+	changes = append(changes, inlinedRoot(t.schema)...)
+	changes = append(changes, flatRoot(t.schema, "allOf", "anyOf", "oneOf")...)
+	e.changed(t, append(changes, typedRoot(t.schema)...))
+}

@@ -1,0 +1,32 @@
+package declare
+
+// bedrock declares tools for Amazon Bedrock's Converse API (ToolSpecification):
+// names match [a-zA-Z0-9_-]+ with at most 64 characters, a description is
+// absent or not empty. The models behind it ask for the same plain root as
+// Anthropic's. Options.Request gives the value of toolConfig.
+func bedrock() Format {
+	return Format{
+		Name:    "bedrock",
+		Summary: "Amazon Bedrock Converse tools",
+		rule:    dashedNames(),
+		layout: func(o Options) layout {
+			if o.Request {
+				return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
+			}
+			return list(o)
+		},
+		prepare: (*encoder).prepareFlat,
+		refuse:  refuseOddKeys,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"toolSpec":{"name":`)
+			e.string(t.name)
+			if t.def.Description != "" {
+				e.raw(`,"description":`)
+				e.string(t.def.Description)
+			}
+			e.raw(`,"inputSchema":{"json":`)
+			e.node(t.schema)
+			e.raw("}}}")
+		},
+	}
+}

@@ -1,0 +1,142 @@
+package declare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseKeepsTheText(t *testing.T) {
+	for name, text := range map[string]string{
+		"key order":       `{"z":1,"a":{"y":[],"b":{}}}`,
+		"big numbers":     `[9007199254740993,1.10,-0,1E+2,0.1e-7,123456789012345678901234567890]`,
+		"escapes":         `{"\u0061\/":"\u00e9\n\ud83d\ude00 <>&"}`,
+		"invisible":       "[\"a\u200db\u202e\"]",
+		"bare values":     `[true,false,null,""]`,
+		"scalar":          `"x"`,
+		"many keys":       `{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0,"k":0,"l":0,"m":0,"n":0,"o":0,"p":0,"q":0,"r":0}`,
+		"nested in order": `[[[1],[2]],{"a":[{"b":1},{"c":2}]}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p parser
+			n, err := p.parse([]byte(" \n\t\r"+text+" "), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text, string(n.appendTo(nil))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{
+		``, ` `, `{`, `[`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{a:1}`, `[1,]`, `[1 2]`, `{"a" 1}`, `"`, `"\x"`,
+		`"\u12g4"`, `"\u12`, "\"\x01\"", `01`, `-`, `1.`, `.5`, `1e`, `1e+`, `+1`, `tru`, `nul`, `NaN`, `1 2`, `{} x`,
+		"\uFEFF{}", `1e400`, `'a'`, `[1e999999999]`,
+	} {
+		var p parser
+		if n, err := p.parse([]byte(text), 10); err == nil {
+			t.Errorf("%q was read as %s", text, n.appendTo(nil))
+		}
+	}
+}
+
+func TestParseMends(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"b":2,"a":3}`:              `{"a":3,"b":2}`,
+		`{"a":1,"\u0061":3}`:               `{"a":3}`,
+		`["\ud800x","\udc00\ud800"]`:       `["` + "\uFFFDx\",\"\uFFFD\uFFFD\"]",
+		`["\ud83d\ude00"]`:                 `["\ud83d\ude00"]`,
+		"[\"a\xffb\"]":                     "[\"a\uFFFDb\"]",
+		`["\ufffd is meant \ud83d\ude00"]`: "[\"\uFFFD is meant \U0001F600\"]",
+	} {
+		var p parser
+		n, err := p.parse([]byte(text), 10)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := string(n.appendTo(nil)); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestParseFindsDuplicatesInLargeObjects(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("{")
+	for i := range 100 {
+		b.WriteString(`"k` + strings.Repeat("x", i) + `":0,`)
+	}
+	b.WriteString(`"kx":1}`)
+	var p parser
+	n, err := p.parse([]byte(b.String()), 10)
+	if err != nil || !p.duplicate || len(n.members) != 100 || n.get("kx").token != "1" {
+		t.Errorf("duplicate %v, %d members, kx %v, error %v", p.duplicate, len(n.members), n.get("kx"), err)
+	}
+}
+
+func TestParseDepth(t *testing.T) {
+	var p parser
+	if _, err := p.parse([]byte(strings.Repeat("[", 10)+strings.Repeat("]", 10)), 10); err != nil {
+		t.Errorf("depth 10 of 10: %v", err)
+	}
+	for _, n := range []int{11, 1_000_000} {
+		if _, err := p.parse([]byte(strings.Repeat("[", n)), 10); err == nil || errors.Is(err, errSyntax) {
+			t.Errorf("depth %d of 10: %v", n, err)
+		}
+	}
+}
+
+func TestParserIsReusable(t *testing.T) {
+	var p parser
+	big := []byte(`[` + strings.Repeat(`{"a":[1,2,3],"b":{"c":"d"}},`, 500) + `0]`)
+	for range 3 {
+		n, err := p.parse(big, 10)
+		if err != nil || string(n.appendTo(nil)) != string(big) {
+			t.Fatalf("error %v", err)
+		}
+		n, err = p.parse([]byte(`{"x":[1],"y":[2]}`), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.set("z", newNull())
+		n.get("x").items = append(n.get("x").items, newFalse())
+		if got, want := string(n.appendTo(nil)), `{"x":[1,false],"y":[2],"z":null}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,-0.5e3,"\u00e9\n",true,false,null,{}]}`, `"\ud83d"`, `[1e400]`, `{"a":1,"a":2}`, ` [ ] `, "\x00"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var p parser
+		n, err := p.parse(data, 200)
+		if valid := json.Valid(data); err == nil && !valid || errors.Is(err, errSyntax) && valid {
+			t.Fatalf("%q: valid %v, error %v", data, valid, err)
+		}
+		if err != nil {
+			return
+		}
+		out := n.appendTo(nil)
+		if !json.Valid(out) || !utf8.Valid(out) {
+			t.Fatalf("%q was written as %q", data, out)
+		}
+		if p.duplicate || !utf8.Valid(data) || bytes.Contains(bytes.ToLower(data), []byte(`\ud`)) {
+			return
+		}
+		var want bytes.Buffer
+		if json.Compact(&want, data) != nil || want.String() != string(out) {
+			t.Fatalf("%q was written as %q, want %q", data, out, want.String())
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package declare
+
+// jsonSchema writes one JSON object with the input schema of each tool under
+// its name, for validators and code generators. A schema that has no title and
+// no description of its own gets the tool's in front; the rest is untouched.
+func jsonSchema() Format {
+	return Format{
+		Name:    "json-schema",
+		Summary: "an object of JSON Schemas by tool name",
+		rule:    nameRule{extra: ".-", max: 64},
+		layout: func(Options) layout {
+			return layout{open: "{", between: ",", close: "}", empty: "{}"}
+		},
+		prepare: func(e *encoder, t *tool) {
+			e.noStrict()
+			e.changed(t, lowerTypes(t.schema))
+			if t.schema.get("description") == nil && t.def.Description != "" {
+				t.schema.prepend("description", newString(t.def.Description))
+			}
+			if t.schema.get("title") == nil {
+				t.schema.prepend("title", newString(t.def.Name))
+			}
+		},
+		write: func(e *encoder, t *tool) {
+			e.string(t.name)
+			e.raw(":")
+			e.node(t.schema)
+		},
+	}
+}

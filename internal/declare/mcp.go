@@ -1,0 +1,75 @@
+package declare
+
+import (
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// mcp writes the result of tools/list (MCP revision 2025-11-25): inputSchema
+// and outputSchema of type object, names of 1 to 128 letters, digits,
+// underscores, dashes and dots.
+func mcp() Format {
+	return Format{
+		Name:    "mcp",
+		Summary: "an MCP tools/list result",
+		rule:    nameRule{extra: ".-", max: 128},
+		layout: func(Options) layout {
+			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
+		},
+		prepare: (*encoder).prepareTyped,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"name":`)
+			e.string(t.name)
+			if title := t.def.DisplayName; title != "" && title != t.name {
+				e.raw(`,"title":`)
+				e.string(title)
+			}
+			if t.def.Description != "" {
+				e.raw(`,"description":`)
+				e.string(t.def.Description)
+			}
+			e.raw(`,"inputSchema":`)
+			e.node(t.schema)
+			e.extra(t, "outputSchema", t.def.OutputSchema, true)
+			e.extra(t, "annotations", t.def.Annotations, false)
+			e.raw("}")
+		},
+	}
+}
+
+// extra writes a further JSON object of a definition, or tells why it is left
+// out. It ends the life of the tool's schema.
+func (e *encoder) extra(t *tool, key string, raw []byte, schema bool) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	n, err := e.extraNode(raw, schema)
+	if err != nil {
+		e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
+			fmt.Sprintf("declared without its %s: %v", key, err), "mend it where the tool comes from")
+		return
+	}
+	e.raw(`,"` + key + `":`)
+	e.node(n)
+}
+
+func (e *encoder) extraNode(raw []byte, schema bool) (*node, error) {
+	if len(raw) > registry.MaxSchemaBytes {
+		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
+	}
+	n, err := e.parser.parse(raw, registry.MaxDepth)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != kindObject {
+		return nil, fmt.Errorf("it is no object")
+	}
+	if schema {
+		if err := checkRoot(n); err != nil {
+			return nil, err
+		}
+		typedRoot(n)
+	}
+	return n, nil
+}

@@ -1,0 +1,159 @@
+package declare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func named(names ...string) []registry.Definition {
+	defs := make([]registry.Definition, len(names))
+	for i, n := range names {
+		defs[i] = registry.Definition{Name: n, Source: "builtin"}
+	}
+	return defs
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	for _, c := range []struct {
+		format string
+		names  []string
+		want   map[string]string
+	}{
+		{"openai", []string{"read_file", "a-b", "C9"}, map[string]string{"read_file": "read_file", "a-b": "a-b", "C9": "C9"}},
+		{"openai", []string{"a.b"}, map[string]string{"a_b": "a.b"}},
+		{"openai", []string{"a.b", "a_b"}, map[string]string{"a_b": "a_b", "a_b_2e7336": "a.b"}},
+		{"anthropic", []string{"a.b_c", "a_b.c"}, nil},
+		{"gemini", []string{"9.9", "-x", ".x", "_x", "ok.y"}, map[string]string{"_9.9": "9.9", "_-x": "-x", "_.x": ".x", "_x": "_x", "ok.y": "ok.y"}},
+		{"gemini", []string{strings.Repeat("9", 63)}, map[string]string{"_" + strings.Repeat("9", 63): strings.Repeat("9", 63)}},
+		{"typescript", []string{"delete", "delete_", "a.b", "9x", "ok"}, nil},
+		{"openai", []string{long, long + "y"}, nil},
+		{"mcp", []string{"a.b-c_D", "é"}, map[string]string{"a.b-c_D": "a.b-c_D", "_": "é"}},
+	} {
+		got, err := Names(c.format, named(c.names...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(c.names) {
+			t.Errorf("%s %v: %v", c.format, c.names, got)
+		}
+		if c.want == nil {
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %v (-want +got):\n%s", c.format, c.names, diff)
+		}
+	}
+	if _, err := Names("none", nil); err == nil {
+		t.Error("an unknown format has names")
+	}
+}
+
+// TestNamesHold checks, over many random sets of odd names, that names obey
+// the provider's rule, are one to one, lead back, and do not hang on the order.
+func TestNamesHold(t *testing.T) {
+	rules := map[string]*regexp.Regexp{
+		"gemini":           regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`),
+		"openai":           regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		"openai-responses": regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		"anthropic":        regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		"bedrock":          regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		"mistral":          regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		"mcp":              regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`),
+		"json-schema":      regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+		"prompt":           regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+		"typescript":       regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`),
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", "b", "_", ".", "-", "9", "é", "delete", ":", "a_b", strings.Repeat("x", 30), "\n", "\xff"}
+	for range 300 {
+		set := map[string]bool{}
+		for range 12 {
+			var b strings.Builder
+			for range 1 + random.IntN(4) {
+				b.WriteString(pieces[random.IntN(len(pieces))])
+			}
+			set[b.String()] = true
+		}
+		var names []string
+		for n := range set {
+			names = append(names, n)
+		}
+		for format, rule := range rules {
+			got, err := Names(format, named(names...))
+			if err != nil || len(got) != len(names) {
+				t.Fatalf("%s: %d of %q, %v", format, len(got), names, err)
+			}
+			for declared, original := range got {
+				if !rule.MatchString(declared) {
+					t.Errorf("%s declares %q as %q", format, original, declared)
+				}
+				if back, ok := Original(format, named(names...), declared); !ok || back != original {
+					t.Errorf("%s: %q leads to %q, not %q", format, declared, back, original)
+				}
+			}
+			random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			again, err := Names(format, named(names...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("%s: names hang on the order:\n%s", format, diff)
+			}
+		}
+	}
+}
+
+func TestOriginal(t *testing.T) {
+	defs := named("a.b", "plain", "9x", "delete", "twice", "twice", "")
+	for _, c := range []struct {
+		format, name, want string
+	}{
+		{"openai", "a_b", "a.b"}, {"openai", "plain", "plain"}, {"openai", "a.b", ""}, {"gemini", "_9x", "9x"},
+		{"", "a_b", "a.b"}, {"", "_9x", "9x"}, {"", "delete_", "delete"}, {"", "a.b", "a.b"}, {"", "twice", "twice"},
+		{"", "nothing", ""}, {"", "", ""}, {"openai", "", ""}, {"no-format", "plain", ""},
+	} {
+		got, ok := Original(c.format, defs, c.name)
+		if got != c.want || ok != (c.want != "") {
+			t.Errorf("Original(%q, %q) = %q, %v; want %q", c.format, c.name, got, ok, c.want)
+		}
+	}
+}
+
+// TestOriginalAcrossFormats asks without a format for every name of every
+// format: the answer is what that format means, or none.
+func TestOriginalAcrossFormats(t *testing.T) {
+	for _, defs := range [][]registry.Definition{
+		named("a.b", "a-b"), named(".x", "-x"), named("if", "if."), named("x.y", "x_-y", "-"), named("1.a", "_1.a", "1-a"),
+	} {
+		for _, f := range Formats() {
+			names, err := Names(f.Name, defs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for declared, original := range names {
+				if got, ok := Original("", defs, declared); ok && got != original {
+					t.Errorf("%s: %q means %q there, but %q was found", f.Name, declared, original, got)
+				}
+			}
+		}
+	}
+}
+
+func TestManyCollisions(t *testing.T) {
+	var names []string
+	for i := range 2000 {
+		names = append(names, strings.NewReplacer("0", ".", "1", "_").Replace(fmt.Sprintf("%011b", i)))
+	}
+	got, err := Names("openai", named(names...))
+	if err != nil || len(got) != len(names) {
+		t.Errorf("%d distinct names of %d, %v", len(got), len(names), err)
+	}
+}

@@ -1,0 +1,88 @@
+package declare
+
+import "github.com/toolreg/toolreg/internal/registry"
+
+// openai declares functions for OpenAI's chat completions, whose published
+// rule for names is ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of
+// type object with properties and without oneOf, anyOf, allOf, enum and not.
+func openai() Format {
+	return Format{
+		Name:    "openai",
+		Summary: "OpenAI chat completions tools",
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareOpenAI,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","function":`)
+			e.named(t)
+			e.raw(`,"parameters":`)
+			e.node(t.schema)
+			switch { // absent means false here
+			case t.strict:
+				e.raw(`,"strict":true`)
+			case e.opts.Strict:
+				e.raw(`,"strict":false`)
+			}
+			e.raw("}}")
+		},
+	}
+}
+
+// openaiResponses declares functions for OpenAI's Responses API. It takes an
+// absent strict as true, so strict is always there.
+func openaiResponses() Format {
+	return Format{
+		Name:    "openai-responses",
+		Summary: "OpenAI Responses API tools",
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareOpenAI,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","name":`)
+			e.string(t.name)
+			e.raw(`,"description":`)
+			e.string(t.def.Description)
+			e.raw(`,"parameters":`)
+			e.node(t.schema)
+			if t.strict {
+				e.raw(`,"strict":true}`)
+			} else {
+				e.raw(`,"strict":false}`)
+			}
+		},
+	}
+}
+
+// dashedNames is the rule of every API that takes ^[a-zA-Z0-9_-]{1,64}$.
+func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
+
+func (e *encoder) prepareOpenAI(t *tool) {
+	changes := e.openAIRoot(t.schema)
+	if e.opts.Strict {
+		strict := t.schema.clone()
+		s := &stricter{}
+		if why := s.apply(strict); why != "" {
+			e.diagnose(registry.SeverityWarning, "strict_impossible", t,
+				"declared as not strict: "+why, "strict schemas take objects with named properties alone")
+		} else {
+			t.schema, t.strict = strict, true
+			changes = append(changes, s.changes()...)
+		}
+	}
+	e.changed(t, changes)
+}
+
+func (e *encoder) openAIRoot(root *node) []string {
+	changes := append(lowerTypes(root), modernWords(root)...)
+	changes = append(changes, inlinedRoot(root)...)
+	changes = append(changes, flatRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
+	changes = append(changes, typedRoot(root)...)
+	if p := root.get("properties"); p == nil || p.kind != kindObject {
+		root.set("properties", newObject())
+		changes = append(changes, "properties added at the root")
+	}
+	if filledArrays(root) {
+		changes = append(changes, "items added to arrays that had none")
+	}
+	return changes
+}

@@ -1,0 +1,62 @@
+package declare
+
+import "strings"
+
+// promptHead opens the text. The line it asks for is what `call --batch` reads.
+const promptHead = `You can call the tools below. To call one, write a single line of JSON:
+{"id":"1","name":"TOOL","params":{…}}
+Each tool's params follow its JSON Schema. Results carry the id of the call.
+`
+
+// prompt writes the tools as text for a system prompt, for models without an
+// API for tools. What comes from a tool is indented, so that no description can
+// pass for another tool or for the instructions.
+func prompt() Format {
+	return Format{
+		Name:    "prompt",
+		Summary: "text for a system prompt",
+		Text:    true,
+		rule:    nameRule{extra: ".-", max: 64},
+		layout: func(Options) layout {
+			return layout{open: promptHead + "\n", between: "\n", empty: "There are no tools to call.\n"}
+		},
+		prepare: func(e *encoder, t *tool) { e.noStrict() },
+		write: func(e *encoder, t *tool) {
+			e.raw("## " + t.name + "\n")
+			if description := strings.TrimSpace(t.def.Description); description != "" {
+				e.indented("  ", description)
+			}
+			e.raw("  params: ")
+			e.node(t.schema)
+			e.raw("\n")
+		},
+	}
+}
+
+// indented writes every line of text behind the prefix, whatever ends lines in
+// it, with valid UTF-8.
+func (e *encoder) indented(prefix, text string) {
+	for line := range strings.SplitSeq(unified(text), "\n") {
+		e.raw(strings.TrimRight(prefix+line, " \t"))
+		e.raw("\n")
+	}
+}
+
+// unified makes every kind of line end a newline and bad bytes U+FFFD.
+func unified(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n",
+		"\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// isPlain reports whether text is one line of printable ASCII.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] >= 0x7F {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package declare
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestRestoreEnums(t *testing.T) {
+	const obj = `{"type":"object","properties":{`
+	for name, c := range map[string]struct{ schema, params, want string }{
+		"number":              {obj + `"n":{"enum":[1,2.50,-3]}}}`, `{"n":"2.5"}`, `{"n":2.50}`},
+		"boolean":             {obj + `"n":{"type":"boolean","enum":[true]}}}`, `{"n":"true"}`, `{"n":true}`},
+		"beyond a double":     {obj + `"n":{"enum":[9007199254740993]}}}`, `{"n":"9007199254740992"}`, `{"n":9007199254740993}`},
+		"object and list":     {obj + `"n":{"enum":[{"b":1,"a":2}]},"m":{"enum":[[1,"x"]]}}}`, `{"n":"[object Object]","m":"1,x"}`, `{"n":{"b":1,"a":2},"m":[1,"x"]}`},
+		"string wins":         {obj + `"n":{"enum":[1,"1"]}}}`, `{"n":"1"}`, `{"n":"1"}`},
+		"null stays out":      {obj + `"n":{"enum":[null,1]}}}`, `{"n":"null"}`, `{"n":"null"}`},
+		"not in the enum":     {obj + `"n":{"enum":[1]}}}`, `{"n": "2"}`, `{"n": "2"}`},
+		"already right":       {obj + `"n":{"enum":[1]}}}`, `{"n": 1}`, `{"n": 1}`},
+		"in a list":           {obj + `"l":{"items":{"enum":[1,2]}}}}`, `{"l":["2","1",2,"x"]}`, `{"l":[2,1,2,"x"]}`},
+		"nested":              {obj + `"o":` + obj + `"n":{"enum":[1]}}}}}`, `{"o":{"z":"1","n":"1"}}`, `{"o":{"z":"1","n":1}}`},
+		"anyOf":               {obj + `"n":{"anyOf":[{"enum":[1]},{"type":"null"}]}}}`, `{"n":"1"}`, `{"n":1}`},
+		"anyOf with strings":  {obj + `"n":{"anyOf":[{"enum":[1]},{"type":["string","null"]}]}}}`, `{"n":"1"}`, `{"n":"1"}`},
+		"anyOf, same string":  {obj + `"n":{"anyOf":[{"enum":[1]},{"enum":["1"]}]}}}`, `{"n":"1"}`, `{"n":"1"}`},
+		"order and numbers":   {obj + `"n":{"enum":[1]}}}`, `{"z": 1.0, "n": "1", "big": 123456789012345678901}`, `{"z":1.0,"n":1,"big":123456789012345678901}`},
+		"oneOf is not walked": {obj + `"n":{"oneOf":[{"enum":[1]}]}}}`, `{"n":"1"}`, `{"n":"1"}`},
+		"duplicate key":       {obj + `"n":{"enum":[1]}}}`, `{"n":"1","n":"1"}`, `{"n":"1","n":"1"}`},
+		"bad params":          {obj + `"n":{"enum":[1]}}}`, `{"n":"1"`, `{"n":"1"`},
+		"bad schema":          {`{`, `{"n":"1"}`, `{"n":"1"}`},
+		"no schema":           {``, `{"n":"1"}`, `{"n":"1"}`},
+		"odd schema":          {`{"properties":5,"items":true,"anyOf":3,"enum":"x"}`, `{"n":"1"}`, `{"n":"1"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(RestoreEnums(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRestoreEnumsUndoesSanitising declares a schema and gives a call each of
+// the declared values.
+func TestRestoreEnumsUndoesSanitising(t *testing.T) {
+	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
+	schema := `{"properties":{"v":{"enum":` + values + `}}}`
+	declared, _ := sanitizeFor(t, []byte(schema))
+	var p, q parser
+	s, err := p.parse([]byte(declared), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := q.parse([]byte(values), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range s.get("properties").get("v").get("enum").items {
+		params := `{"v":` + v.token + `}`
+		got := string(RestoreEnums(json.RawMessage(schema), json.RawMessage(params)))
+		if w := `{"v":` + string(want.items[i].appendTo(nil)) + `}`; got != w {
+			t.Errorf("%s gave %s, want %s", params, got, w)
+		}
+	}
+}
+
+func TestRestoreOptional(t *testing.T) {
+	const defs = `,"$defs":{"s":{"type":"string"},"n":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"}}}`
+	for name, c := range map[string]struct{ schema, params, want string }{
+		"optional":          {`{"properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`, `{"a": null, "b":1}`, `{"b":1}`},
+		"required stays":    {`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":null}`, `{"a":null}`},
+		"null allowed":      {`{"properties":{"a":{"type":["string","null"]}}}`, `{"a":null}`, `{"a":null}`},
+		"null in enum":      {`{"properties":{"a":{"enum":["x",null]},"b":{"enum":["x"]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
+		"const":             {`{"properties":{"a":{"const":"x"},"b":{"const":null}}}`, `{"a":null,"b":null}`, `{"b":null}`},
+		"any value":         {`{"properties":{"a":{},"b":true,"c":false}}`, `{"a":null,"b":null,"c":null}`, `{"a":null,"b":null}`},
+		"unknown stays":     {`{"properties":{}}`, `{"x":null}`, `{"x":null}`},
+		"nested":            {`{"properties":{"o":{"properties":{"a":{"type":"string"}}},"l":{"items":{"properties":{"a":{"type":"string"}}}}}}`, `{"o":{"a":null},"l":[{"a":null},{"a":"x"}]}`, `{"o":{},"l":[{},{"a":"x"}]}`},
+		"anyOf":             {`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"anyOf":[{"type":"string"}]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
+		"reference":         {`{"properties":{"a":{"$ref":"#/$defs/s"},"b":{"$ref":"#/$defs/n"},"c":{"$ref":"#/$defs/loop"}}` + defs, `{"a":null,"b":null,"c":null}`, `{"b":null,"c":null}`},
+		"below a reference": {`{"$ref":"#/$defs/o","$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"a":null}`, `{}`},
+		"duplicate key":     {`{"properties":{"a":{"type":"string"}}}`, `{"a":null,"a":null}`, `{"a":null,"a":null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(RestoreOptional(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRestoreIsBounded gives schemas that ask for exponential work.
+func TestRestoreIsBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"properties":{"a":{"$ref":"#/$defs/d0"}},"$ref":"#/$defs/e0","$defs":{`)
+	for i := range 40 {
+		from, to := string(rune('A'+i)), string(rune('A'+i+1))
+		if i == 0 {
+			from = "0"
+		}
+		b.WriteString(`"d` + from + `":{"anyOf":[{"$ref":"#/$defs/d` + to + `"},{"$ref":"#/$defs/d` + to + `"}]},`)
+		b.WriteString(`"e` + from + `":{"anyOf":[{"$ref":"#/$defs/e` + to + `"},{"$ref":"#/$defs/e` + to + `"}]},`)
+	}
+	b.WriteString(`"di":{"type":"string"},"ei":{"properties":{"a":{"type":"string"}}}}}`)
+	schema, params := json.RawMessage(b.String()), json.RawMessage(`{"a":null}`)
+	for range 2 {
+		if got := RestoreOptional(schema, params); !json.Valid(got) {
+			t.Errorf("got %s", got)
+		}
+		RestoreEnums(schema, params)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	f.Add([]byte(`{"properties":{"n":{"enum":[1,{"a":1}]},"m":{"type":"string"}}}`), []byte(`{"n":"1","m":null}`))
+	f.Add([]byte(`{"anyOf":[{"$ref":"#"},{"items":{"$ref":"#"}}]}`), []byte(`[["x"],null,{"a":null}]`))
+	f.Fuzz(func(t *testing.T, schema, params []byte) {
+		for _, restore := range []func(s, p json.RawMessage) json.RawMessage{RestoreEnums, RestoreOptional} {
+			if out := restore(schema, params); json.Valid(params) && !json.Valid(out) {
+				t.Fatalf("schema %q, params %q became %q", schema, params, out)
+			}
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package declare
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sanitizeFor parses, sanitises and writes a schema.
+func sanitizeFor(t testing.TB, schema []byte) (string, []string) {
+	t.Helper()
+	var p parser
+	n, err := p.parse(schema, 1000)
+	if err != nil {
+		t.Fatalf("parsing %s: %v", schema, err)
+	}
+	broken := sanitize(n)
+	return string(n.appendTo(nil)), broken
+}
+
+// ordered writes JSON with its strings in one spelling, so that texts that
+// differ in escapes alone compare equal while key order counts.
+func ordered(t testing.TB, raw []byte) string {
+	t.Helper()
+	var p parser
+	n, err := p.parse(raw, 1000)
+	if err != nil {
+		t.Fatalf("parsing %s: %v", raw, err)
+	}
+	var respell func(*node)
+	respell = func(n *node) {
+		if n.kind == kindString {
+			n.token = string(appendString(nil, n.text()))
+		}
+		for i := range n.members {
+			n.members[i].token = string(appendString(nil, n.members[i].name))
+			respell(n.members[i].value)
+		}
+		for _, v := range n.items {
+			respell(v)
+		}
+	}
+	respell(n)
+	return string(n.appendTo(nil))
+}
+
+// TestSanitizeVectors compares with what the Gemini CLI itself did, key order
+// included.
+func TestSanitizeVectors(t *testing.T) {
+	var vectors struct {
+		Count int
+		Cases []struct {
+			Name      string
+			Input     json.RawMessage
+			InputText string
+			Output    json.RawMessage
+			Unchanged bool
+			Error     json.RawMessage
+		}
+	}
+	readJSON(t, "testdata/sanitize.json", &vectors)
+	if len(vectors.Cases) != vectors.Count || vectors.Count == 0 {
+		t.Fatalf("read %d cases of %d", len(vectors.Cases), vectors.Count)
+	}
+	for _, c := range vectors.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			input := c.Input
+			if c.InputText != "" {
+				input = json.RawMessage(c.InputText)
+			}
+			want := c.Output
+			if c.Unchanged {
+				want = c.Input
+			}
+			got, broken := sanitizeFor(t, input)
+			if diff := cmp.Diff(ordered(t, want), ordered(t, []byte(got))); diff != "" {
+				t.Errorf("sanitised schema (-want +got):\n%s", diff)
+			}
+			if hasError := c.Error != nil; hasError != (len(broken) > 0) {
+				t.Errorf("broke in the reference: %v, reported here: %q", hasError, broken)
+			}
+		})
+	}
+}
+
+func TestSanitizeGoesOnBesideABrokenPart(t *testing.T) {
+	const in = `{"type":"object","properties":{"a":{"anyOf":5,"enum":[1]},"b":{"enum":[1]}}}`
+	got, broken := sanitizeFor(t, []byte(in))
+	want := `{"type":"object","properties":{"a":{"anyOf":5,"enum":[1]},"b":{"enum":["1"],"type":"STRING"}}}`
+	if got != want || len(broken) != 1 {
+		t.Errorf("got %s, broken %q", got, broken)
+	}
+}
+
+func TestScriptNumber(t *testing.T) {
+	// Each right side is what String(JSON.parse(left)) gives in Node.js.
+	for token, want := range map[string]string{
+		"0": "0", "-0": "0", "0.0": "0", "1": "1", "-1.50": "-1.5", "1e3": "1000", "1E+2": "100",
+		"100000000000000000000": "100000000000000000000", "1e21": "1e+21", "123e20": "1.23e+22",
+		"0.000001": "0.000001", "0.0000001": "1e-7", "-1.5e-10": "-1.5e-10", "5e-324": "5e-324",
+		"9007199254740993": "9007199254740992", "1e400": "Infinity", "-1e400": "-Infinity", "1e-400": "0",
+		"0.1": "0.1", "123456789.125": "123456789.125", "1.7976931348623157e308": "1.7976931348623157e+308",
+	} {
+		if got := scriptNumber(token); got != want {
+			t.Errorf("scriptNumber(%s) = %s, want %s", token, got, want)
+		}
+	}
+}
+
+func FuzzSanitize(f *testing.F) {
+	for _, seed := range []string{
+		`{"anyOf":[{"type":"string"},null,[1]],"default":null}`, `{"enum":[1,null,{"a":[]},"x",true,[null]]}`,
+		`{"type":"STRING","format":"email"}`, `{"properties":[{"enum":[1]}],"items":"x"}`, `{"anyOf":"text","default":1}`,
+		`{"a":1,"a":2}`, `"\ud800"`, `[`, "{\"\xff\":\"\u2028\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, schema []byte) {
+		var p parser
+		n, err := p.parse(schema, 100)
+		if err != nil {
+			return
+		}
+		sanitize(n)
+		once := n.appendTo(nil)
+		if !json.Valid(once) {
+			t.Fatalf("%q became %q", schema, once)
+		}
+		n, err = p.parse(once, 100)
+		if err != nil {
+			t.Fatalf("cannot read back %q: %v", once, err)
+		}
+		sanitize(n)
+		if twice := n.appendTo(nil); string(once) != string(twice) {
+			t.Fatalf("not settled: %q, then %q", once, twice)
+		}
+	})
+}
+
+func readJSON(t testing.TB, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("reading %s: %v", path, err)
+	}
+}

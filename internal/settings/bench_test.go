@@ -1,0 +1,63 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// twenty is a settings file with 20 servers.
+func twenty() string {
+	var b strings.Builder
+	b.WriteString("mcpServers:\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "  server-%d:\n    command: npx\n    args: [-y, \"@scope/server-%d\", --flag]\n    env: {TOKEN: $TOKEN, MODE: fast}\n    timeout: 30s\n    includeTools: [a, b]\n", i, i)
+	}
+	return b.String()
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for name, text := range map[string]string{"none": "", "servers=20": twenty()} {
+		b.Run(name, func(b *testing.B) {
+			home := b.TempDir()
+			o := Options{Dir: home, Environ: []string{"HOME=" + home}, SystemDir: filepath.Join(home, "none")}
+			if text != "" {
+				writeBench(b, filepath.Join(home, ".config", "toolreg", "settings.yaml"), text)
+			}
+			for b.Loop() {
+				if _, _, err := Load(o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	x := newIndex(table())
+	text := []byte(twenty())
+	for b.Loop() {
+		read(x, ScopeUser, "s.yaml", text)
+	}
+}
+
+func BenchmarkExpand(b *testing.B) {
+	x := NewExpander("/", []string{"A=1", "HOME=/h"})
+	for b.Loop() {
+		if _, err := x.Expand("${HOME}/dir/$A/${NONE:-x}"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func writeBench(b *testing.B, path, text string) {
+	b.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,189 @@
+package settings
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExpand(t *testing.T) {
+	x := NewExpander("/p", []string{"A=1", "EMPTY=", "B_2=two", "DOLLAR=$A", "CMD=cmd:id", "ProgramFiles(x86)=C:"})
+	tests := []struct{ in, want, fails string }{
+		{"", "", ""},
+		{"plain", "plain", ""},
+		{"$A", "1", ""},
+		{"<$A>${B_2}.$A", "<1>two.1", ""},
+		{"$B_2x", "", "variable B_2x is not set; set it, or write ${B_2x:-default}"},
+		{"$EMPTY|", "|", ""},
+		{"${EMPTY:-d}", "d", ""},
+		{"${NONE:-}", "", ""},
+		{"${NONE:-a b}", "a b", ""},
+		{"${NONE:-${A}}", "1", ""},
+		{"${NONE:-${NO:-${A}$B_2}}!", "1two!", ""},
+		{"${A:-$NONE}", "1", ""},
+		{"${NONE:-$NO}", "", "variable NO is not set"},
+		{"$$A $$ $", "$A $ $", ""},
+		{"pa$$word", "pa$word", ""},
+		{"$5 $! $-", "$5 $! $-", ""},
+		{"$DOLLAR", "$A", ""}, // what a variable holds is not expanded again
+		{"$CMD", "cmd:id", ""},
+		{"${ProgramFiles(x86)}\\x", "C:\\x", ""},
+		{"${A", "", "${ without its }"},
+		{"${}", "", "not the name of a variable"},
+		{"${A:=x}", "", "${A:=x}: not the name of a variable"},
+		{"${\x1b[2J}", "", `${\x1b[2J}: not the name`},
+		{"$Ä", "$Ä", ""},
+		{`C:\dir\$A`, `C:\dir\1`, ""},
+		{strings.Repeat("${N:-", 100) + strings.Repeat("}", 100), "", "deeper than 16 levels"},
+	}
+	for _, test := range tests {
+		t.Run(test.in, func(t *testing.T) {
+			got, err := x.Expand(test.in)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("%q, error %v, want %q", got, err, test.fails)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("%q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestZeroExpander(t *testing.T) {
+	var x Expander
+	var unset *UnsetError
+	if _, err := x.Expand("$A"); !errors.As(err, &unset) || unset.Name != "A" {
+		t.Errorf("error %v, want that A is not set", err)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	dir := realPath(t.TempDir())
+	for name, text := range map[string]string{"token": "s3cret\n", "two": "a\n\n", "crlf": "x\r\n", "print.sh": "echo \"$1|$PATH_SEEN|$SECRET\"\n", "fail.sh": "echo no >&2; exit 3\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := NewExpander(dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "SECRET=hidden", "NAME=token", "SPACED=a b"})
+	tests := []struct{ in, want, fails string }{
+		{"env:NAME", "token", ""},
+		{"env:NONE", "", "variable NONE is not set"},
+		{"env:prod,team:x", "env:prod,team:x", ""}, // a tag, not a reference
+		{"file:token", "s3cret", ""},
+		{"file:" + dir + "/token", "s3cret", ""},
+		{"file:~/token", "s3cret", ""},
+		{"file:$NAME", "s3cret", ""},
+		{"file:two", "a\n", ""},
+		{"file:crlf", "x", ""},
+		{"file:missing", "", "reading a file: reference"},
+		{"file:/dev/zero", "", "not a regular file"},
+		{"file:///etc/passwd", "file:///etc/passwd", ""}, // a URL
+		{"cmd:echo hi there", "hi there", ""},
+		{"cmd:echo $SPACED", "a b", ""},
+		{"cmd:sh print.sh $SPACED", "a b||", ""}, // one word; no secrets in its environment
+		{"cmd:sh fail.sh", "", "running cmd:sh for a value: exit code 3"},
+		{"cmd:true", "", "it printed nothing"},
+		{"cmd:no-such-program-here x", "", "running cmd:no-such-program-here"},
+		{"cmd:a | b", "", "shell syntax"},
+		{"cmd:", "cmd:", ""},
+		{"xcmd:id", "xcmd:id", ""},
+		{" cmd:id", " cmd:id", ""},
+		{"${NONE:-cmd:id}", "cmd:id", ""}, // plain text that looks like a reference
+	}
+	for _, test := range tests {
+		t.Run(test.in, func(t *testing.T) {
+			got, err := x.Secret(t.Context(), test.in)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("%q, error %v, want %q", got, err, test.fails)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("%q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestExpandServer(t *testing.T) {
+	x := NewExpander("/p", []string{"A=1", "T=tok"})
+	in := Server{
+		Name: "s", Command: "$A", Args: []string{"-x", "${T}"}, Cwd: "$A/d", URL: "https://h/$A", HTTPURL: "https://i/$A",
+		Env: []Pair{{Name: "K", Value: "env:T"}}, Headers: []Pair{{Name: "H", Value: "Bearer $T"}},
+		OAuth: &OAuth{ClientID: "$A", ClientSecret: "env:T", Scopes: []string{"$A"}}, Origin: Origin{Scope: ScopeUser, Name: "f.yaml", Line: 3},
+	}
+	got, err := x.Server(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := in
+	want.Command, want.Args, want.Cwd, want.URL, want.HTTPURL = "1", []string{"-x", "tok"}, "1/d", "https://h/1", "https://i/1"
+	want.Env, want.Headers = []Pair{{Name: "K", Value: "tok"}}, []Pair{{Name: "H", Value: "Bearer tok"}}
+	want.OAuth = &OAuth{ClientID: "1", ClientSecret: "tok", Scopes: []string{"1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("server (-want +got):\n%s", diff)
+	}
+	if in.Env[0].Value != "env:T" || in.Args[1] != "${T}" || in.OAuth.ClientID != "$A" {
+		t.Error("the server that was passed in has changed")
+	}
+}
+
+func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
+	x := NewExpander("/p", []string{"CR=secret-value\r\nX: y", "U=file:///secret-value", "NUL=secret-value\x00"})
+	at := Origin{Scope: ScopeUser, Name: "f.yaml", Line: 3}
+	tests := []struct {
+		name   string
+		server Server
+		want   string
+	}{
+		{"unset", Server{URL: "$NONE"}, "expanding mcpServers.s (f.yaml:3): variable NONE is not set; set it, or write ${NONE:-default}"},
+		{"header", Server{Headers: []Pair{{Name: "H", Value: "$CR", Origin: at}}},
+			"expanding mcpServers.s (f.yaml:3): expanding headers.H (f.yaml:3): the value of header H holds a control character"},
+		{"address", Server{URL: "$U"}, "expanding mcpServers.s (f.yaml:3): its address is no http or https URL"},
+		{"variable", Server{Env: []Pair{{Name: "E", Value: "$NUL", Origin: at}}},
+			"expanding mcpServers.s (f.yaml:3): expanding env.E (f.yaml:3): the value holds a NUL character"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.server.Name, test.server.Origin = "s", at
+			_, err := x.Server(t.Context(), test.server)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestCommand(t *testing.T) {
+	x := NewExpander("/p", []string{"A=a b"})
+	got, err := x.Command(Command{Argv: []string{"run", "$A", "$$"}})
+	if diff := cmp.Diff([]string{"run", "a b", "$"}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if got, err := x.Command(Command{}); got != nil || err != nil {
+		t.Errorf("unset command: %v, %v", got, err)
+	}
+	_, err = x.Command(Command{Argv: []string{"$NONE"}, Origin: Origin{Scope: ScopeEnv, Name: "TOOLREG_X"}})
+	if err == nil || !strings.HasPrefix(err.Error(), "expanding TOOLREG_X: variable NONE") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	environ := []string{"PATH=/bin", "SECRET=s", "HOME=/h", "HOME=/i", "junk", "AWS_KEY=k"}
+	pairs := []Pair{{Name: "HOME", Value: "/mine"}, {Name: "X", Value: "1=2"}, {Name: "X", Value: "3"}}
+	if diff := cmp.Diff([]string{"PATH=/bin", "HOME=/mine", "X=3"}, Environment(environ, pairs, false)); diff != "" {
+		t.Errorf("the minimum (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"PATH=/bin", "SECRET=s", "HOME=/mine", "AWS_KEY=k", "X=3"}, Environment(environ, pairs, true)); diff != "" {
+		t.Errorf("everything (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,48 @@
+package settings
+
+func featureRows() []setting {
+	return []setting{
+		{name: "shell.banned", typ: typeStrings, merge: mergeUnite, def: defaultBanned, loosens: always,
+			doc: "Commands that run_shell_command refuses. A list of your own stands in place of the default."},
+		{name: "shell.timeout", typ: typeDuration, def: `"` + defaultShellTimeout + `"`, loosens: whenLonger(defaultShellTimeout),
+			doc: "Time limit of a shell command; 0 = none."},
+		{name: "fetch.allowHosts", typ: typeStrings, loosens: whenFilled, doc: "Private hosts that web_fetch may reach: host or host:port."},
+		{name: "fetch.processor", typ: typeCommand, doc: "Command that answers a prompt over fetched content."},
+		{name: "workspace.root", typ: typeString, loosens: always, doc: "Directory that file tools may touch; absent = the project root."},
+		{name: "audit.params", typ: typeBool, def: "false", loosens: whenTrue, doc: "Log the params themselves, not only their hash."},
+		{name: "serve.idle", typ: typeDuration, doc: "Time after which idle servers are closed; 0 = never."},
+		{name: "limits.discoveryOutput", typ: typeSize, def: `"10MiB"`, loosens: always, doc: "Largest output of the discovery command."},
+		{name: "limits.frame", typ: typeSize, def: `"16MiB"`, loosens: always, doc: "Largest message of an MCP server."},
+		{name: "limits.result", typ: typeSize, def: `"64MiB"`, loosens: always, doc: "Largest result of a call."},
+		{name: "limits.output", typ: typeSize, def: `"10MiB"`, loosens: always, doc: "Output of a call that is kept; the rest goes to a file."},
+		{name: "limits.tools", typ: typeInt, def: "10000", loosens: always, doc: "Most tools of a source."},
+		{name: "limits.pages", typ: typeInt, def: "100", loosens: always, doc: "Most pages of a server's listing."},
+		{name: "limits.schema", typ: typeSize, def: `"1MiB"`, loosens: always, doc: "Largest schema of a tool."},
+	}
+}
+
+// foreignRows names the settings of the Gemini CLI that have no meaning here,
+// of both generations, so that its file works unchanged.
+func foreignRows() []setting {
+	names := []string{
+		"$schema", "accessibility", "admin", "adminPolicyPaths", "advanced", "agents", "autoAccept", "billing", "bugCommand", "chatCompression",
+		"checkpointing", "contextFileName", "contextManagement", "customThemes", "customWittyPhrases", "debugKeystrokeLogging",
+		"disableAutoUpdate", "disableLoadingPhrases", "disableUpdateNag", "dnsResolutionOrder", "enablePromptCompletion",
+		"enforcedAuthType", "excludedProjectEnvVars", "experimental", "extensionManagement", "extensions", "fileFiltering",
+		"folderTrust", "folderTrustFeature", "general", "hasSeenIdeIntegrationNudge", "hideBanner", "hideCWD", "hideFooter",
+		"hideModelInfo", "hideSandboxStatus", "hideTips", "hideWindowTitle", "hooksConfig", "ide", "ideMode", "ideModeFeature",
+		"includeDirectories", "loadMemoryFromIncludeDirectories", "maxSessionTurns", "memoryDiscoveryMaxDirs", "memoryImportFormat",
+		"model", "modelConfigs", "output", "policyPaths", "preferredEditor", "privacy", "sandbox", "security", "selectedAuthType",
+		"shouldUseNodePtyShell", "showCitations", "showLineNumbers", "showMemoryUsage", "skills", "skipNextSpeakerCheck",
+		"summarizeToolOutput", "telemetry", "theme", "tools.autoAccept", "tools.disableLLMCorrection",
+		"tools.enableHooks", "tools.enableMessageBusIntegration", "tools.enableToolOutputTruncation", "tools.sandbox",
+		"tools.sandboxAllowedPaths", "tools.sandboxNetworkAccess", "tools.shell", "tools.truncateToolOutputLines",
+		"tools.truncateToolOutputThreshold", "tools.useRipgrep", "ui", "usageStatisticsEnabled", "useExternalAuth", "useRipgrep",
+		"useSmartEdit", "useWriteTodos", "vimMode",
+	}
+	rows := make([]setting, len(names))
+	for i, name := range names {
+		rows[i] = setting{name: name, typ: typeRaw, foreign: true}
+	}
+	return rows
+}

@@ -1,0 +1,180 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// json reads JSON with comments and trailing commas; nil when it cannot.
+func (p *parser) json(data []byte) *node {
+	lines := newLineIndex(data)
+	if offset, deep := tooDeep(data); deep {
+		// The library recurses without a limit of its own.
+		line, col := lines.at(offset)
+		p.room(line, col, maxDepth+1)
+		return nil
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return &node{kind: kindNull, line: 1, col: 1}
+	}
+	v, err := hujson.Parse(data)
+	if err != nil {
+		p.jsonSyntax(err)
+		return nil
+	}
+	return p.fromJSON(&v, lines, 0)
+}
+
+// jsonSyntax takes the place out of "hujson: line 1, column 5: message".
+func (p *parser) jsonSyntax(err error) {
+	line, col := 1, 1
+	message := strings.TrimPrefix(err.Error(), "hujson: ")
+	if n, _ := fmt.Sscanf(message, "line %d, column %d:", &line, &col); n == 2 {
+		_, message, _ = strings.Cut(message, ": ")
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		message = inner.Error()
+	}
+	p.fail(max(line, 1), max(col, 1), "invalid JSON: "+message, "")
+}
+
+func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *node {
+	n := &node{}
+	n.line, n.col = lines.at(v.StartOffset)
+	if !p.room(n.line, n.col, depth) {
+		return n
+	}
+	switch t := v.Value.(type) {
+	case *hujson.Object:
+		n.kind = kindObject
+		n.fields = p.jsonFields(t, lines, depth)
+	case *hujson.Array:
+		n.kind = kindList
+		for i := range t.Elements {
+			n.items = append(n.items, p.fromJSON(&t.Elements[i], lines, depth+1))
+		}
+	case hujson.Literal:
+		p.literal(n, t)
+	}
+	return n
+}
+
+func (p *parser) jsonFields(o *hujson.Object, lines *lineIndex, depth int) []field {
+	fields := make([]field, 0, len(o.Members))
+	for i := range o.Members {
+		m := &o.Members[i]
+		f := field{}
+		f.line, f.col = lines.at(m.Name.StartOffset)
+		if name, ok := m.Name.Value.(hujson.Literal); ok {
+			f.name = name.String()
+		}
+		p.text(f.line, f.col, f.name)
+		f.value = p.fromJSON(&m.Value, lines, depth+1)
+		fields = append(fields, f)
+	}
+	return p.names(fields)
+}
+
+func (p *parser) literal(n *node, l hujson.Literal) {
+	switch l.Kind() {
+	case 'n':
+		n.kind = kindNull
+	case 't', 'f':
+		n.kind, n.bool = kindBool, l.Bool()
+	case '"':
+		n.kind, n.text = kindString, l.String()
+		p.text(n.line, n.col, n.text)
+	default:
+		n.kind, n.text = kindNumber, string(l)
+		p.number(n.line, n.col, n.text)
+	}
+}
+
+// tooDeep reports whether brackets nest deeper than maxDepth, and where.
+func tooDeep(data []byte) (int, bool) {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			if depth++; depth > maxDepth+1 {
+				return i, true
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			i = skipString(data, i)
+		case '/':
+			i = skipComment(data, i)
+		}
+	}
+	return 0, false
+}
+
+// skipString returns the index of the quote that ends the string at i.
+func skipString(data []byte, i int) int {
+	for i++; i < len(data) && data[i] != '"'; i++ {
+		if data[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// skipComment returns the index of the last byte of the comment at i, or i
+// where none starts.
+func skipComment(data []byte, i int) int {
+	if i+1 >= len(data) {
+		return i
+	}
+	end := ""
+	switch data[i+1] {
+	case '/':
+		end = "\n"
+	case '*':
+		end = "*/"
+	default:
+		return i
+	}
+	n := bytes.Index(data[i+2:], []byte(end))
+	if n < 0 {
+		return len(data)
+	}
+	return i + 2 + n + len(end) - 1
+}
+
+// lineIndex maps offsets to places.
+type lineIndex struct {
+	data   []byte
+	starts []int // offset of each line
+	offset int   // of the last answer: the next one is usually near behind it
+	col    int
+}
+
+func newLineIndex(data []byte) *lineIndex {
+	x := &lineIndex{data: data, starts: []int{0}, col: 1}
+	for i, c := range data {
+		if c == '\n' {
+			x.starts = append(x.starts, i+1)
+		}
+	}
+	return x
+}
+
+// at returns line and column of an offset, both from 1, columns in characters.
+func (x *lineIndex) at(offset int) (line, col int) {
+	offset = min(max(offset, 0), len(x.data))
+	line = sort.SearchInts(x.starts, offset+1)
+	start := x.starts[line-1]
+	if x.offset < start || x.offset > offset {
+		x.offset, x.col = start, 1
+	}
+	x.col += utf8.RuneCount(x.data[x.offset:offset])
+	x.offset = offset
+	return line, x.col
+}

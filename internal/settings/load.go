@@ -1,0 +1,216 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Options say where [Load] looks. The zero value reads the system's settings
+// and shows, without letting them count, the current directory's project.
+type Options struct {
+	Dir          string         // working directory, absolute; "" = the process's own
+	Root         string         // --root; "" = found from Dir
+	Files        []string       // --settings, in order; naming one is consent to it alone
+	NoProject    bool           // --no-project-settings
+	NoUser       bool           // --no-user-settings
+	TrustProject bool           // --trust-project: consent for this run
+	Environ      []string       // "K=V": HOME and XDG_* say where to look
+	Flags        *pflag.FlagSet // the global flags, see [Globals]; may be nil
+	SystemDir    string         // "" = /etc/toolreg; for tests
+	Trust        *trust.Store   // remembered grants; nil = none
+}
+
+// Load reads, checks and merges the settings of every place (spec section 4).
+//
+// The diagnostics tell of unknown keys, of a project that is not trusted and of
+// files that were left out. The error is an [*Error] with all mistakes of all
+// files, variables and flags that count. Nothing of an untrusted project counts
+// (spec section 9): its mistakes are diagnostics too.
+func Load(o Options) (*Settings, []registry.Diagnostic, error) {
+	l := loader{index: newIndex(table()), scalars: newScalars(o.Flags), env: newEnviron(o.Environ)}
+	l.globals = l.scalars.globals()
+	l.opts = withGlobals(o, l.globals)
+	if err := l.places(); err != nil {
+		return nil, l.diags, err
+	}
+	m := merge(l.index, l.layers)
+	l.scalars.addSettings(m)
+	l.scalars.settle(m)
+	s := m.settings(l.globals, l.root)
+	s.Project = l.project
+	l.workspace(s)
+	if err := failure(append(l.problems, l.scalars.problems...)); err != nil {
+		return nil, l.diags, err
+	}
+	return s, l.diags, nil
+}
+
+// withGlobals fills in what flags and variables say.
+func withGlobals(o Options, g Globals) Options {
+	o.Root = cmp.Or(o.Root, g.Root)
+	if len(o.Files) == 0 {
+		o.Files = g.Files
+	}
+	o.NoProject = o.NoProject || g.NoProject
+	o.NoUser = o.NoUser || g.NoUser
+	o.TrustProject = o.TrustProject || g.TrustProject
+	o.SystemDir = cmp.Or(o.SystemDir, systemDir(newEnviron(o.Environ)))
+	return o
+}
+
+// loader carries what one Load gathers.
+type loader struct {
+	index    *index
+	scalars  *scalars
+	env      environ
+	opts     Options
+	globals  Globals
+	root     string
+	layers   []*layer // those that count, lowest first
+	named    []*layer // of --settings
+	project  *Project
+	problems []Problem
+	diags    []registry.Diagnostic
+}
+
+// places reads all files in order of precedence.
+func (l *loader) places() error {
+	if err := l.findRoot(); err != nil {
+		return err
+	}
+	l.own(ScopeSystem, l.opts.SystemDir)
+	if !l.opts.NoUser {
+		l.own(ScopeUser, l.env.userDir())
+	}
+	for _, file := range l.opts.Files {
+		l.file(file)
+	}
+	if !l.opts.NoProject {
+		l.readProject()
+	}
+	for _, layer := range l.named {
+		l.count(layer)
+	}
+	return nil
+}
+
+func (l *loader) findRoot() error {
+	dir := l.opts.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return failure([]Problem{{File: "working directory", Message: plainError(err), Hint: "change to a directory that exists"}})
+		}
+		l.opts.Dir = dir
+	}
+	if l.opts.Root == "" {
+		found := findRoot(dir, l.env.home())
+		l.root = found.dir
+		if found.note != "" {
+			l.warn("root_foreign", found.note, "pass --root to choose the project root")
+		}
+		return nil
+	}
+	l.root = l.absolute(l.opts.Root)
+	info, err := os.Stat(l.root)
+	switch {
+	case err != nil:
+		return failure([]Problem{{File: l.root, Message: "is no project root: " + plainError(err)}})
+	case !info.IsDir():
+		return failure([]Problem{{File: l.root, Message: "is no project root: not a directory"}})
+	}
+	return nil
+}
+
+func (l *loader) absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.opts.Dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// own reads the settings file of the system's or the user's folder. One that
+// others could have written is an error: it may hold what forbids things.
+func (l *loader) own(scope Scope, dir string) {
+	path, problem := findFile(dir)
+	if problem != nil {
+		l.problems = append(l.problems, *problem)
+	}
+	if path == "" {
+		return
+	}
+	f, err := trust.ReadOwn(path, maxFile)
+	if err != nil {
+		l.problems = append(l.problems, unreadable(path, err))
+		return
+	}
+	l.count(read(l.index, scope, path, f.Data))
+}
+
+// file reads a --settings file; it counts behind the project's own.
+func (l *loader) file(name string) {
+	path := l.absolute(name)
+	f, err := trust.Read(path, maxFile)
+	if err != nil {
+		l.problems = append(l.problems, unreadable(path, err))
+		return
+	}
+	layer := read(l.index, ScopeFile, path, f.Data)
+	layer.real = f.Path
+	l.named = append(l.named, layer)
+}
+
+func (l *loader) count(layer *layer) {
+	l.layers = append(l.layers, layer)
+	l.problems = append(l.problems, layer.problems...)
+	l.diags = append(l.diags, layer.unknown...)
+}
+
+func unreadable(path string, err error) Problem {
+	p := Problem{File: path}
+	var owner *trust.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		p.Message, p.Hint = "is not safe to use: "+owner.Reason, "make it yours and writable by you alone"
+	case errors.Is(err, fs.ErrNotExist):
+		p.Message = "no such file"
+	case errors.Is(err, trust.ErrNotRegular):
+		p.Message = trust.ErrNotRegular.Error()
+	case errors.Is(err, trust.ErrTooLarge):
+		p.Message = "is larger than 1 MiB"
+	default:
+		p.Message = plainError(err)
+	}
+	return p
+}
+
+func (l *loader) warn(code, message, hint string) {
+	l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
+}
+
+// workspace settles the tree that file tools may touch.
+func (l *loader) workspace(s *Settings) {
+	s.Workspace = s.ProjectRoot
+	e, ok := s.merged.last("workspace.root")
+	if !ok || e.node.kind != kindString || strings.TrimSpace(e.node.text) == "" {
+		return
+	}
+	path, err := NewExpander(s.ProjectRoot, l.opts.Environ).Expand(e.node.text)
+	if err != nil {
+		l.problems = append(l.problems, Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
+		return
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.ProjectRoot, path)
+	}
+	s.Workspace = filepath.Clean(path)
+}

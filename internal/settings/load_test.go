@@ -1,0 +1,353 @@
+package settings
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func codes(diags []registry.Diagnostic) []string {
+	out := []string{}
+	for _, d := range diags {
+		out = append(out, d.Code)
+	}
+	return out
+}
+
+// effective returns the settings that are not defaults, as "key = value".
+func effective(s *Settings) []string {
+	out := []string{}
+	for _, v := range s.Effective() {
+		if v.Origin.Scope != ScopeDefault {
+			out = append(out, v.Key+" = "+string(v.JSON))
+		}
+	}
+	return out
+}
+
+func TestLaterPlacesWin(t *testing.T) {
+	b := newSandbox(t)
+	system := b.write(filepath.Join(b.system, "settings.json"), `{"approvalMode": "plan", "toolDiscoveryTimeout": 1000, "coreTools": ["a"], "excludeTools": ["x"],
+		"mcpServers": {"one": {"command": "s1"}, "two": {"command": "s2"}}, "shell": {"timeout": "1s"}}`)
+	user := b.user("settings.yaml", "approvalMode: default\ncoreTools: [b, c]\nexcludeTools: [y, x]\nmcpServers:\n  Three.X: {command: s3}\n  one: {url: 'http://h/'}\n")
+	project := b.projectFile(".toolreg/settings.yml", "approvalMode: auto-edit\nexcludeTools: [z]\n")
+	extra := b.write(filepath.Join(b.home, "extra.yaml"), "toolDiscoveryTimeout: 2s\nmcpServers: {four: {command: s4}}\n")
+	o := b.options()
+	o.TrustProject = true
+	o.Files = []string{"../../extra.yaml"}
+	s := b.load(o)
+
+	type server struct{ Name, Command, URL, Origin string }
+	var servers []server
+	for _, v := range s.Servers {
+		servers = append(servers, server{v.Name, v.Command, v.URL, v.Origin.String()})
+	}
+	want := []server{
+		{"one", "", "http://h/", user + ":6"}, // replaced whole, in its old place
+		{"two", "s2", "", system + ":2"},
+		{"Three.X", "s3", "", user + ":5"},
+		{"four", "s4", "", extra + ":2"},
+	}
+	if diff := cmp.Diff(want, servers); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b", "c"}, s.CoreTools.Values()); diff != "" {
+		t.Errorf("coreTools are replaced (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"x", "y", "z"}, s.ExcludeTools.Values()); diff != "" {
+		t.Errorf("excludeTools unite (-want +got):\n%s", diff)
+	}
+	if s.ApprovalMode != "auto-edit" || s.ApprovalOrigin.String() != project+":1" {
+		t.Errorf("approvalMode %s from %s, want auto-edit from the project", s.ApprovalMode, s.ApprovalOrigin)
+	}
+	if s.DiscoveryTimeout != 2*time.Second || s.ShellTimeout != time.Second {
+		t.Errorf("timeouts %s and %s, want 2s and 1s", s.DiscoveryTimeout, s.ShellTimeout)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	b := newSandbox(t)
+	s := b.load(b.options())
+	if s.DiscoveryTimeout != 30*time.Second || s.ShellTimeout != 2*time.Minute || s.ApprovalMode != "default" || s.Conflicts != "overwrite" {
+		t.Errorf("defaults: %s %s %s %s", s.DiscoveryTimeout, s.ShellTimeout, s.ApprovalMode, s.Conflicts)
+	}
+	if s.CoreTools.Set || s.Project != nil || s.ProjectRoot != b.project || s.Workspace != b.project {
+		t.Errorf("coreTools %v, project %v, root %s, workspace %s", s.CoreTools, s.Project, s.ProjectRoot, s.Workspace)
+	}
+	if s.ShellBanned.Set || !strings.Contains(strings.Join(s.ShellBanned.Values(), " "), "sudo su doas") {
+		t.Errorf("banned by default: %v", s.ShellBanned)
+	}
+	if s.PolicyDefaults["read"].Decision != "allow" || s.PolicyDefaults["other"].Decision != "ask" {
+		t.Errorf("policy defaults: %v", s.PolicyDefaults)
+	}
+	if want := (Limits{10 << 20, 16 << 20, 64 << 20, 10 << 20, 1 << 20, 10000, 100}); s.Limits != want {
+		t.Errorf("limits %+v, want %+v", s.Limits, want)
+	}
+}
+
+// flat and nested are one configuration in the two generations of the Gemini
+// CLI, with keys of theirs that have no meaning here.
+const (
+	flat = `{
+	// a comment, as that program allows
+	"theme": "GitHub", "autoAccept": true, "contextFileName": "GEMINI.md",
+	"toolDiscoveryCommand": "npm run discover --silent",
+	"toolCallCommand": "npm run call --silent",
+	"mcpServerCommand": "node server.js",
+	"coreTools": ["ReadFileTool", "run_shell_command(git status)"],
+	"excludeTools": ["run_shell_command(rm)"],
+	"allowedTools": ["glob"],
+	"allowMCPServers": ["git*", "mcp"], "excludeMCPServers": ["gitlab"],
+	"mcpServers": {
+		"github": {"httpUrl": "https://h/mcp", "headers": {"Authorization": "Bearer $TOKEN"}, "timeout": 5000, "trust": true},
+		"gitlab": {"command": "gl"}, "other": {"url": "http://localhost:1/sse", "includeTools": []},
+	},
+}`
+	nested = `{
+	"$schema": "https://example.org/x.json",
+	"general": {"preferredEditor": "vim"}, "ui": {"theme": "GitHub"}, "security": {"auth": {"selectedType": "oauth"}},
+	"tools": {"discoveryCommand": "npm run discover --silent", "callCommand": "npm run call --silent", "sandbox": "docker",
+		"core": ["ReadFileTool", "run_shell_command(git status)"], "exclude": ["run_shell_command(rm)"], "allowed": ["glob"]},
+	"mcp": {"serverCommand": "node server.js", "allowed": ["git*", "mcp"], "excluded": ["gitlab"]},
+	"mcpServers": {
+		"github": {"httpUrl": "https://h/mcp", "headers": {"Authorization": "Bearer $TOKEN"}, "timeout": 5000, "trust": true},
+		"gitlab": {"command": "gl"}, "other": {"url": "http://localhost:1/sse", "includeTools": []}
+	}
+}`
+)
+
+func TestBothGenerationsOfGeminiSettings(t *testing.T) {
+	var first []string
+	for _, text := range []string{flat, nested} {
+		b := newSandbox(t)
+		b.user("settings.json", text)
+		s, diags, err := Load(b.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"foreign_setting"}, codes(diags)); diff != "" {
+			t.Errorf("diagnostics (-want +got):\n%s\n%v", diff, diags)
+		}
+		if first == nil {
+			first = effective(s)
+		}
+		if diff := cmp.Diff(first, effective(s)); diff != "" {
+			t.Errorf("the generations differ (-flat +nested):\n%s", diff)
+		}
+		checkGemini(t, s)
+	}
+}
+
+func checkGemini(t *testing.T, s *Settings) {
+	t.Helper()
+	if diff := cmp.Diff([]string{"npm", "run", "discover", "--silent"}, s.DiscoveryCommand.Argv); diff != "" {
+		t.Errorf("discovery command (-want +got):\n%s", diff)
+	}
+	connected := []string{}
+	for _, server := range s.Servers {
+		if server.Excluded == nil {
+			connected = append(connected, server.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"github", "mcp"}, connected); diff != "" {
+		t.Errorf("servers that may be connected (-want +got):\n%s", diff)
+	}
+	github := s.Servers[0]
+	if github.Timeout != 5*time.Second || github.ConnectTimeout != 30*time.Second || !github.Trust || github.Protocol != "auto" {
+		t.Errorf("github: %+v", github)
+	}
+	if other := s.Servers[2]; !other.IncludeTools.Set || len(other.IncludeTools.Entries) != 0 || s.Servers[1].IncludeTools.Set {
+		t.Errorf("an empty includeTools is not an absent one: %+v", other.IncludeTools)
+	}
+	if mcp := s.Servers[3]; mcp.Command != "node" || len(mcp.Args) != 1 {
+		t.Errorf("mcpServerCommand: %+v", mcp)
+	}
+}
+
+func TestFormatsAgree(t *testing.T) {
+	yaml := `
+mcpServers:
+  My.Server: {command: npx, args: [-y, "@x/y"], env: {GITHUB_Token: $T, B: "5"}, timeout: 1m}
+excludeTools: ["mcp_*"]
+policy:
+  rules: [{tool: edit, decision: ask, reason: Häh}]
+  defaults: {write: deny}
+toolOptions: {"git*": {retries: 1e0, maxOutput: 12345678901234567890, b: [true, null]}}
+context: {channel: dev}
+`
+	json := `{"mcpServers": {"My.Server": {"command": "npx", "args": ["-y", "@x/y"], "env": {"GITHUB_Token": "$T", "B": "5"}, "timeout": "1m"}},
+"excludeTools": ["mcp_*"], "policy": {"rules": [{"tool": "edit", "decision": "ask", "reason": "H\u00e4h"}], "defaults": {"write": "deny"}},
+"toolOptions": {"git*": {"retries": 1e0, "maxOutput": 12345678901234567890, "b": [true, null]}}, "context": {"channel": "dev"}}`
+	a, c := newSandbox(t), newSandbox(t)
+	a.user("settings.yaml", yaml)
+	c.user("settings.json", json)
+	want := []string{
+		`mcpServers.My.Server = {"command":"npx","args":["-y","@x/y"],"env":{"GITHUB_Token":"$T","B":"***"},"timeout":"1m"}`,
+		`excludeTools = ["mcp_*"]`,
+		`context.channel = "dev"`,
+		`policy.rules = [{"tool":"edit","decision":"ask","reason":"Häh"}]`,
+		`policy.defaults.write = "deny"`,
+		`toolOptions.git* = {"retries":1e0,"maxOutput":12345678901234567890,"b":[true,null]}`,
+	}
+	for name, b := range map[string]*sandbox{"yaml": a, "json": c} {
+		s := b.load(b.options())
+		if diff := cmp.Diff(want, effective(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if s.Globals.Channel != "dev" {
+			t.Errorf("%s: channel %q, want dev", name, s.Globals.Channel)
+		}
+		if got := s.RawNamed("toolOptions"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON), "12345678901234567890") {
+			t.Errorf("%s: RawNamed: %v", name, got)
+		}
+	}
+}
+
+func TestUnknownKeysWarnWithTheNearest(t *testing.T) {
+	tests := []struct{ name, text, message, hint string }{
+		{"at the top", "toolDiscoveryComand: ./a", `1:1: unknown setting "toolDiscoveryComand"`, `did you mean "toolDiscoveryCommand"?`},
+		{"in a group", "tools:\n  coer: [a]", `2:3: unknown setting "tools.coer"`, `did you mean "tools.core"?`},
+		{"in a server", "mcpServers:\n  s: {command: x, ars: [a]}", `2:19: unknown setting "mcpServers.s.ars"`, `did you mean "mcpServers.s.args"?`},
+		{"in a rule", "policy: {rules: [{tol: a, decision: ask}]}", `1:19: unknown setting "policy.rules[0].tol"`, `did you mean "policy.rules[0].tool"?`},
+		{"dotted", "tools.allow: [a]", `1:1: unknown setting "tools.allow"`, `write it nested, as in tools: {allow: …}`},
+		{"nothing near", "zzzzzzzzzz: 1", `1:1: unknown setting "zzzzzzzzzz"`, ""},
+		{"control characters", "\"x\\e[2J\": 1", `1:1: unknown setting "x\x1b[2J"`, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newSandbox(t)
+			path := b.user("settings.yaml", test.text)
+			_, diags, err := Load(b.options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []registry.Diagnostic{{Severity: registry.SeverityWarning, Code: "unknown_setting", Message: path + ":" + test.message, Hint: test.hint}}
+			if diff := cmp.Diff(want, diags); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMistakesOfAllPlacesAtOnce(t *testing.T) {
+	b := newSandbox(t)
+	system := b.write(filepath.Join(b.system, "settings.yaml"), "inheritEnv: 1\n")
+	user := b.user("settings.json", `{"coreTools": 1}`)
+	o := b.options()
+	o.Files = []string{"missing.yaml"}
+	_, _, err := Load(o)
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v, want an *Error", err)
+	}
+	want := system + ":1:13: inheritEnv: expected true or false, got number\n" +
+		user + ":1:15: coreTools: expected a list of strings, got number\n" +
+		filepath.Join(b.project, "missing.yaml") + ": no such file"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestTwoFormatsSideBySide(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "")
+	json := b.user("settings.json", "{}")
+	_, _, err := Load(b.options())
+	if want := json + ": stands beside settings.yaml (keep one of them)"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestFilesThatAreNoFiles(t *testing.T) {
+	b := newSandbox(t)
+	user := filepath.Join(b.home, ".config", "toolreg", "settings.yaml")
+	if err := os.MkdirAll(user, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(b.options()); err == nil || err.Error() != user+": not a regular file" {
+		t.Errorf("a folder as settings: %v", err)
+	}
+	o := b.options()
+	o.NoUser = true
+	o.Files = []string{b.write(filepath.Join(b.home, "big.yaml"), strings.Repeat("#", 2<<20))}
+	if _, _, err := Load(o); err == nil || err.Error() != o.Files[0]+": is larger than 1 MiB" {
+		t.Errorf("a large file: %v", err)
+	}
+}
+
+func TestWorldWritableUserSettingsAreAnError(t *testing.T) {
+	b := newSandbox(t)
+	user := b.user("settings.yaml", "inheritEnv: true\n")
+	if err := os.Chmod(user, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Load(b.options())
+	if want := user + ": is not safe to use: everybody may write to it"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestUserFolderFollowsXDG(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "approvalMode: plan\n")
+	b.write(filepath.Join(b.home, "xdg", "toolreg", "settings.yaml"), "approvalMode: yolo\n")
+	if s := b.load(b.options("XDG_CONFIG_HOME=" + filepath.Join(b.home, "xdg"))); s.ApprovalMode != "yolo" {
+		t.Errorf("approvalMode %s, want that of XDG_CONFIG_HOME", s.ApprovalMode)
+	}
+	if s := b.load(b.options("XDG_CONFIG_HOME=relative")); s.ApprovalMode != "plan" {
+		t.Errorf("approvalMode %s, want that of ~/.config: a relative XDG_CONFIG_HOME does not count", s.ApprovalMode)
+	}
+	o := b.options()
+	o.NoUser = true
+	if s := b.load(o); s.ApprovalMode != "default" {
+		t.Errorf("approvalMode %s, want the default without user settings", s.ApprovalMode)
+	}
+}
+
+func TestRulesOfAllPlacesAddUp(t *testing.T) {
+	b := newSandbox(t)
+	b.write(filepath.Join(b.system, "settings.yaml"), "policy: {rules: [{tool: s, decision: deny}]}\n")
+	b.user("settings.yaml", "policy: {rules: [{tool: u1, decision: ask}, {tool: u2, decision: allow, reason: mine}]}\n")
+	one := b.write(filepath.Join(b.home, "one.yaml"), "policy: {rules: [{tool: f1, decision: ask}]}\n")
+	two := b.write(filepath.Join(b.home, "two.yaml"), "policy: {rules: [{tool: f2, decision: ask}]}\n")
+	o := b.options()
+	o.Files = []string{one, two}
+	s := b.load(o)
+	var got []string
+	for _, r := range s.Rules {
+		got = append(got, r.Tool+" "+r.Decision)
+	}
+	if diff := cmp.Diff([]string{"f2 ask", "f1 ask", "s deny", "u1 ask", "u2 allow"}, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeniedPermissionsNameTheirPlace(t *testing.T) {
+	b := newSandbox(t)
+	user := b.user("settings.yaml", "permissions:\n  shell: false\n  network: true\n")
+	s := b.load(b.options())
+	if diff := cmp.Diff(map[string]bool{"shell": false, "network": true}, s.Permissions); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+	if got := s.DeniedBy["shell"].String(); got != user+":2" || len(s.DeniedBy) != 1 {
+		t.Errorf("denied by %v", s.DeniedBy)
+	}
+}
+
+func TestWorkspaceRoot(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "workspace: {root: '$SUB/x'}\n")
+	if s := b.load(b.options("SUB=sub")); s.Workspace != filepath.Join(b.project, "sub", "x") {
+		t.Errorf("workspace %s", s.Workspace)
+	}
+	if _, _, err := Load(b.options()); err == nil || !strings.Contains(err.Error(), "settings.yaml:1:13: workspace.root: variable SUB is not set") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,74 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMask(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain text", "plain text"},
+		{"https://user:pw@h/x?a=1&token=abc&b=2#f", "https://***@h/x?a=1&token=***&b=2#f"},
+		{"https://h/?api_key=abc&key=$KEY&sig=${SIG}", "https://h/?api_key=***&key=$KEY&sig=${SIG}"},
+		{"https://h:1/a@b?x=y", "https://h:1/a@b?x=y"},
+		{"use ghp_0123456789abcdef and sk-0123456789abcdef", "use *** and ***"},
+		{"sk-short", "sk-short"},
+		{"skeleton-key-for-everything", "skeleton-key-for-everything"},
+	}
+	for _, test := range tests {
+		if got := Mask(test.in); got != test.want {
+			t.Errorf("Mask(%q) = %q, want %q", test.in, got, test.want)
+		}
+	}
+}
+
+const secretive = `mcpServers:
+  s:
+    command: npx
+    args: [--api-key, S3CRET, --token=S3CRET, --header, "Authorization=S3CRET", -y, --password, $PW]
+    env: {PLAIN: S3CRET, VAR: $NAME, REF: "env:NAME", FILE: "file:/run/x", CMD: "cmd:pass show S3CRET", MIXED: "S3CRET$NAME"}
+  h:
+    url: https://u:S3CRET@h/?token=S3CRET
+    headers: {Authorization: Bearer S3CRET}
+    oauth: {clientId: me, clientSecret: S3CRET}
+env: {K: S3CRET}
+toolCallCommand: [run, "--secret=S3CRET"]
+hooks: [{command: run, env: {K: S3CRET}, password: S3CRET}]
+context: {apiToken: S3CRET, channel: dev}
+`
+
+func TestEffectiveShowsNoSecret(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", secretive)
+	want := []string{
+		`toolCallCommand = ["run","--secret=***"]`,
+		`mcpServers.s = {"command":"npx","args":["--api-key","***","--token=***","--header","Authorization=***","-y","--password","$PW"],` +
+			`"env":{"PLAIN":"***","VAR":"$NAME","REF":"env:NAME","FILE":"file:/run/x","CMD":"cmd:pass ***","MIXED":"***"}}`,
+		`mcpServers.h = {"url":"https://***@h/?token=***","headers":{"Authorization":"***"},"oauth":{"clientId":"me","clientSecret":"***"}}`,
+		`context.apiToken = "***"`,
+		`context.channel = "dev"`,
+		`env.K = "***"`,
+		`hooks = [{"command":"run","env":{"K":"***"},"password":"***"}]`,
+	}
+	s := b.load(b.options())
+	if diff := cmp.Diff(want, effective(s)); diff != "" {
+		t.Errorf("effective (-want +got):\n%s", diff)
+	}
+	if raw, _, ok := s.Raw("hooks"); !ok || !strings.Contains(string(raw), `"password":"S3CRET"`) {
+		t.Errorf("Raw gives features the value itself, got %s", raw)
+	}
+}
+
+func TestMistakesShowNoSecret(t *testing.T) {
+	for _, text := range []string{
+		"env: [S3CRET]\n", "mcpServers: {a: {command: x, headers: {'S 1': S3CRET}}}\n", "mcpServers: {a: {url: 'ftp://S3CRET'}}\n",
+		"mcpServers: {a: {command: x, headers: \"S3CRET\"}}\n", "env: {A: {B: S3CRET}}\n", "mcpServers: {a: {command: x, oauth: S3CRET}}\n",
+	} {
+		got := strings.Join(problemsOf("s.yaml", text), "\n")
+		if got == "" || strings.Contains(got, "S3CRET") {
+			t.Errorf("problems of %q: %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package settings
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// merged is everything that the places that count have set: for each setting
+// its entries, earliest place first.
+type merged struct {
+	index   *index
+	entries map[*setting][]entry
+}
+
+func merge(x *index, layers []*layer) *merged {
+	m := &merged{index: x, entries: map[*setting][]entry{}}
+	for _, l := range layers {
+		for _, e := range l.entries {
+			m.entries[e.set] = append(m.entries[e.set], e)
+		}
+	}
+	return m
+}
+
+// last returns the value that stands of a setting that is replaced as a whole.
+func (m *merged) last(name string) (entry, bool) {
+	all := m.entries[m.index.byName[name]]
+	if len(all) == 0 {
+		return entry{}, false
+	}
+	return all[len(all)-1], true
+}
+
+// list merges a list setting by its rule.
+func (m *merged) list(name string) List {
+	set := m.index.byName[name]
+	all := m.entries[set]
+	if set.merge != mergeUnite && len(all) > 1 {
+		all = all[len(all)-1:]
+	}
+	var out List
+	for _, e := range all {
+		out.Set = true
+		for _, item := range e.node.toList(e.origin).Entries {
+			if !slices.ContainsFunc(out.Entries, func(have Entry) bool { return have.Value == item.Value }) {
+				out.Entries = append(out.Entries, item)
+			}
+		}
+	}
+	return out
+}
+
+// namedEntry is one entry of a setting that merges by name.
+type namedEntry struct {
+	name   string
+	node   *node
+	origin Origin
+}
+
+// named merges by name: the later entry stands, in the place of the first.
+func (m *merged) named(name string) []namedEntry {
+	var out []namedEntry
+	at := map[string]int{}
+	for _, e := range m.entries[m.index.byName[name]] {
+		for _, f := range e.node.fields {
+			o := e.origin
+			o.Line, o.Col = f.line, f.col
+			n := namedEntry{name: f.name, node: f.value, origin: o}
+			if i, ok := at[f.name]; ok {
+				out[i] = n
+				continue
+			}
+			at[f.name] = len(out)
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Named is one entry of a setting that merges by name, unexpanded.
+type Named struct {
+	Name   string
+	JSON   json.RawMessage // members in file order, numbers as written
+	Origin Origin
+}
+
+// Raw returns a setting whose form the feature behind it checks (hooks), or any
+// other, as JSON: members in file order, unexpanded, secrets in the clear. ok
+// is false when no place sets it.
+func (s *Settings) Raw(key string) (value json.RawMessage, origin Origin, ok bool) {
+	if s.merged == nil || s.merged.index.byName[key] == nil {
+		return nil, Origin{}, false
+	}
+	e, ok := s.merged.last(key)
+	if !ok {
+		return nil, Origin{}, false
+	}
+	return e.node.encode(), e.origin, true
+}
+
+// RawNamed returns the entries of composites, toolOptions, context or
+// mcpServers as JSON, merged by name, in file order, unexpanded.
+func (s *Settings) RawNamed(key string) []Named {
+	if s.merged == nil || s.merged.index.byName[key] == nil {
+		return nil
+	}
+	entries := s.merged.named(key)
+	out := make([]Named, len(entries))
+	for i, e := range entries {
+		out[i] = Named{Name: e.name, JSON: e.node.encode(), Origin: e.origin}
+	}
+	return out
+}

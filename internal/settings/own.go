@@ -1,0 +1,21 @@
+package settings
+
+import "path/filepath"
+
+// OwnPaths returns the absolute paths, files and folders, where settings are
+// looked for: no tool may change what is there, since settings decide what tools
+// may do. files are those of --settings, relative to dir.
+func (s *Settings) OwnPaths(environ []string, dir string, files []string) []string {
+	env := newEnviron(environ)
+	out := []string{filepath.Join(s.ProjectRoot, ".toolreg"), systemDir(env)}
+	if user := env.userDir(); user != "" {
+		out = append(out, user)
+	}
+	for _, f := range files {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(dir, f)
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// read checks text as the settings file of the given name.
+func problemsOf(name, text string) []string {
+	l := read(newIndex(table()), ScopeUser, name, []byte(text))
+	out := []string{}
+	for _, p := range l.problems {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func TestMistakesHavePlaces(t *testing.T) {
+	tests := []struct {
+		name, file, text string
+		want             []string
+	}{
+		{"all mistakes at once", "s.yaml", "coreTools: read_file\nenv: {A: 5}\napprovalMode: yes\n", []string{
+			"s.yaml:1:12: coreTools: expected a list of strings, got string",
+			"s.yaml:2:10: env.A: expected a string, got number (put it in quotes)",
+			`s.yaml:3:15: approvalMode: unknown value "yes" (one of default, auto-edit, plan, yolo)`,
+		}},
+		{"the same in JSON", "s.json", "{\n  // note\n  \"coreTools\": \"read_file\",\n  \"env\": {\"A\": 5},\n}", []string{
+			"s.json:3:16: coreTools: expected a list of strings, got string",
+			"s.json:4:16: env.A: expected a string, got number (put it in quotes)",
+		}},
+		{"columns count characters", "s.json", `{"env": {"ÄÖÜ": 5}}`, []string{
+			"s.json:1:17: env.ÄÖÜ: expected a string, got number (put it in quotes)",
+		}},
+		{"duplicate key", "s.yaml", "inheritEnv: true\ninheritEnv: false\n", []string{
+			`s.yaml:2:1: duplicate key "inheritEnv", first on line 1 (keep one of them)`,
+		}},
+		{"duplicate key in JSON", "s.json", "{\"mcpServers\": {\n\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", []string{
+			`s.json:3:1: duplicate key "a", first on line 2 (keep one of them)`,
+		}},
+		{"twins of one setting", "s.yaml", "coreTools: [edit]\ntools:\n  core: [read_file]\n", []string{
+			"s.yaml:3:3: tools.core is already set as coreTools on line 1 (keep one of them)",
+		}},
+		{"tag", "s.yaml", "inheritEnv: !!bool true\nenv: !go/struct {A: b}\n", []string{
+			"s.yaml:1:13: YAML tags such as !!bool are not supported (quote text, write numbers and booleans plainly)",
+			"s.yaml:2:6: YAML tags such as !go/struct are not supported (quote text, write numbers and booleans plainly)",
+		}},
+		{"merge key", "s.yaml", "mcpServers:\n  a: &a {command: x}\n  b:\n    <<: *a\n", []string{
+			"s.yaml:4:5: merge keys (<<) are not supported (write the members out, or use an alias as a whole value)",
+			"s.yaml:4:5: mcpServers.b: needs a command, a url or an httpUrl",
+		}},
+		{"two documents", "s.yaml", "inheritEnv: true\n---\ninheritEnv: false\n", []string{
+			"s.yaml:2:1: a second YAML document (keep one document; the rest would be ignored)",
+		}},
+		{"alias in its own anchor", "s.yaml", "context: &a\n  x: *a\n", []string{"s.yaml:2:6: alias *a stands inside its own anchor"}},
+		{"no is a string, not false", "s.yaml", "inheritEnv: no\n", []string{
+			"s.yaml:1:13: inheritEnv: expected true or false, got string (write true or false without quotes)",
+		}},
+		{"octal", "s.yaml", "toolDiscoveryTimeout: 010\n", []string{
+			"s.yaml:1:23: 010 is not a decimal number (write it in decimal, or quote it if it is text)",
+		}},
+		{"underscores", "s.yaml", "limits: {tools: 1_000}\n", []string{
+			"s.yaml:1:17: 1_000 is not a decimal number (write it in decimal, or quote it if it is text)",
+			"s.yaml:1:17: limits.tools: expected a whole number, 0 or more",
+		}},
+		{"duration without unit", "s.yaml", "toolDiscoveryTimeout: \"30\"\n", []string{
+			`s.yaml:1:23: toolDiscoveryTimeout: expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`,
+		}},
+		{"negative duration", "s.yaml", "shell: {timeout: -1s}\n", []string{
+			`s.yaml:1:18: shell.timeout: expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`,
+		}},
+		{"overflowing duration", "s.json", `{"toolDiscoveryTimeout": 9223372036854775807}`, []string{
+			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds, 0 or more, or a duration such as "1.5s"`,
+		}},
+		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
+		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string holds a NUL character"}},
+		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object with settings, got list"}},
+		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
+		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
+		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command holds shell syntax"}},
+		{"empty program", "s.yaml", "toolCallCommand: ['']\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
+		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
+		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
+		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: its address is no http or https URL"}},
+		{"header injection", "s.json", `{"mcpServers": {"a": {"url": "http://h/", "headers": {"X": "a\r\nY: b", "B c": "d"}}}}`, []string{
+			"s.json:1:60: mcpServers.a.headers: the value of header X holds a control character",
+			`s.json:1:80: mcpServers.a.headers: "B c" is no header name`,
+		}},
+		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is no name of a variable`}},
+		{"rule without decision", "s.yaml", "policy:\n  rules:\n    - tool: edit\n", []string{"s.yaml:3:7: policy.rules[0]: decision is missing"}},
+		{"group that is no object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := problemsOf(test.file, test.text)
+			if len(got) != len(test.want) {
+				t.Fatalf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], test.want[i]) {
+					t.Errorf("problem %d = %s\nwant %s", i, got[i], test.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestBombsAreRefused(t *testing.T) {
+	bomb := "context:\n  a0: &a0 [x, x]\n"
+	for i := 1; i < 40; i++ {
+		bomb += fmt.Sprintf("  a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
+	}
+	tests := []struct{ name, file, text, want string }{
+		{"aliases", "s.yaml", bomb, "more than 100000 values"},
+		{"deep JSON", "s.json", strings.Repeat("[", 1<<20), "nested deeper than 64 levels"},
+		{"deep JSON behind a comment", "s.json", "/* \" */ {\"x\": " + strings.Repeat("[", 100), "nested deeper than 64 levels"},
+		{"deep YAML", "s.yaml", "context: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested deeper than 64 levels"},
+		{"many values", "s.json", `{"coreTools": [` + strings.Repeat("1,", 200_000) + "1]}", "more than 100000 values"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := problemsOf(test.file, test.text)
+			if !strings.Contains(strings.Join(got, "\n"), test.want) {
+				t.Errorf("problems %.300q, want one with %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBracketsInStringsAndCommentsAreNoDepth(t *testing.T) {
+	brackets := strings.Repeat("[", 200)
+	text := "{ // " + brackets + "\n/*" + brackets + "*/ \"env\": {\"A\": \"\\\"" + brackets + "\"}}"
+	if got := problemsOf("s.json", text); len(got) > 0 {
+		t.Errorf("problems %q, want none", got)
+	}
+}
+
+func TestFormsThatAreFine(t *testing.T) {
+	tests := []struct{ name, file, text string }{
+		{"empty YAML", "s.yaml", ""},
+		{"only a comment", "s.yaml", "# nothing yet\n"},
+		{"empty JSON", "s.json", " \n"},
+		{"null", "s.json", "null"},
+		{"BOM", "s.json", "\ufeff{\"inheritEnv\": true}"},
+		{"BOM in YAML", "s.yaml", "\ufeffinheritEnv: true\n"},
+		{"CRLF", "s.yaml", "inheritEnv: true\r\nenv:\r\n  A: b\r\n"},
+		{"null is not set", "s.yaml", "mcpServers:\ncoreTools: null\ntools:\n"},
+		{"aliases", "s.yaml", "mcpServers:\n  a: {command: x, env: &e {A: b}}\n  b: {command: y, env: *e}\n"},
+		{"dates are text", "s.yaml", "env: {DAY: 2026-01-02}\n"},
+		{"escaped slash", "s.json", `{"mcpServers": {"a": {"url": "https:\/\/h\/x"}}}`},
+		{"disabled server needs nothing", "s.yaml", "mcpServers: {a: {disabled: true}}\n"},
+		{"address with variables", "s.yaml", "mcpServers: {a: {url: $BASE/mcp}}\n"},
+		{"commands as lists", "s.yaml", "toolDiscoveryCommand: [sh, -c, './a | ./b']\n"},
+		{"empty command switches off", "s.yaml", "toolDiscoveryCommand: ''\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{}, problemsOf(test.file, test.text)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

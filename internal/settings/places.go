@@ -1,0 +1,153 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// projectDir is the folder that marks a project root and holds its settings.
+const projectDir = ".toolreg"
+
+// environ answers for the variables that say where settings are.
+type environ map[string]string
+
+func newEnviron(entries []string) environ {
+	out := environ{}
+	for _, e := range entries {
+		if name, value, ok := cutVariable(e); ok {
+			out[envKey(name)] = value
+		}
+	}
+	return out
+}
+
+func (e environ) home() string {
+	if runtime.GOOS == "windows" {
+		return e[envKey("USERPROFILE")]
+	}
+	return e["HOME"]
+}
+
+// userDir returns the folder of the user's settings; "" where there is none.
+func (e environ) userDir() string {
+	if dir := e[envKey("XDG_CONFIG_HOME")]; filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	if dir := e[envKey("APPDATA")]; runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	if home := e.home(); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "toolreg")
+	}
+	return ""
+}
+
+func systemDir(e environ) string {
+	if dir := e[envKey("PROGRAMDATA")]; runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	return filepath.FromSlash("/etc/toolreg")
+}
+
+// findFile returns the settings file of a folder; "" where there is none. Two
+// formats side by side are a problem: nobody could say which one counts.
+func findFile(dir string) (string, *Problem) {
+	if dir == "" {
+		return "", nil
+	}
+	var found []string
+	for _, name := range []string{"settings.yaml", "settings.yml", "settings.json"} {
+		path := filepath.Join(dir, name)
+		_, err := os.Lstat(path)
+		switch {
+		case err == nil:
+			found = append(found, path)
+		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
+		default:
+			return "", &Problem{File: path, Message: "cannot be looked at: " + plainError(err)}
+		}
+	}
+	if len(found) > 1 {
+		return "", &Problem{File: found[1], Message: "stands beside " + filepath.Base(found[0]), Hint: "keep one of them"}
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	return found[0], nil
+}
+
+// isNotDir reports that a part of the path is a file: nothing can be below it.
+func isNotDir(err error) bool { return strings.Contains(err.Error(), "not a directory") }
+
+// plainError is the reason of a failed file operation without path and verb.
+func plainError(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// foundRoot is the result of looking for the project root.
+type foundRoot struct {
+	dir    string // absolute
+	marked bool   // it holds .toolreg/ or .git
+	note   string // why a marked folder was passed over; may be empty
+}
+
+// findRoot returns the nearest folder from dir upwards that holds .toolreg/ or
+// .git, or dir itself. Above dir it stops at the home folder, where another
+// file system begins, and at markers that somebody else may have put there.
+func findRoot(dir, home string) foundRoot {
+	start, err := os.Stat(dir)
+	if err != nil {
+		return foundRoot{dir: dir}
+	}
+	home = realPath(home)
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && realPath(at) == home {
+			return foundRoot{dir: dir}
+		}
+		if marker := markerIn(at); marker != "" {
+			if reason := trust.Foreign(marker); reason != "" {
+				return foundRoot{dir: dir, note: fmt.Sprintf("%s does not make a project root: %s", marker, reason)}
+			}
+			return foundRoot{dir: at, marked: true}
+		}
+		if filepath.Dir(at) == at {
+			return foundRoot{dir: dir}
+		}
+	}
+}
+
+// markerIn returns the path of what makes a folder a project root; "" if
+// nothing does. In a linked work tree .git is a file.
+func markerIn(dir string) string {
+	path := filepath.Join(dir, projectDir)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	path = filepath.Join(dir, ".git")
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	return ""
+}
+
+func realPath(path string) string {
+	if path == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,87 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestProjectRoot(t *testing.T) {
+	tests := []struct {
+		name string
+		mk   []string // folders, below home; a name with a dot-git file ends in !
+		dir  string
+		want string
+	}{
+		{"nearest .toolreg", []string{"a/.toolreg", "a/b/.toolreg", "a/b/c"}, "a/b/c", "a/b"},
+		{"nearest .git below a .toolreg", []string{"a/.toolreg", "a/b/.git", "a/b/c"}, "a/b/c", "a/b"},
+		{"a linked work tree", []string{"a/.git!", "a/b"}, "a/b", "a"},
+		{"home is no project", []string{".git", ".toolreg", "a/b"}, "a/b", "a/b"},
+		{"home itself when we stand in it", []string{".toolreg"}, ".", "."},
+		{"no marker", []string{"a/b"}, "a/b", "a/b"},
+		{"a file named .toolreg is no marker", []string{"a/.git", "a/b/.toolreg!"}, "a/b", "a"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			home := realPath(t.TempDir())
+			for _, path := range test.mk {
+				make1(t, filepath.Join(home, path))
+			}
+			got := findRoot(filepath.Join(home, test.dir), home)
+			if want := filepath.Join(home, test.want); got.dir != want {
+				t.Errorf("root %s, want %s (%s)", got.dir, want, got.note)
+			}
+		})
+	}
+}
+
+// make1 makes a folder, or a file where the path ends in "!".
+func make1(t *testing.T, path string) {
+	t.Helper()
+	file := path[len(path)-1] == '!'
+	if file {
+		path = path[:len(path)-1]
+	}
+	dir := path
+	if file {
+		dir = filepath.Dir(path)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if file {
+		if err := os.WriteFile(path, []byte("gitdir: x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMarkerOfSomebodyElse(t *testing.T) {
+	home := realPath(t.TempDir())
+	marker := filepath.Join(home, "a", ".git")
+	dir := filepath.Join(home, "a", "b")
+	make1(t, marker)
+	make1(t, dir)
+	if err := os.Chmod(marker, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	got := findRoot(dir, home)
+	if got.dir != dir || got.note != marker+" does not make a project root: everybody may write to it" {
+		t.Errorf("root %s, note %q", got.dir, got.note)
+	}
+}
+
+func TestRootFlag(t *testing.T) {
+	b := newSandbox(t)
+	b.projectFile("sub/.toolreg/settings.yaml", "approvalMode: plan\n")
+	o := b.options()
+	o.Root, o.TrustProject = "sub", true
+	if s := b.load(o); s.ProjectRoot != filepath.Join(b.project, "sub") || s.ApprovalMode != "plan" {
+		t.Errorf("root %s, approvalMode %s", s.ProjectRoot, s.ApprovalMode)
+	}
+	o.Root = "missing"
+	_, _, err := Load(o)
+	if want := filepath.Join(b.project, "missing") + ": is no project root: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

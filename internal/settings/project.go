@@ -1,0 +1,186 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// readProject reads the project's own settings, and lets them count only when
+// the exact bytes of everything they can run are trusted.
+func (l *loader) readProject() {
+	dir := filepath.Join(l.root, projectDir)
+	path, problem := findFile(dir)
+	if problem != nil {
+		l.refuse("project_settings_invalid", nil, *problem)
+		return
+	}
+	var files []trust.File
+	var own *layer
+	if path != "" {
+		f, ok := l.readOwnProject(path)
+		if !ok {
+			return
+		}
+		files = append(files, f)
+		if !l.isNamed(f.Path) {
+			own = read(l.index, ScopeProject, path, f.Data)
+		}
+	}
+	l.judge(dir, own, files)
+}
+
+func (l *loader) readOwnProject(path string) (trust.File, bool) {
+	f, err := trust.ReadOwn(path, maxFile)
+	if err == nil {
+		f.Name = trust.Name(l.root, path)
+		return f, true
+	}
+	p := unreadable(path, err)
+	var owner *trust.OwnerError
+	if errors.As(err, &owner) {
+		p.Hint = "make it yours and writable by you alone, or name it with --settings"
+	}
+	l.refuse("project_settings_refused", []string{path}, p)
+	return trust.File{}, false
+}
+
+// refuse leaves the project out. Where its settings were asked for, that is an
+// error.
+func (l *loader) refuse(code string, files []string, p Problem) {
+	l.project = &Project{Root: l.root, Files: files, Obstacle: p.String()}
+	if l.opts.TrustProject {
+		l.problems = append(l.problems, p)
+		return
+	}
+	hint := p.Hint
+	p.Hint = ""
+	l.warn(code, "the settings of this project do not count: "+p.String(), hint)
+}
+
+// isNamed reports whether a --settings argument names the file.
+func (l *loader) isNamed(real string) bool {
+	return slices.ContainsFunc(l.named, func(n *layer) bool { return n.real == real })
+}
+
+// judge collects what a grant covers and decides whether own counts. own is nil
+// where the project has no settings beyond what --settings names.
+func (l *loader) judge(dir string, own *layer, files []trust.File) {
+	p := &Project{Root: l.root}
+	programs := l.programs(own)
+	trees := append([]string{filepath.Join(dir, "plugins")}, l.pluginTrees(own)...)
+	covered, err := trust.Cover(l.root, files, expandPrograms(programs, NewExpander(l.root, l.opts.Environ)), trees)
+	if err != nil {
+		p.Obstacle = err.Error()
+		covered = files
+		if l.opts.TrustProject {
+			l.problems = append(l.problems, Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
+		}
+	}
+	if len(covered) == 0 && err == nil {
+		return
+	}
+	l.project = p
+	p.Covered, p.Hash = covered, trust.Hash(covered)
+	for _, f := range covered {
+		p.Files = append(p.Files, f.Path)
+	}
+	p.Runs = append(describe(programs), pluginRuns(l.root, filepath.Join(dir, "plugins"), covered)...)
+	if own != nil {
+		p.Loosens, p.Expands = own.loosens(), own.expands()
+	}
+	l.decide(p)
+	switch {
+	case p.Trusted && own != nil:
+		l.count(own)
+	case !p.Trusted:
+		l.report(p, own)
+	}
+}
+
+// decide asks the flags and the remembered grants.
+func (l *loader) decide(p *Project) {
+	namedAll := len(p.Runs) == 0 && len(p.Covered) == 1 && l.isNamed(p.Covered[0].Path)
+	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || namedAll)
+	if p.Trusted || l.opts.Trust == nil || p.Obstacle != "" {
+		return
+	}
+	status, err := l.opts.Trust.Check(p.Root, p.Covered)
+	if err != nil {
+		l.warn("trust_unreadable", "no project is trusted: "+err.Error(), "")
+		return
+	}
+	p.Trusted, p.Granted, p.Changes = status.Trusted, status.Granted, status.Changes
+}
+
+// report says once that the project does not count, and why.
+func (l *loader) report(p *Project, own *layer) {
+	var names []string
+	for _, f := range p.Covered {
+		names = append(names, f.Name)
+	}
+	message := "the settings of this project are not trusted and do not count: "
+	hint := "see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`"
+	what := filepath.Join(l.root, projectDir)
+	if len(p.Files) > 0 {
+		what = filepath.Join(l.root, filepath.FromSlash(names[0]))
+	}
+	if own != nil {
+		what = own.file
+	}
+	switch {
+	case p.Obstacle != "":
+		message, what = "the settings of this project cannot be trusted: ", p.Obstacle
+		hint = ""
+	case !p.Granted.IsZero():
+		message = "the settings of this project have changed since they were trusted and do not count: "
+		what = changedNames(p.Changes)
+	}
+	l.warn("project_untrusted", message+what, hint)
+	if own == nil {
+		return
+	}
+	for _, problem := range own.problems {
+		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_settings_invalid", Message: problem.String()})
+	}
+}
+
+func changedNames(changes []trust.Change) string {
+	var out []string
+	for i, c := range changes {
+		if i == 5 {
+			out = append(out, fmt.Sprintf("and %d more", len(changes)-i))
+			break
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", printableName(c.Name), c.Kind))
+	}
+	return strings.Join(out, ", ")
+}
+
+// printableName shows a file name that anybody may have chosen.
+func printableName(name string) string {
+	return strings.Trim(fmt.Sprintf("%q", name), `"`)
+}
+
+// pluginRuns names the plugin folders of the project.
+func pluginRuns(root, dir string, covered []trust.File) []string {
+	prefix := trust.Name(root, dir) + "/"
+	var out []string
+	for _, f := range covered {
+		rest, ok := strings.CutPrefix(f.Name, prefix)
+		if !ok {
+			continue
+		}
+		id, _, _ := strings.Cut(rest, "/")
+		line := "plugin " + quoteWord(prefix+id)
+		if !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Limits of references.
+const (
+	maxSecret     = 1 << 20          // bytes of a file: or of the output of a cmd:
+	referenceTime = 30 * time.Second // of a cmd:
+)
+
+// reference cuts a value into the kind of reference it is and its target; kind
+// is "" for plain text. Only a whole value is a reference, and neither a URL
+// (file://…) nor a tag such as env:a-b is one.
+func reference(value string) (kind, target string) {
+	kind, target, ok := strings.Cut(value, ":")
+	if !ok || strings.TrimSpace(target) == "" {
+		return "", ""
+	}
+	switch {
+	case kind == "env" && isVariableName(target):
+	case kind == "file" && !strings.HasPrefix(target, "//"):
+	case kind == "cmd":
+	default:
+		return "", ""
+	}
+	return kind, target
+}
+
+func isReference(value string) bool {
+	kind, _ := reference(value)
+	return kind != ""
+}
+
+// Secret expands a value of env, headers or oauth. Beside variables it may be
+// one reference as a whole: env:NAME is the variable; file:PATH the content of
+// a file without its last line end; cmd:ARGV what a command prints, without its
+// last line end, run in Dir without a shell and for 30 seconds at most.
+// Variables in PATH and in the words of ARGV are expanded first. To write plain
+// text that looks like a reference, write ${TEXT:-file:x}.
+func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
+	switch kind, target := reference(value); kind {
+	case "env":
+		return x.variable(target)
+	case "file":
+		return x.file(target)
+	case "cmd":
+		return x.run(ctx, target)
+	}
+	return x.Expand(value)
+}
+
+func (x *Expander) file(target string) (string, error) {
+	path, err := x.Expand(target)
+	if err != nil {
+		return "", err
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := x.variable("HOME")
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(x.Dir, path)
+	}
+	f, err := trust.Read(path, maxSecret)
+	if err != nil {
+		return "", fmt.Errorf("reading a file: reference: %w", err)
+	}
+	return trimLineEnd(string(f.Data)), nil
+}
+
+func (x *Expander) run(ctx context.Context, target string) (string, error) {
+	argv, err := process.Split(target)
+	if err == nil {
+		argv, err = x.words(argv)
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading a cmd: reference: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, referenceTime, fmt.Errorf("no answer within %s", referenceTime))
+	defer cancel()
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
+	switch {
+	case err != nil:
+	case out.Signal != "":
+		err = errors.New("ended by " + out.Signal)
+	case out.ExitCode != 0:
+		err = fmt.Errorf("exit code %d; run it by hand to see why", out.ExitCode)
+	case len(out.Stdout) == 0:
+		err = errors.New("it printed nothing")
+	}
+	if err != nil {
+		return "", fmt.Errorf("running cmd:%s for a value: %w", argv[0], err)
+	}
+	return trimLineEnd(string(out.Stdout)), nil
+}
+
+// trimLineEnd cuts one line end.
+func trimLineEnd(s string) string {
+	if rest, ok := strings.CutSuffix(s, "\n"); ok {
+		return strings.TrimSuffix(rest, "\r")
+	}
+	return s
+}

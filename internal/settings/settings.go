@@ -1,0 +1,192 @@
+package settings
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Scope is the place a value came from, in order of precedence.
+type Scope int
+
+// The scopes of spec section 4, lowest first.
+const (
+	ScopeDefault Scope = iota
+	ScopeSystem
+	ScopeUser
+	ScopeProject
+	ScopeFile // a --settings file
+	ScopeEnv
+	ScopeFlag
+)
+
+// Origin tells where a value was set. The zero value is the built-in default.
+type Origin struct {
+	Scope Scope
+	Name  string // the file's path, the variable's or the flag's name
+	Line  int    // from 1; 0 where there is no file
+	Col   int    // from 1; 0 where there is no file
+}
+
+// String returns file:line, the variable's name, the flag or "default".
+func (o Origin) String() string {
+	switch {
+	case o.Scope == ScopeDefault:
+		return "default"
+	case o.Line > 0:
+		return o.Name + ":" + strconv.Itoa(o.Line)
+	}
+	return o.Name
+}
+
+// GoString helps test failures.
+func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Col) }
+
+// Command is an argv with its origin; an empty Argv means that none is set.
+// The words are unexpanded: see [Expander].
+type Command struct {
+	Argv   []string
+	Line   string // as written when it was one string, for messages; else ""
+	Origin Origin
+}
+
+// IsSet reports whether the setting names a command.
+func (c Command) IsSet() bool { return len(c.Argv) > 0 }
+
+// Entry is one element of a list setting with its own origin.
+type Entry struct {
+	Value  string
+	Origin Origin
+}
+
+// List is a list setting. Set tells an absent list from an empty one, which
+// mean different things for coreTools and includeTools.
+type List struct {
+	Set     bool
+	Entries []Entry
+}
+
+// Values returns the values in order.
+func (l List) Values() []string {
+	out := make([]string, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = e.Value
+	}
+	return out
+}
+
+// Pair is one entry of an env or headers map, in file order. Value is
+// unexpanded and may be a secret.
+type Pair struct {
+	Name, Value string
+	Origin      Origin
+}
+
+// Server is one entry of mcpServers. Its strings are unexpanded: call
+// [Expander.Server] at the moment of use.
+type Server struct {
+	Name           string
+	Command        string
+	Args           []string
+	Env            []Pair
+	InheritEnv     bool
+	Cwd            string // relative to the project root; "" = the project root
+	URL            string // streamable HTTP, falling back to SSE
+	HTTPURL        string // streamable HTTP
+	Type           string // "", "stdio", "http", "sse"
+	Headers        []Pair
+	OAuth          *OAuth        // nil = not configured
+	Timeout        time.Duration // of a call; 0 = none; default 10m
+	ConnectTimeout time.Duration // default 30s; 0 = none
+	Protocol       string        // "auto" (default), "legacy", "modern"
+	Trust          bool
+	Description    string
+	IncludeTools   List // absent = all
+	ExcludeTools   List
+	Disabled       bool
+	Excluded       *Origin // the mcp.allowed/mcp.excluded setting that keeps it out; nil = connect
+	Origin         Origin
+}
+
+// Rule is one entry of policy.rules.
+type Rule struct {
+	Tool, Source, Server, Category string
+	Command, Path                  string
+	Decision                       string // allow, ask, deny
+	Reason                         string
+	Origin                         Origin
+}
+
+// Settings is everything that was set, merged, unexpanded. Load fills it.
+type Settings struct {
+	ProjectRoot string // absolute; where discovery and call commands run
+	Workspace   string // absolute; the tree that file tools may touch
+
+	DiscoveryCommand Command
+	DiscoveryTimeout time.Duration // default 30s; 0 = none
+	CallCommand      Command
+	Env              []Pair // added for discovery, call and plugin commands
+	InheritEnv       bool
+
+	Servers []Server // in file order, a later file's new ones behind
+
+	CoreTools     List // absent = all built-ins
+	ExcludeTools  List
+	AllowedTools  List
+	AllowOptional List              // tools.allow
+	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
+	DeniedBy      map[string]Origin // the permissions that are false: where that was set
+	Conflicts     string            // conflicts.discovered: overwrite (default), reject, qualify
+
+	ApprovalMode   string // default, auto-edit, plan, yolo
+	ApprovalOrigin Origin
+	Rules          []Rule
+	PolicyDefaults map[string]Rule // by category; Decision and Origin set
+
+	ShellBanned  List          // where Set is false, the default
+	ShellTimeout time.Duration // default 120s
+
+	PluginPaths  List          // plugins.paths
+	PluginsOff   List          // plugins.disabled
+	FetchAllow   List          // fetch.allowHosts
+	Imports      List          // programs whose MCP servers are added
+	DiscoveryTTL time.Duration // cache.discovery; 0 = off
+	AuditParams  bool          // audit.params
+	Limits       Limits
+
+	// Globals are the global flags with their variables.
+	Globals Globals
+
+	// Project tells of the project's own settings files; nil where there are none.
+	Project *Project
+
+	merged *merged // everything, for Effective and Raw
+}
+
+// Limits are the limits.* settings, in bytes where nothing else is said.
+type Limits struct {
+	DiscoveryOutput int64 // of the discovery command, stdout and stderr each; default 10 MiB
+	Frame           int64 // of one message of an MCP server; default 16 MiB
+	Result          int64 // of the result of a call; default 64 MiB
+	Output          int64 // of a call's output that is kept; default 10 MiB
+	Schema          int64 // of one tool's schema; default 1 MiB
+	Tools           int   // number of tools of a source; default 10,000
+	Pages           int   // number of pages of a listing; default 100
+}
+
+// Project is the state of a project's own settings and plugins.
+type Project struct {
+	Root     string         // the project root
+	Files    []string       // what the hash covers, absolute
+	Hash     string         // sha256 over the covered bytes, hex
+	Trusted  bool           // granted, or --trust-project, or --settings named all there is
+	Runs     []string       // what would run, one command a line, for the trust prompt
+	Loosens  []string       // keys that loosen policy or pass environment on, file:line: key = value
+	Expands  []string       // variables and references that would be read, file:line: key: NAME
+	Covered  []trust.File   // the files behind Hash, for trust.Store.Grant
+	Granted  time.Time      // of the last grant; zero = never
+	Changes  []trust.Change // since the last grant
+	Obstacle string         // why no grant is possible; "" = it is
+}

@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// sandbox is one set of folders to load settings from.
+type sandbox struct {
+	t                     *testing.T
+	home, system, project string
+	trust                 *trust.Store
+}
+
+func newSandbox(t *testing.T) *sandbox {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &sandbox{t: t, home: filepath.Join(base, "home"), system: filepath.Join(base, "etc"), project: filepath.Join(base, "home", "work", "project")}
+	dir, err := state.OpenDir(filepath.Join(base, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.trust = trust.NewStore(dir)
+	for _, dir := range []string{b.home, b.system, filepath.Join(b.project, projectDir)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func (b *sandbox) write(path, text string) string {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+func (b *sandbox) user(name, text string) string {
+	return b.write(filepath.Join(b.home, ".config", "toolreg", name), text)
+}
+
+func (b *sandbox) projectFile(name, text string) string {
+	return b.write(filepath.Join(b.project, name), text)
+}
+
+func (b *sandbox) options(environ ...string) Options {
+	return Options{Dir: b.project, SystemDir: b.system, Trust: b.trust, Environ: append([]string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH")}, environ...)}
+}
+
+// load loads what must be free of mistakes.
+func (b *sandbox) load(o Options) *Settings {
+	b.t.Helper()
+	s, _, err := Load(o)
+	if err != nil {
+		b.t.Fatalf("Load: %v", err)
+	}
+	return s
+}

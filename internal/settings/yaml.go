@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yaml reads one YAML document; nil when it has none that can be read.
+func (p *parser) yaml(data []byte) *node {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return &node{kind: kindNull, line: 1, col: 1}
+	}
+	if err != nil {
+		p.yamlSyntax(err)
+		return nil
+	}
+	var more yaml.Node
+	switch err := dec.Decode(&more); {
+	case err == nil:
+		p.fail(max(more.Line, 1), 1, "a second YAML document", "keep one document; the rest would be ignored")
+	case !errors.Is(err, io.EOF):
+		p.yamlSyntax(err)
+	}
+	if len(doc.Content) == 0 {
+		return &node{kind: kindNull, line: 1, col: 1}
+	}
+	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
+}
+
+// yamlSyntax takes the line out of an error like "yaml: line 3: message".
+func (p *parser) yamlSyntax(err error) {
+	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if number, text, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil && n > 0 {
+				line, message = n, text
+			}
+		}
+	}
+	p.fail(line, 1, "invalid YAML: "+message, "")
+}
+
+// fromYAML converts a node; open holds the anchors that are being expanded.
+func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *node {
+	n := &node{line: max(y.Line, 1), col: max(y.Column, 1)}
+	if !p.room(n.line, n.col, depth) {
+		return n
+	}
+	if y.Style&yaml.TaggedStyle != 0 {
+		p.fail(n.line, n.col, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
+		return n
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return p.alias(y, open, depth)
+	case yaml.SequenceNode:
+		n.kind = kindList
+		for _, item := range y.Content {
+			n.items = append(n.items, p.fromYAML(item, open, depth+1))
+		}
+	case yaml.MappingNode:
+		n.kind = kindObject
+		n.fields = p.yamlFields(y, open, depth)
+	default:
+		p.scalar(n, y)
+	}
+	return n
+}
+
+func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *node {
+	if open[y.Alias] {
+		p.fail(y.Line, y.Column, "alias *"+y.Value+" stands inside its own anchor", "")
+		return &node{line: y.Line, col: y.Column}
+	}
+	open[y.Alias] = true
+	defer delete(open, y.Alias)
+	return p.fromYAML(y.Alias, open, depth)
+}
+
+func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) []field {
+	fields := make([]field, 0, len(y.Content)/2)
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0:
+			p.fail(key.Line, key.Column, "a key must be plain text", "")
+			continue
+		case key.ShortTag() == "!!merge":
+			p.fail(key.Line, key.Column, "merge keys (<<) are not supported", "write the members out, or use an alias as a whole value")
+			continue
+		}
+		p.text(key.Line, key.Column, key.Value)
+		value := p.fromYAML(y.Content[i+1], open, depth+1)
+		fields = append(fields, field{name: key.Value, line: key.Line, col: key.Column, value: value})
+	}
+	return p.names(fields)
+}
+
+func (p *parser) scalar(n *node, y *yaml.Node) {
+	switch y.ShortTag() {
+	case "!!null":
+		n.kind = kindNull
+	case "!!bool":
+		n.kind = kindBool
+		n.bool = strings.EqualFold(y.Value, "true")
+	case "!!int", "!!float":
+		n.kind, n.text = kindNumber, y.Value
+		p.number(n.line, n.col, y.Value)
+	default: // dates and the like are text, as they are in JSON
+		n.kind, n.text = kindString, y.Value
+		p.text(n.line, n.col, y.Value)
+	}
+}

@@ -1,0 +1,61 @@
+package trust
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Kinds of a [Change].
+const (
+	Added   = "added"
+	Changed = "changed"
+	Removed = "removed"
+)
+
+// Change is how one file differs from the grant.
+type Change struct {
+	Kind string `json:"kind"`           // Added, Changed, Removed
+	Name string `json:"name"`           // as in [File]
+	Diff string `json:"diff,omitempty"` // unified diff; "" where the old or new text is not at hand
+}
+
+// changes lists how the files differ from the granted ones.
+func changes(old []granted, files []File) []Change {
+	before := make(map[string]granted, len(old))
+	for _, g := range old {
+		before[g.Name] = g
+	}
+	var out []Change
+	for _, f := range files {
+		g, known := before[f.Name]
+		delete(before, f.Name)
+		switch {
+		case !known:
+			out = append(out, Change{Kind: Added, Name: f.Name, Diff: diff("/dev/null", "", f)})
+		case g.Sum != f.Sum || g.Path != f.Path:
+			out = append(out, Change{Kind: Changed, Name: f.Name, Diff: changed(g, f)})
+		}
+	}
+	for name := range before {
+		out = append(out, Change{Kind: Removed, Name: name})
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// changed shows what changed in a text; "" where the old one was not kept.
+func changed(g granted, f File) string {
+	if g.Text == "" {
+		return ""
+	}
+	return diff(f.Name+" (granted)", g.Text, f)
+}
+
+func diff(label, old string, f File) string {
+	if len(f.Data) == 0 || !isText(f.Data) {
+		return ""
+	}
+	return udiff.Unified(label, f.Name, old, string(f.Data))
+}

@@ -1,0 +1,169 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what a grant can cover. Beyond them a project cannot be trusted.
+const (
+	maxFiles = 20_000
+	maxBytes = 128 << 20
+	maxText  = 64 << 10 // of one file, kept to show what changed
+)
+
+// Errors of [Read] and [ReadOwn].
+var (
+	ErrNotRegular = errors.New("not a regular file")
+	ErrTooLarge   = errors.New("file is too large")
+)
+
+// OwnerError tells that a file could have been written by somebody else.
+type OwnerError struct {
+	Path   string
+	Reason string // such as "it belongs to user 1001"
+}
+
+func (e *OwnerError) Error() string { return e.Path + " is not safe to use: " + e.Reason }
+
+// File is one file that a grant covers, as it was when it was read.
+type File struct {
+	Name string // relative to the project root with slashes; absolute outside it
+	Path string // with links resolved
+	Sum  string // sha256 of the bytes, hex
+	Size int64  // bytes
+	Data []byte // the bytes; of files that [Cover] finds only short texts
+}
+
+// Read reads a regular file at once, so that the bytes that are hashed are the
+// bytes that are parsed. It never waits for a pipe. A file of more than limit
+// bytes is ErrTooLarge, a folder or device ErrNotRegular. Name is left to the
+// caller.
+func Read(path string, limit int64) (File, error) { return read(path, limit, false) }
+
+// ReadOwn is Read for files that nobody has named: one that somebody else than
+// root or this user could have written is an [*OwnerError].
+func ReadOwn(path string, limit int64) (File, error) { return read(path, limit, true) }
+
+func read(path string, limit int64, own bool) (File, error) {
+	f, info, err := open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	if reason := foreign(info); own && reason != "" {
+		return File{}, &OwnerError{Path: path, Reason: reason}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if int64(len(data)) > limit {
+		return File{}, fmt.Errorf("reading %s: %w: the limit is %d bytes", path, ErrTooLarge, limit)
+	}
+	sum := sha256.Sum256(data)
+	return File{Path: resolved(path), Sum: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}, nil
+}
+
+// Foreign reports why a folder or file is not safe to be taken for this
+// user's: "" when it is. Links are not followed.
+func Foreign(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err.Error()
+	}
+	return foreign(info)
+}
+
+// digest hashes a file of any size and keeps its bytes if it is a short text.
+func digest(path string, limit int64) (File, error) {
+	f, info, err := open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return File{}, fmt.Errorf("reading %s: %w for a grant to cover", path, ErrTooLarge)
+	}
+	var head bytes.Buffer
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(h, &capped{&head, maxText + 1}), io.LimitReader(f, limit+1))
+	if err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	file := File{Path: resolved(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
+	if isText(head.Bytes()) {
+		file.Data = head.Bytes()
+	}
+	return file, nil
+}
+
+func isText(b []byte) bool {
+	return len(b) <= maxText && utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
+}
+
+// capped passes the first room bytes on and drops the rest.
+type capped struct {
+	w    io.Writer
+	room int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	n := min(len(p), c.room)
+	c.room -= n
+	if _, err := c.w.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func open(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, err // names the path itself
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("reading %s: %w", path, ErrNotRegular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// resolved returns path with links resolved, or as it is where that fails.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// Hash returns the hash of a set of files: names, where their links lead and
+// their bytes. The order of the files does not count.
+func Hash(files []File) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	for _, f := range sorted {
+		for _, s := range []string{f.Name, f.Path, f.Sum} {
+			var size [8]byte
+			binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+			h.Write(size[:])
+			h.Write([]byte(s))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

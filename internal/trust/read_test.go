@@ -1,0 +1,74 @@
+//go:build unix
+
+package trust
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestReadRefuses(t *testing.T) {
+	dir := tempDir(t)
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := write(t, filepath.Join(dir, "open"), "x")
+	if err := os.Chmod(open, 0o1666); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, dir, "/dev/zero"} {
+		if _, err := Read(path, 10); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("Read(%s): %v, want ErrNotRegular", path, err)
+		}
+	}
+	if _, err := Read(write(t, filepath.Join(dir, "long"), "12345678901"), 10); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a long file: %v, want ErrTooLarge", err)
+	}
+	if f, err := Read(write(t, filepath.Join(dir, "fits"), "1234567890"), 10); err != nil || string(f.Data) != "1234567890" {
+		t.Errorf("a file at the limit: %q, %v", f.Data, err)
+	}
+	var owner *OwnerError
+	if _, err := ReadOwn(open, 10); !errors.As(err, &owner) || !strings.Contains(err.Error(), "everybody may write to it") {
+		t.Errorf("ReadOwn of a world-writable file: %v", err)
+	}
+	if _, err := Read(open, 10); err != nil {
+		t.Errorf("Read of a world-writable file: %v", err)
+	}
+	if reason := Foreign(open); reason == "" {
+		t.Error("a sticky bit on a file does not make it safe")
+	}
+}
+
+func TestReadResolvesLinks(t *testing.T) {
+	dir := tempDir(t)
+	target := write(t, filepath.Join(dir, "target"), "x")
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := ReadOwn(link, 10); err != nil || f.Path != target {
+		t.Errorf("path %s, %v, want %s", f.Path, err, target)
+	}
+}
+
+func TestFileOfAnotherUser(t *testing.T) {
+	path := write(t, filepath.Join(tempDir(t), "theirs"), "x")
+	if os.Geteuid() != 0 {
+		path = "/proc/1/cmdline" // root's: fine for everybody
+		if reason := Foreign(path); reason != "" {
+			t.Errorf("root's file: %s", reason)
+		}
+		return
+	}
+	if err := os.Chown(path, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	if reason := Foreign(path); reason != "it belongs to user 12345" {
+		t.Errorf("reason %q", reason)
+	}
+}

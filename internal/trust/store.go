@@ -1,0 +1,155 @@
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// ErrDamaged tells that a remembered grant cannot be read. The project is not
+// trusted then; the next Grant sets the file aside.
+var ErrDamaged = errors.New("the remembered grant cannot be read")
+
+// grantVersion is the version of the layout of a grant's file.
+const grantVersion = 1
+
+// Store remembers grants in a state directory, one file for each project, so
+// that a check reads no other project's. It is safe for concurrent use, by
+// several processes too.
+type Store struct {
+	dir *state.Dir
+}
+
+// NewStore returns the Store over the user's state directory.
+func NewStore(dir *state.Dir) *Store { return &Store{dir: dir} }
+
+// Status tells whether a project is trusted. The zero value is not.
+type Status struct {
+	Trusted bool
+	Granted time.Time // the last grant; zero = never, or revoked
+	Changes []Change  // since the last grant, in order of name
+}
+
+// grant is a person's consent to what a project runs.
+type grant struct {
+	Version int       `json:"version"`
+	Root    string    `json:"root"`           // the project root, links resolved
+	Hash    string    `json:"hash,omitempty"` // see Hash; "" = revoked
+	Time    time.Time `json:"time,omitzero"`
+	Files   []granted `json:"files,omitempty"`
+}
+
+// granted is one file of a grant.
+type granted struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	Sum  string `json:"sha256"`
+	Text string `json:"text,omitempty"` // to show later what changed; short texts only
+}
+
+// Check compares the files of a project with its grant. An error means that the
+// grant cannot be read: nothing is trusted then.
+func (s *Store) Check(root string, files []File) (Status, error) {
+	root = resolved(root)
+	g, err := s.read(root)
+	if err != nil || g.Hash == "" {
+		return Status{}, err
+	}
+	if g.Hash == Hash(files) {
+		return Status{Trusted: true, Granted: g.Time}, nil
+	}
+	return Status{Granted: g.Time, Changes: changes(g.Files, files)}, nil
+}
+
+// Grant remembers consent to exactly these files, in place of an older grant.
+// A damaged file is set aside first; its new path is returned.
+func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Time) (setAside string, err error) {
+	g := newGrant(resolved(root), files, at)
+	err = s.replace(ctx, g)
+	if !errors.Is(err, ErrDamaged) {
+		return "", err
+	}
+	setAside, err = s.dir.SetAside(ctx, fileName(g.Root))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("setting a damaged grant aside: %w", err)
+	}
+	return setAside, s.replace(ctx, g)
+}
+
+// Revoke forgets the grant for a project and reports whether there was one.
+func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
+	root = resolved(root)
+	old, err := s.read(root)
+	if err != nil || old.Hash == "" {
+		return false, err
+	}
+	err = s.replace(ctx, grant{Version: grantVersion, Root: root})
+	return err == nil, err
+}
+
+func newGrant(root string, files []File, at time.Time) grant {
+	g := grant{Version: grantVersion, Root: root, Hash: Hash(files), Time: at.UTC().Truncate(time.Second), Files: make([]granted, len(files))}
+	room := 8 * maxText
+	for i, f := range files {
+		g.Files[i] = granted{Name: f.Name, Path: f.Path, Sum: f.Sum}
+		if len(f.Data) <= room && isText(f.Data) {
+			g.Files[i].Text = string(f.Data)
+			room -= len(f.Data)
+		}
+	}
+	return g
+}
+
+func (s *Store) read(root string) (grant, error) {
+	data, err := s.dir.Read(fileName(root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return grant{}, nil
+	}
+	if err != nil {
+		return grant{}, fmt.Errorf("reading a grant: %w", err)
+	}
+	return s.decode(root, data)
+}
+
+func (s *Store) replace(ctx context.Context, g grant) error {
+	err := s.dir.Update(ctx, fileName(g.Root), func(old []byte) ([]byte, error) {
+		if _, err := s.decode(g.Root, old); err != nil {
+			return nil, err
+		}
+		return json.Marshal(g)
+	})
+	if err != nil {
+		return fmt.Errorf("saving a grant: %w", err)
+	}
+	return nil
+}
+
+// decode reads a grant's file; nil is the content of an absent one.
+func (s *Store) decode(root string, data []byte) (grant, error) {
+	var g grant
+	if data == nil {
+		return g, nil
+	}
+	path := filepath.Join(s.dir.Path, fileName(root))
+	if err := json.Unmarshal(data, &g); err != nil || g.Version < 1 || g.Root != root {
+		return grant{}, fmt.Errorf("%w: %s is damaged", ErrDamaged, path)
+	}
+	if g.Version > grantVersion {
+		return grant{}, fmt.Errorf("reading a grant: %s is of version %d, which this program does not know; use a newer one", path, g.Version)
+	}
+	return g, nil
+}
+
+// fileName names the state file of a project.
+func fileName(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return "trust-" + hex.EncodeToString(sum[:16]) + ".json"
+}

@@ -1,0 +1,257 @@
+package trust
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func newStore(t *testing.T) *Store {
+	t.Helper()
+	dir, err := state.OpenDir(filepath.Join(tempDir(t), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewStore(dir)
+}
+
+// names returns what is covered in a project with these programs.
+func names(t *testing.T, root string, programs ...Program) []string {
+	t.Helper()
+	files, err := Cover(root, nil, programs, []string{filepath.Join(root, ".toolreg", "plugins")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	for _, f := range files {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+func TestCoverFollowsWhatRuns(t *testing.T) {
+	root := filepath.Join(tempDir(t), "p")
+	outside := write(t, filepath.Join(root, "..", "outside.sh"), "x")
+	for _, name := range []string{"package.json", "tools/a.sh", "tools/b.py", "srv/index.js", "srv/lib/x.js", "Makefile", "data/notes.txt",
+		".toolreg/plugins/one/plugin.yaml", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/.git/HEAD"} {
+		write(t, filepath.Join(root, name), name)
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "link.sh")); err != nil {
+		t.Fatal(err)
+	}
+	plugins := []string{".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/plugin.yaml"}
+	tests := []struct {
+		name string
+		argv []string
+		dir  string
+		want []string
+	}{
+		{"nothing of the project", []string{"npx", "-y", "x"}, "tools", nil},
+		{"a script", []string{"./tools/a.sh", "--json"}, "", []string{"tools/a.sh"}},
+		{"an interpreter's script", []string{"python3", "tools/b.py"}, "", []string{"tools/b.py"}},
+		{"relative to where it runs", []string{"sh", "a.sh"}, "tools", []string{"tools/a.sh"}},
+		{"absolute", []string{filepath.Join(root, "tools/a.sh")}, "srv", []string{"tools/a.sh"}},
+		{"in a shell line", []string{"sh", "-c", "cd . && ./tools/a.sh|tools/b.py"}, "", []string{"package.json", "tools/a.sh", "tools/b.py"}},
+		{"in an option", []string{"node", "--require=tools/a.sh"}, "", []string{"tools/a.sh"}},
+		{"a folder's entry", []string{"node", "./srv"}, "", []string{"srv/index.js"}},
+		{"a runner's file", []string{"npm", "run", "discover"}, "", []string{"package.json"}},
+		{"a runner with a path", []string{"/usr/bin/make", "x"}, "", []string{"Makefile"}},
+		{"a link that leads out", []string{"./link.sh"}, "", []string{"link.sh"}},
+		{"outside", []string{"../outside.sh", outside}, "", nil},
+		{"nothing there", []string{"./missing.sh", "a\x00b", ""}, "", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			want := append(append([]string{}, plugins...), test.want...)
+			got := names(t, root, Program{Argv: test.argv, Dir: filepath.Join(root, test.dir)})
+			if diff := cmp.Diff(want, got, cmp.Transformer("set", set)); diff != "" {
+				t.Errorf("covered (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// set compares lists whose order does not count.
+func set(in []string) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range in {
+		out[s] = true
+	}
+	return out
+}
+
+func TestPluginLoopsEnd(t *testing.T) {
+	root := tempDir(t)
+	plugins := filepath.Join(root, ".toolreg", "plugins")
+	write(t, filepath.Join(plugins, "one", "plugin.yaml"), "id: one")
+	for link, target := range map[string]string{"one/self": "..", "gone": "nowhere", "two": "../../elsewhere"} {
+		if err := os.Symlink(target, filepath.Join(plugins, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(root, "elsewhere", "plugin.yaml"), "id: two")
+	want := []string{".toolreg/plugins/one/plugin.yaml", "elsewhere/plugin.yaml"}
+	if diff := cmp.Diff(want, names(t, root)); diff != "" {
+		t.Errorf("covered (-want +got):\n%s", diff)
+	}
+}
+
+func TestTooMuchToCover(t *testing.T) {
+	root := tempDir(t)
+	path := write(t, filepath.Join(root, "big"), "")
+	if err := os.Truncate(path, maxBytes+1); err != nil { // sparse
+		t.Fatal(err)
+	}
+	_, err := Cover(root, nil, []Program{{Argv: []string{"./big"}, Dir: root}}, nil)
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("error %v, want ErrTooLarge", err)
+	}
+}
+
+func TestGrantIsForTheseBytesAlone(t *testing.T) {
+	s, root := newStore(t), tempDir(t)
+	file := func(name, text string) File {
+		f, err := Read(write(t, filepath.Join(root, name), text), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Name = name
+		return f
+	}
+	a, b := file("a.yaml", "one\ntwo\n"), file("b.sh", "x\n")
+	if st, err := s.Check(root, []File{a, b}); err != nil || st.Trusted || !st.Granted.IsZero() {
+		t.Fatalf("before any grant: %+v, %v", st, err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	if _, err := s.Grant(t.Context(), root, []File{a, b}, at); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Check(root, []File{b, a}); err != nil || !st.Trusted || !st.Granted.Equal(at.Truncate(time.Second)) {
+		t.Fatalf("after the grant: %+v, %v", st, err)
+	}
+	st, err := s.Check(root, []File{file("a.yaml", "one\n2\n"), file("c.sh", "new\n")})
+	if err != nil || st.Trusted {
+		t.Fatalf("after a change: %+v, %v", st, err)
+	}
+	want := []Change{
+		{Changed, "a.yaml", "--- a.yaml (granted)\n+++ a.yaml\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
+		{Removed, "b.sh", ""},
+		{Added, "c.sh", "--- /dev/null\n+++ c.sh\n@@ -0,0 +1 @@\n+new\n"},
+	}
+	if diff := cmp.Diff(want, st.Changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if st, _ := s.Check(filepath.Join(root, ".."), []File{a, b}); st.Trusted {
+		t.Error("the grant counts for another project")
+	}
+}
+
+func TestHashTellsNamesAndTargetsApart(t *testing.T) {
+	base := []File{{Name: "a", Path: "/p/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}}
+	for _, other := range [][]File{
+		{{Name: "a", Path: "/p/a", Sum: "2"}, {Name: "b", Path: "/p/b", Sum: "1"}},
+		{{Name: "a", Path: "/q/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}},
+		{{Name: "a", Path: "/p/a1", Sum: ""}, {Name: "b", Path: "/p/b", Sum: "2"}},
+		base[:1], nil,
+	} {
+		if Hash(base) == Hash(other) {
+			t.Errorf("%v has the hash of %v", other, base)
+		}
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	s, root := newStore(t), tempDir(t)
+	files := []File{{Name: "a", Path: "/a", Sum: "1"}}
+	if had, err := s.Revoke(t.Context(), root); had || err != nil {
+		t.Fatalf("nothing to revoke: %v, %v", had, err)
+	}
+	if _, err := s.Grant(t.Context(), root, files, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if had, err := s.Revoke(t.Context(), root); !had || err != nil {
+		t.Fatalf("revoking: %v, %v", had, err)
+	}
+	if st, err := s.Check(root, files); err != nil || st.Trusted || !st.Granted.IsZero() {
+		t.Errorf("after revoking: %+v, %v", st, err)
+	}
+}
+
+func TestDamagedGrantsTrustNothing(t *testing.T) {
+	files := []File{{Name: "a", Path: "/a", Sum: "1"}}
+	for name, content := range map[string]string{"empty": "", "cut": `{"version":1,"ro`, "no object": "7", "no version": "{}",
+		"of another project": `{"version":1,"root":"/elsewhere","hash":"` + Hash(files) + `"}`} {
+		t.Run(name, func(t *testing.T) {
+			s, root := newStore(t), tempDir(t)
+			if _, err := s.Grant(t.Context(), root, files, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(s.dir.Path, fileName(root))
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := s.Check(root, files); st.Trusted || !errors.Is(err, ErrDamaged) {
+				t.Fatalf("damaged: %+v, %v", st, err)
+			}
+			aside, err := s.Grant(t.Context(), root, files, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kept, err := os.ReadFile(aside); err != nil || string(kept) != content {
+				t.Errorf("the damaged file is gone: %q, %v", kept, err)
+			}
+			if st, err := s.Check(root, files); err != nil || !st.Trusted {
+				t.Errorf("after a new grant: %+v, %v", st, err)
+			}
+		})
+	}
+}
+
+func TestGrantsOfANewerVersionAreKept(t *testing.T) {
+	s, root := newStore(t), tempDir(t)
+	files := []File{{Name: "a", Path: "/a", Sum: "1"}}
+	if _, err := s.Grant(t.Context(), root, files, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.dir.Path, fileName(root))
+	content := `{"version":2,"root":"` + root + `","hash":"` + Hash(files) + `"}`
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Check(root, files); st.Trusted || err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("checking: %+v, %v", st, err)
+	}
+	if _, err := s.Grant(t.Context(), root, files, time.Now()); err == nil {
+		t.Error("a newer version's grant was overwritten")
+	}
+	if kept, _ := os.ReadFile(path); string(kept) != content {
+		t.Errorf("content %q, want it untouched", kept)
+	}
+}

@@ -1,0 +1,166 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// The transports as Info names them.
+const (
+	transportStdio = "stdio"
+	transportHTTP  = "http"
+	transportSSE   = "sse"
+)
+
+// Generations of the protocol as Info.Protocol and Options.Known name them.
+const (
+	knownLegacy = "legacy"
+	knownModern = "modern"
+	knownSSE    = "sse"
+)
+
+// attempt is one way to connect.
+type attempt struct {
+	transport string
+	mode      protocolMode
+	window    time.Duration
+	recalled  bool // chosen because it worked on an earlier run
+}
+
+func (a attempt) options() *mcp.ClientSessionOptions {
+	if a.mode == modeLegacy {
+		return &mcp.ClientSessionOptions{ProtocolVersion: lastLegacy}
+	}
+	return nil
+}
+
+// transportOf returns the transport that the settings ask for (spec section 4).
+func transportOf(s settings.Server) string {
+	switch {
+	case s.Type == transportSSE:
+		return transportSSE
+	case s.HTTPURL != "" || s.URL != "":
+		return transportHTTP
+	}
+	return transportStdio
+}
+
+// firstAttempt returns how to begin.
+func firstAttempt(s settings.Server, known string) attempt {
+	a := attempt{transport: transportOf(s), window: stdioWindow}
+	if a.transport == transportHTTP {
+		a.window = httpWindow
+	}
+	switch {
+	case a.transport == transportSSE || s.Protocol == "legacy":
+		a.mode = modeLegacy // SSE ended with the legacy revisions
+	case s.Protocol == "modern":
+		a.mode = modeModern
+	case known == knownLegacy:
+		a.mode, a.recalled = modeLegacy, true
+	case known == knownModern:
+		a.window = knownWindow
+	case known == knownSSE && mayBeSSE(s):
+		a.transport, a.mode, a.recalled = transportSSE, modeLegacy, true
+	}
+	return a
+}
+
+// mayBeSSE reports whether the settings leave the HTTP transport open.
+func mayBeSSE(s settings.Server) bool {
+	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
+}
+
+// connect starts or reaches the server, by more than one attempt where the
+// first does not suit it. The error is a *ServerError.
+func (s *Source) connect(ctx context.Context) (*session, error) {
+	server := s.opts.Server
+	if s.opts.Expand != nil {
+		var err error
+		if server, err = s.opts.Expand(ctx, server); err != nil {
+			return nil, s.errorf("settings", err, err.Error())
+		}
+	}
+	a := firstAttempt(server, s.opts.Known)
+	for {
+		sess, err := s.dial(ctx, server, a)
+		if err == nil {
+			return sess, nil
+		}
+		s.log().Debug("connecting failed", "transport", a.transport, "mode", int(a.mode), "error", sess.mask.Replace(err.Error()))
+		next, again := s.nextAttempt(server, a, sess, err)
+		if !again || ctx.Err() != nil {
+			failed := s.connectError(sess, err)
+			sess.end()
+			return nil, failed
+		}
+		sess.end()
+		a = next
+	}
+}
+
+// nextAttempt returns what to try after a failed attempt, and false when
+// nothing else could do better. A server is started anew only for a reason that
+// a fresh start can change.
+func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
+	var start *process.StartError
+	if errors.As(err, &start) {
+		return a, false
+	}
+	if a.recalled { // what worked once does no more: begin at the beginning
+		return firstAttempt(server, ""), true
+	}
+	var hands handshake
+	if sess.wire != nil {
+		hands = sess.wire.state()
+	}
+	var r *refusal
+	if sess.guard != nil {
+		r = sess.guard.lastRefusal()
+	}
+	switch {
+	case a.mode == modeAuto && hands.probed && !hands.shaken && r == nil:
+		a.mode = modeLegacy
+		return a, true
+	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(r):
+		return attempt{transport: transportSSE, mode: modeLegacy}, true
+	}
+	return a, false
+}
+
+// isNotStreamable reports whether an answer may come from a server that knows
+// the older HTTP transport alone (revision 2025-11-25, transports, backwards
+// compatibility).
+func isNotStreamable(r *refusal) bool {
+	if r == nil || r.status < 400 || r.status > 499 {
+		return false
+	}
+	switch r.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
+		return false
+	}
+	return true
+}
+
+func (s *Source) connectError(sess *session, err error) error {
+	phase := "initialize"
+	var start *process.StartError
+	switch {
+	case errors.As(err, &start):
+		return s.errorf("start", err, quoteControls(sess.mask.Replace(start.Error())))
+	case sess.wire == nil:
+		phase = "connect"
+	}
+	return s.errorf(phase, err, sess.failure(err))
+}
+
+func (s *Source) errorf(phase string, cause error, reason string) error {
+	return &ServerError{Server: s.opts.Server.Name, Phase: phase, Reason: reason, Cause: cause}
+}

@@ -1,0 +1,164 @@
+package mcpclient
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// resultOf converts the raw result of tools/call (revisions 2024-11-05 to
+// 2026-07-28). Nothing that came is lost: what is not known is kept as its JSON
+// text.
+func resultOf(tool string, raw json.RawMessage) registry.Result {
+	if !isObject(raw) {
+		return registry.ErrorResult(registry.ErrorExecution, "the server answered with no result object: "+cut(string(raw), 300))
+	}
+	var r registry.Result
+	var content, isError, kind json.RawMessage
+	for key, value := range members(raw) {
+		switch key {
+		case "content":
+			content = value
+		case "structuredContent":
+			r.Structured = value
+		case "isError":
+			isError = value
+		case "_meta":
+			r.Meta = value
+		case "resultType":
+			kind = value
+		}
+	}
+	if isNull(r.Meta) {
+		r.Meta = nil
+	}
+	blocks, listed := elements(content)
+	for _, b := range blocks {
+		r.Content = append(r.Content, contentOf(b))
+	}
+	switch name, _ := text(kind); {
+	case name == "task":
+		return registry.ErrorResult(registry.ErrorExecution, "the server answered with a task instead of a result, which is not supported: "+cut(string(raw), 1000))
+	case len(r.Content) == 0 && r.Structured != nil:
+		r.Content = []registry.Content{registry.TextContent(string(r.Structured))}
+	case !listed: // revisions before 2024-11-05, or a server's own idea
+		r.Content = []registry.Content{registry.TextContent(string(raw))}
+	}
+	if s := string(isError); s != "" && s != "false" && s != "null" {
+		r.IsError, r.ErrorCategory = true, registry.ErrorExecution
+	}
+	r.Summary = summaryOf(tool, r)
+	r.Display = registry.Display{Text: displayResult(tool, raw, blocks, listed)}
+	return r
+}
+
+// contentOf converts one content block.
+func contentOf(raw json.RawMessage) registry.Content {
+	fields := map[string]json.RawMessage{}
+	for k, v := range members(raw) {
+		if !isNull(v) {
+			fields[k] = v
+		}
+	}
+	c := registry.Content{Annotations: fields["annotations"], Meta: fields["_meta"]}
+	kind, _ := text(fields["type"])
+	c.Type = registry.ContentType(kind)
+	ok := false
+	switch c.Type {
+	case registry.ContentText:
+		c.Text, ok = text(fields["text"])
+	case registry.ContentImage, registry.ContentAudio:
+		c.MIMEType, _ = text(fields["mimeType"])
+		c.Data, ok = decodeBase64(fields["data"])
+	case registry.ContentResource:
+		ok = embedded(&c, fields["resource"])
+	case registry.ContentResourceLink:
+		ok = link(&c, fields)
+	}
+	if !ok {
+		return registry.TextContent(string(raw))
+	}
+	return c
+}
+
+func embedded(c *registry.Content, resource json.RawMessage) bool {
+	if !isObject(resource) {
+		return false
+	}
+	c.URI, _ = text(member(resource, "uri"))
+	c.MIMEType, _ = text(member(resource, "mimeType"))
+	if blob := member(resource, "blob"); !isNull(blob) {
+		var ok bool
+		if c.Data, ok = decodeBase64(blob); !ok {
+			return false
+		}
+		return true
+	}
+	var ok bool
+	c.Text, ok = text(member(resource, "text"))
+	return ok
+}
+
+func link(c *registry.Content, fields map[string]json.RawMessage) bool {
+	var ok bool
+	if c.URI, ok = text(fields["uri"]); !ok {
+		return false
+	}
+	c.Name, _ = text(fields["name"])
+	c.Title, _ = text(fields["title"])
+	c.Description, _ = text(fields["description"])
+	c.MIMEType, _ = text(fields["mimeType"])
+	if json.Unmarshal(fields["size"], &c.Size) != nil {
+		c.Size = 0
+	}
+	return true
+}
+
+// decodeBase64 decodes a JSON string of base64, with or without padding and
+// line breaks. The result is not nil when it succeeds.
+func decodeBase64(raw json.RawMessage) ([]byte, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil, false
+	}
+	encoded := []byte(raw[1 : len(raw)-1])
+	if bytes.IndexByte(encoded, '\\') >= 0 {
+		s, ok := text(raw)
+		if !ok {
+			return nil, false
+		}
+		encoded = []byte(strings.NewReplacer("\r", "", "\n", "").Replace(s))
+	}
+	encoded = bytes.TrimRight(encoded, "=")
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(encoded)))
+	n, err := base64.RawStdEncoding.Decode(out, encoded)
+	return out[:n], err == nil
+}
+
+// summaryOf says in one line what came.
+func summaryOf(tool string, r registry.Result) string {
+	var kinds []registry.ContentType
+	counts := map[registry.ContentType]int{}
+	for _, c := range r.Content {
+		if !slices.Contains(kinds, c.Type) {
+			kinds = append(kinds, c.Type)
+		}
+		counts[c.Type]++
+	}
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		parts[i] = fmt.Sprintf("%d %s", counts[k], k)
+	}
+	verb := "gave"
+	if r.IsError {
+		verb = "failed with"
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("%s %s nothing", tool, verb)
+	}
+	return fmt.Sprintf("%s %s %s", tool, verb, strings.Join(parts, ", "))
+}

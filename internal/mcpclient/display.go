@@ -1,0 +1,200 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// displayResult is what a person sees of a result: its texts joined with
+// nothing between when it is all text, else the content, or the whole answer
+// where there is no list of content, as JSON in a Markdown fence. That is how
+// the Gemini CLI shows it.
+func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, listed bool) string {
+	if !listed {
+		name, err := json.Marshal(tool)
+		if err != nil {
+			name = []byte(`""`)
+		}
+		return fence([]byte(`{"name":` + string(name) + `,"response":` + string(raw) + `}`))
+	}
+	if s, ok := joinTexts(blocks); ok {
+		return s
+	}
+	return fence(member(raw, "content"))
+}
+
+// displayParts shows the parts of a function call's answer by the same rules;
+// several parts become a list.
+func displayParts(parts []json.RawMessage) string {
+	shown := make([]string, len(parts))
+	for i, p := range parts {
+		s, js := displayPart(p)
+		if js == nil {
+			if len(parts) == 1 {
+				return s
+			}
+			js = json.RawMessage(jsString(s))
+		}
+		shown[i] = string(js)
+	}
+	if len(parts) == 1 {
+		return fence(json.RawMessage(shown[0]))
+	}
+	return fence(json.RawMessage("[" + strings.Join(shown, ",") + "]"))
+}
+
+// displayPart returns the text of a part, or its JSON.
+func displayPart(part json.RawMessage) (string, json.RawMessage) {
+	if s, ok := text(part); ok {
+		return s, nil
+	}
+	response := member(part, "functionResponse")
+	if isNull(response) {
+		return "", part
+	}
+	content := member(member(response, "response"), "content")
+	blocks, listed := elements(content)
+	if !listed {
+		return "", response
+	}
+	if s, ok := joinTexts(blocks); ok {
+		return s, nil
+	}
+	return "", content
+}
+
+// joinTexts joins the texts of blocks, and reports whether all of them have one.
+func joinTexts(blocks []json.RawMessage) (string, bool) {
+	texts := make([]string, len(blocks))
+	for i, b := range blocks {
+		raw := member(b, "text")
+		if raw == nil {
+			return "", false
+		}
+		texts[i] = plain(raw)
+	}
+	return strings.Join(texts, ""), true
+}
+
+// plain is a JSON value as JavaScript's join makes a string of it.
+func plain(raw json.RawMessage) string {
+	if s, ok := text(raw); ok {
+		return s
+	}
+	if isNull(raw) {
+		return ""
+	}
+	if list, ok := elements(raw); ok {
+		out := make([]string, len(list))
+		for i, e := range list {
+			out[i] = plain(e)
+		}
+		return strings.Join(out, ",")
+	}
+	return string(raw)
+}
+
+// fence shows JSON in a Markdown fence, indented by two as JSON.stringify does
+// it. What indentation would blow up, deep nesting, is shown as it came.
+func fence(raw json.RawMessage) string {
+	p := &printer{limit: 4*len(raw) + 1<<16}
+	p.value(raw, "\n")
+	if p.b.Len() > p.limit {
+		p.b.Reset()
+		p.b.Write(raw)
+	}
+	return "```json\n" + p.b.String() + "\n```"
+}
+
+type printer struct {
+	b     strings.Builder
+	limit int
+}
+
+// value prints a value; margin is the newline and indentation of its end.
+func (p *printer) value(raw json.RawMessage, margin string) {
+	if p.b.Len() > p.limit || len(raw) == 0 {
+		return
+	}
+	inner := margin + "  "
+	switch raw[0] {
+	case '{':
+		p.b.WriteByte('{')
+		n := 0
+		for k, v := range members(raw) {
+			p.separate(n, inner)
+			p.b.WriteString(jsString(k) + ": ")
+			p.value(v, inner)
+			n++
+		}
+		p.close(n, margin, '}')
+	case '[':
+		p.b.WriteByte('[')
+		list, _ := elements(raw)
+		for i, v := range list {
+			p.separate(i, inner)
+			p.value(v, inner)
+		}
+		p.close(len(list), margin, ']')
+	case '"':
+		s, _ := text(raw)
+		p.b.WriteString(jsString(s))
+	default:
+		p.b.WriteString(jsNumber(string(raw)))
+	}
+}
+
+func (p *printer) separate(n int, margin string) {
+	if n > 0 {
+		p.b.WriteByte(',')
+	}
+	p.b.WriteString(margin)
+}
+
+func (p *printer) close(n int, margin string, bracket byte) {
+	if n > 0 {
+		p.b.WriteString(margin)
+	}
+	p.b.WriteByte(bracket)
+}
+
+// jsString quotes as JSON.stringify does: nothing but controls, quotes and
+// backslashes is escaped.
+func jsString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r >= 0x20:
+			b.WriteRune(r)
+		case strings.ContainsRune("\b\f\n\r\t", r):
+			b.WriteByte('\\')
+			b.WriteByte("btn_fr"[r-'\b'])
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// jsNumber prints a number as JavaScript does, and anything else as it is.
+func jsNumber(s string) string {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return s
+	}
+	if f == 0 {
+		return "0"
+	}
+	out, err := json.Marshal(f)
+	if err != nil {
+		return s
+	}
+	return string(out)
+}

@@ -1,0 +1,130 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// ServerError tells that a server could not be used. It wraps
+// [registry.ErrSourceFailed] and the cause. Text of the server within it is
+// quoted, with control characters escaped.
+type ServerError struct {
+	Server string // its name in mcpServers
+	Phase  string // "settings", "start", "initialize", "tools/list", "tools/call", …
+	Reason string
+	Cause  error // may be nil
+}
+
+// Error returns one line: server, phase, reason.
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("server %q: %s: %s", e.Server, e.Phase, e.Reason)
+}
+
+// Unwrap returns ErrSourceFailed and the cause.
+func (e *ServerError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{registry.ErrSourceFailed}
+	}
+	return []error{registry.ErrSourceFailed, e.Cause}
+}
+
+// connectTimeoutError is the cause of a connection's deadline.
+type connectTimeoutError struct{ after time.Duration }
+
+func (e *connectTimeoutError) Error() string {
+	return fmt.Sprintf("no answer within %s (connectTimeout)", e.after)
+}
+
+// Is makes it a context.DeadlineExceeded.
+func (e *connectTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// errClosed tells that Close was called.
+var errClosed = errors.New("it was closed")
+
+// maxTail is how many lines of stderr an error shows.
+const maxTail = 3
+
+// tail shows the last lines of a server's stderr, quoted.
+func tail(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, quote(line))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	if len(lines) > maxTail {
+		lines = lines[len(lines)-maxTail:]
+	}
+	return "its stderr ends " + strings.Join(lines, ", ")
+}
+
+// quote shows a line of foreign text with nothing invisible in it.
+func quote(s string) string { return strconv.Quote(cut(s, 300)) }
+
+// failure describes why a session failed, in words for the person who set the
+// server up, with the secrets of the settings masked.
+func (c *session) failure(err error) string {
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
+	if c.guard != nil && !late {
+		if r := c.guard.lastRefusal(); r != nil {
+			return quoteControls(c.mask.Replace(r.text))
+		}
+	}
+	if c.child == nil {
+		return quoteControls(c.mask.Replace(err.Error()))
+	}
+	parts := []string{quoteControls(c.ending(err))}
+	if t := tail(c.child.StderrTail()); t != "" {
+		parts = append(parts, t)
+	}
+	if n := c.lines.noticed(); n.lines > 0 {
+		parts = append(parts, "its stdout holds text that is no message: "+quote(n.first))
+	}
+	return c.mask.Replace(strings.Join(parts, "; "))
+}
+
+// ending tells how a child ended, or err when it did not.
+func (c *session) ending(err error) string {
+	if !isDisconnect(err) {
+		return err.Error()
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-c.child.Done():
+		return fmt.Sprintf("it ended (%s)", c.child.Exit())
+	case <-timer.C:
+		return "it closed its stdout"
+	}
+}
+
+// isDisconnect reports whether err tells of a connection that broke. The SDK
+// gives different errors for the call that saw it happen and those after it.
+func isDisconnect(err error) bool {
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, mcp.ErrConnectionClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// quoteControls escapes what is not visible in a text that is mostly ours.
+func quoteControls(s string) string {
+	q := strconv.Quote(cut(s, 1000))
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}

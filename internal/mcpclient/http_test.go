@@ -1,0 +1,491 @@
+package mcpclient
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func pair(name, value string) settings.Pair { return settings.Pair{Name: name, Value: value} }
+
+// served is an HTTP server and what it was asked.
+type served struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []string // "METHOD rpc-method"
+	headers  []http.Header
+}
+
+// serve runs a handler, by default the real server with flags.
+func serve(t *testing.T, wrap func(http.Handler) http.Handler, flags ...string) *served {
+	t.Helper()
+	h, err := mcptest.Handler(flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrap != nil {
+		h = wrap(h)
+	}
+	s := &served{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		var m struct{ Method string }
+		_ = json.Unmarshal(body, &m)
+		s.mu.Lock()
+		s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+m.Method))
+		s.headers = append(s.headers, r.Header.Clone())
+		s.mu.Unlock()
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *served) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.requests...)
+}
+
+func httpServer(url string) settings.Server {
+	return settings.Server{Name: "test", HTTPURL: url, Timeout: time.Minute, ConnectTimeout: 20 * time.Second}
+}
+
+func TestHTTP(t *testing.T) {
+	tests := []struct {
+		name         string
+		flags        []string
+		known        string
+		wantRevision string
+		wantAsked    []string
+	}{
+		{"modern", nil, "", "2026-07-28", []string{"POST server/discover", "POST tools/list", "POST tools/call"}},
+		{"modern, JSON", []string{"--json-response"}, "", "2026-07-28", []string{"POST server/discover", "POST tools/list", "POST tools/call"}},
+		{
+			"legacy", []string{"--protocol", "2025-06-18"}, "", "2025-06-18",
+			[]string{"POST server/discover", "POST initialize", "POST notifications/initialized", "POST tools/list", "POST tools/call", "DELETE"},
+		},
+		{
+			"legacy, known", []string{"--protocol", "2025-11-25", "--json-response"}, "legacy", "2025-11-25",
+			[]string{"POST initialize", "POST notifications/initialized", "POST tools/list", "POST tools/call", "DELETE"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			web := serve(t, nil, tt.flags...)
+			s := source(t, httpServer(web.URL), func(o *Options) { o.Known = tt.known })
+			tools, diags := discovered(t, s)
+			if len(diags) > 0 {
+				t.Errorf("diagnostics %v", diags)
+			}
+			if r := run(t, tools, "add", `{"a":1,"b":2}`); string(r.Structured) != `{"sum":3}` {
+				t.Errorf("add: %+v", r)
+			}
+			if got := string(tools["add"].InputSchema); got != `{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}` {
+				t.Errorf("schema %s", got)
+			}
+			info := s.Info()
+			if info.ProtocolVersion != tt.wantRevision || info.Transport != "http" || string(info.ServerInfo) != `{"name":"mcptest","version":"1.2.3"}` {
+				t.Errorf("info %+v", info)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(tt.wantAsked, web.asked()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			web.mu.Lock()
+			defer web.mu.Unlock()
+			for i, h := range web.headers[1:] {
+				if v := h.Get("Mcp-Protocol-Version"); v != tt.wantRevision && !(i == 0 && tt.name == "legacy") {
+					t.Errorf("%s told revision %q", web.requests[i+1], v)
+				}
+			}
+		})
+	}
+}
+
+func TestSSE(t *testing.T) {
+	for _, kind := range []string{"type", "fallback", "known"} {
+		t.Run(kind, func(t *testing.T) {
+			web := serve(t, nil, "--sse", "--protocol", "2024-11-05")
+			server := settings.Server{Name: "test", URL: web.URL, ConnectTimeout: 20 * time.Second}
+			known := ""
+			switch kind {
+			case "type":
+				server.Type = "sse"
+			case "known":
+				known = "sse"
+			}
+			s := source(t, server, func(o *Options) { o.Known = known })
+			tools, _ := discovered(t, s)
+			if r := run(t, tools, "echo", `{"text":"over SSE"}`); r.Text() != "over SSE" {
+				t.Errorf("%+v", r)
+			}
+			if info := s.Info(); info.Transport != "sse" || info.Protocol != "sse" {
+				t.Errorf("info %+v", info)
+			}
+			if asked := web.asked(); kind != "fallback" && asked[0] != "GET" {
+				t.Errorf("first request %s", asked[0])
+			}
+		})
+	}
+}
+
+func TestTypeHTTPDoesNotFallBack(t *testing.T) {
+	web := serve(t, nil, "--sse")
+	server := settings.Server{Name: "test", URL: web.URL, Type: "http", ConnectTimeout: 20 * time.Second}
+	_, _, err := source(t, server).Discover(t.Context())
+	if err == nil {
+		t.Error("connected")
+	}
+	for _, r := range web.asked() {
+		if !strings.HasPrefix(r, "POST") {
+			t.Errorf("asked %s", r)
+		}
+	}
+}
+
+// TestHTTPRefusals: the error tells status and first line, and no secret.
+func TestHTTPRefusals(t *testing.T) {
+	say := func(status int, kind, body string) func(http.Handler) http.Handler {
+		return func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", kind)
+				w.WriteHeader(status)
+				fmt.Fprint(w, body)
+			})
+		}
+	}
+	tests := []struct {
+		name string
+		wrap func(http.Handler) http.Handler
+		want string
+	}{
+		{"unauthorized", say(401, "text/plain", "\n token tok-123456\x1b[2J is bad\nmore"), `server "test": initialize: 401 Unauthorized: token ***\x1b[2J is bad`},
+		{"not found", say(404, "text/html", ""), "404 Not Found"},
+		{"unavailable", say(503, "text/plain", "later"), "503 Service Unavailable: later"},
+		{"HTML", say(200, "text/html", "<html>hello"), `unsupported content type "text/html"`},
+		{"broken JSON", say(200, "application/json", "{"), "failed to decode"},
+		{"odd session id", func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Mcp-Session-Id", "a b")
+				next.ServeHTTP(w, r)
+			})
+		}, "its session id holds other than visible ASCII characters"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			web := serve(t, tt.wrap)
+			server := httpServer(web.URL + "?key=tok-123456")
+			server.Headers = []settings.Pair{pair("Authorization", "Bearer tok-123456")}
+			_, _, err := source(t, server).Discover(t.Context())
+			if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "tok-123456") {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	web := httptest.NewServer(nil)
+	web.Close()
+	_, _, err := source(t, httpServer(web.URL+"?key=tok-123456")).Discover(t.Context())
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "tok-") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestHeadersStayAtTheirOrigin: neither a redirect nor an SSE endpoint carries
+// them elsewhere; nothing at all is sent there.
+func TestHeadersStayAtTheirOrigin(t *testing.T) {
+	thief := serve(t, nil)
+	redirect := func(http.Handler) http.Handler {
+		return http.RedirectHandler(thief.URL, http.StatusTemporaryRedirect)
+	}
+	endpoint := func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "event: endpoint\ndata: %s/x\n\n", thief.URL)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		})
+	}
+	for name, wrap := range map[string]func(http.Handler) http.Handler{"redirect": redirect, "endpoint": endpoint} {
+		t.Run(name, func(t *testing.T) {
+			server := httpServer(serve(t, wrap).URL)
+			if name == "endpoint" {
+				server.URL, server.HTTPURL, server.Type = server.HTTPURL, "", "sse"
+			}
+			server.Headers = []settings.Pair{pair("Authorization", "Bearer tok-123456")}
+			_, _, err := source(t, server).Discover(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "another origin") {
+				t.Errorf("error %v", err)
+			}
+			if asked := thief.asked(); len(asked) > 0 {
+				t.Errorf("the other origin was asked %v", asked)
+			}
+		})
+	}
+}
+
+func TestRedirectAtTheSameOrigin(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/moved" {
+				http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+				return
+			}
+			if r.Header.Get("X-Key") != "k" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	server := httpServer(web.URL)
+	server.Headers = []settings.Pair{pair("x-key", "k")}
+	tools, _ := discovered(t, source(t, server))
+	if r := run(t, tools, "echo", `{"text":"moved"}`); r.Text() != "moved" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestBadHeadersAreRefusedBeforeAnythingIsSent(t *testing.T) {
+	web := serve(t, nil)
+	for _, h := range []settings.Pair{pair("X-A", "a\r\nX-B: b"), pair("X A", "a"), pair("", "a")} {
+		server := httpServer(web.URL)
+		server.Headers = []settings.Pair{h}
+		if _, _, err := source(t, server).Discover(t.Context()); err == nil || !strings.Contains(err.Error(), "header") {
+			t.Errorf("%v: error %v", h, err)
+		}
+	}
+	if asked := web.asked(); len(asked) > 0 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+func TestBombsAreCut(t *testing.T) {
+	web := serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			zeros := make([]byte, 64<<10)
+			for range 1000 {
+				if _, err := z.Write(zeros); err != nil {
+					return
+				}
+			}
+		})
+	})
+	s := source(t, httpServer(web.URL), func(o *Options) { o.Limits = Limits{Frame: 1 << 20} })
+	_, _, err := s.Discover(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "a body of more than 1 MiB, which is the limit") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEventWithoutEnd(t *testing.T) {
+	web := serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: ")
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		})
+	})
+	s := source(t, httpServer(web.URL), func(o *Options) { o.Limits = Limits{Result: 1 << 20} })
+	_, _, err := s.Discover(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "exceeded 1048576 bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestHTTPServersThatHang: each costs its connect timeout, and its end does not
+// wait for an answer to the DELETE.
+func TestHTTPServersThatHang(t *testing.T) {
+	hangOn := func(methods ...string) func(http.Handler) http.Handler {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				for _, m := range methods {
+					if r.Method == m || strings.Contains(string(body), `"`+m+`"`) {
+						<-r.Context().Done()
+						return
+					}
+				}
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	t.Run("always", func(t *testing.T) {
+		s := source(t, httpServer(serve(t, hangOn("POST")).URL), func(o *Options) { o.ConnectTimeout = 300 * time.Millisecond })
+		_, _, err := s.Discover(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `server "test": initialize: no answer within 300ms (connectTimeout)`) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("on the listing", func(t *testing.T) {
+		s := source(t, httpServer(serve(t, hangOn("tools/list")).URL), func(o *Options) { o.ConnectTimeout = 300 * time.Millisecond })
+		_, _, err := s.Discover(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "tools/list: no answer within 300ms") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("on a call and at the end", func(t *testing.T) {
+		s := source(t, httpServer(serve(t, hangOn("tools/call", "DELETE"), "--protocol", "2025-11-25").URL))
+		tools, _ := discovered(t, s)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		tool := tools["echo"]
+		r, err := tool.Run(ctx, registry.Call{Params: json.RawMessage(`{}`)})
+		if err != nil || r.ErrorCategory != registry.ErrorTimeout {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("on the probe alone", func(t *testing.T) {
+		s := source(t, httpServer(serve(t, hangOn("server/discover"), "--protocol", "2025-11-25").URL))
+		discovered(t, s)
+		if got := s.Info().Protocol; got != "legacy" {
+			t.Errorf("protocol %s", got)
+		}
+	})
+}
+
+func TestCancelOverHTTP(t *testing.T) {
+	dir := t.TempDir()
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			marker, started := dir+"/marker"+revision, dir+"/started"+revision
+			tools, _ := discovered(t, source(t, httpServer(serve(t, nil, "--protocol", revision).URL)))
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { waitForFile(t, started); cancel() }()
+			params, _ := json.Marshal(map[string]any{"marker": marker, "started": started})
+			if _, err := tools["slow"].Run(ctx, registry.Call{Params: params}); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+			waitForFile(t, marker)
+			if r := run(t, tools, "echo", `{"text":"alive"}`); r.Text() != "alive" {
+				t.Errorf("after the cancel: %+v", r)
+			}
+		})
+	}
+}
+
+// TestLostSession: a server that forgot the session gets the call once more,
+// in a new one; one that always forgets is given up.
+func TestLostSession(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		t.Run(fmt.Sprint("always ", always), func(t *testing.T) {
+			var mu sync.Mutex
+			forgets := 0
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(body)))
+					mu.Lock()
+					forget := strings.Contains(string(body), "tools/call") && (always || forgets == 0)
+					if forget {
+						forgets++
+					}
+					mu.Unlock()
+					if forget {
+						http.Error(w, "session not found", http.StatusNotFound)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, "--protocol", "2025-11-25")
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			tool := tools["echo"]
+			r, err := tool.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"x"}`)})
+			if always {
+				if !errors.Is(err, registry.ErrSourceFailed) || forgets != 2 {
+					t.Errorf("%v after %d", err, forgets)
+				}
+			} else if err != nil || r.Text() != "x" {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestHTTPRefusalDuringACall is a source's failure, not the tool's.
+func TestHTTPRefusalDuringACall(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			if strings.Contains(string(body), "tools/call") {
+				http.Error(w, "slow down", http.StatusTooManyRequests)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	tool := tools["echo"]
+	_, err := tool.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"x"}`)})
+	if want := `server "test": tools/call: 429 Too Many Requests: slow down`; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMirroredParams(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		result := map[string]string{
+			"server/discover": `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`,
+			"tools/list":      `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}`,
+			"tools/call":      `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`,
+		}[m.Method]
+		mu.Lock()
+		got = append(got, m.Method+" "+r.Header.Get("Mcp-Param-Region"))
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+	defer web.Close()
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	run(t, tools, "t", `{"region":"eu\r\nX-Evil: 1"}`)
+	run(t, tools, "t", `{"region":"eu"}`)
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{"server/discover ", "tools/list ", "tools/call =?base64?ZXUNClgtRXZpbDogMQ==?=", "tools/call eu"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}

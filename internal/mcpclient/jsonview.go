@@ -1,0 +1,168 @@
+package mcpclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"unicode/utf8"
+)
+
+// The functions of this file look into JSON without copying it: a result may be
+// tens of megabytes, and what they return are parts of the given bytes. They
+// expect valid JSON (json.Valid) and yield nothing of anything else.
+
+// members yields the members of an object in order. A key may come twice.
+func members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		i := open(raw, '{')
+		for i > 0 && i < len(raw) && raw[i] == '"' {
+			keyEnd := skip(raw, i)
+			var key string
+			if keyEnd < 0 || json.Unmarshal(raw[i:keyEnd], &key) != nil {
+				return
+			}
+			start := space(raw, keyEnd)
+			if start >= len(raw) || raw[start] != ':' {
+				return
+			}
+			start = space(raw, start+1)
+			end := skip(raw, start)
+			if end < 0 || !yield(key, raw[start:end:end]) {
+				return
+			}
+			i = next(raw, end)
+		}
+	}
+}
+
+// elements returns the elements of an array, and false when raw is no array.
+func elements(raw json.RawMessage) ([]json.RawMessage, bool) {
+	i := open(raw, '[')
+	if i < 0 {
+		return nil, false
+	}
+	out := []json.RawMessage{}
+	for i < len(raw) && raw[i] != ']' {
+		end := skip(raw, i)
+		if end < 0 {
+			return nil, false
+		}
+		out = append(out, raw[i:end:end])
+		if i = next(raw, end); i < 0 {
+			break
+		}
+	}
+	return out, true
+}
+
+// member returns the last value of a key of an object, nil if there is none.
+func member(raw json.RawMessage, key string) json.RawMessage {
+	var out json.RawMessage
+	for k, v := range members(raw) {
+		if k == key {
+			out = v
+		}
+	}
+	return out
+}
+
+// text returns the string that raw holds, and false when it is no string.
+func text(raw json.RawMessage) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), true
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// open returns the index of the first element behind an opening bracket, the
+// closing bracket's where there is none, and -1 when raw is something else.
+func open(raw []byte, bracket byte) int {
+	i := space(raw, 0)
+	if i >= len(raw) || raw[i] != bracket {
+		return -1
+	}
+	return space(raw, i+1)
+}
+
+// next returns the index of the element behind the comma at or behind i, -1 at
+// the end.
+func next(raw []byte, i int) int {
+	i = space(raw, i)
+	if i >= len(raw) || raw[i] != ',' {
+		return -1
+	}
+	return space(raw, i+1)
+}
+
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip returns the index behind the value that starts at i, -1 at its lack.
+func skip(raw []byte, i int) int {
+	if i >= len(raw) {
+		return -1
+	}
+	switch raw[i] {
+	case '"':
+		return skipString(raw, i)
+	case '{', '[':
+		return skipNested(raw, i)
+	}
+	for i < len(raw) && bytes.IndexByte([]byte(",]} \t\r\n"), raw[i]) < 0 {
+		i++
+	}
+	return i
+}
+
+func skipString(raw []byte, i int) int {
+	for i++; i < len(raw); {
+		n := bytes.IndexByte(raw[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		end := i + n
+		slashes := 0
+		for end-slashes-1 >= i && raw[end-slashes-1] == '\\' {
+			slashes++
+		}
+		i = end + 1
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func skipNested(raw []byte, i int) int {
+	depth := 0
+	for i < len(raw) {
+		switch raw[i] {
+		case '"':
+			if i = skipString(raw, i); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return -1
+}

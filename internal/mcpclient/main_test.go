@@ -1,0 +1,202 @@
+package mcpclient
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// The test binary executes itself: as the real server of mcptest, or as a
+// scripted one that says what no real server would.
+const roleVariable = "TOOLREG_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "server":
+		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case "script":
+		os.Exit(runScript(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// role returns the settings of a stdio server that is this binary in a role.
+func role(t *testing.T, name string, args ...string) settings.Server {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings.Server{
+		Name: "test", Command: exe, Args: args, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
+		// A program built with the race detector sleeps for a second at its end.
+		Env: []settings.Pair{{Name: roleVariable, Value: name}, {Name: "GORACE", Value: "atexit_sleep_ms=0"}},
+	}
+}
+
+// stdioServer returns the settings of the real server with flags.
+func stdioServer(t *testing.T, flags ...string) settings.Server { return role(t, "server", flags...) }
+
+// source returns a Source over a server that is closed with the test.
+func source(t *testing.T, server settings.Server, change ...func(*Options)) *Source {
+	t.Helper()
+	dir := t.TempDir()
+	opts := Options{Server: server, ProjectRoot: dir, Workspace: dir, Environ: os.Environ()}
+	for _, f := range change {
+		f(&opts)
+	}
+	s := New(opts)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+// discovered returns the tools by name and the diagnostics of a server.
+func discovered(t *testing.T, s *Source) (map[string]registry.Tool, []registry.Diagnostic) {
+	t.Helper()
+	tools, diags, err := s.Discover(t.Context())
+	if err != nil {
+		t.Fatalf("Discover: %v", err)
+	}
+	byName := map[string]registry.Tool{}
+	for _, tool := range tools {
+		byName[tool.ServerTool] = tool
+	}
+	return byName, diags
+}
+
+// run calls a tool and fails the test on a Go error.
+func run(t *testing.T, tools map[string]registry.Tool, name, params string) registry.Result {
+	t.Helper()
+	tool, ok := tools[name]
+	if !ok {
+		t.Fatalf("no tool %q", name)
+	}
+	r, err := tool.Run(t.Context(), registry.Call{Tool: name, Params: json.RawMessage(params)})
+	if err != nil {
+		t.Fatalf("calling %s: %v", name, err)
+	}
+	return r
+}
+
+// step is what a scripted server does when a method comes in: lines it prints,
+// in which $ID is the id of the request, and more.
+type step struct {
+	On     string   // method; "start" for before anything is read
+	Print  []string // lines on stdout
+	Big    int      // bytes of text that $BIG stands for
+	Times  int      // how often the lines are printed; 0 = once
+	Stderr string
+	Exit   int  // exit with this code afterwards, unless 0
+	Deaf   bool // stop reading for ever afterwards
+}
+
+// The handshake of a well-behaved legacy server, for scripts.
+var (
+	refuseProbe = step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}}
+	shakeHands  = step{On: "initialize", Print: []string{
+		`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"version":"0.1","name":"script","x":12345678901234567891}}}`}}
+)
+
+// listing answers tools/list with tools.
+func listingOf(tools string) step {
+	return step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":[` + tools + `]}}`}}
+}
+
+// oneTool is a list of the tool "t".
+const oneTool = `{"name":"t","inputSchema":{"type":"object"}}`
+
+// answer answers tools/call with a result.
+func answer(result string) step {
+	return step{On: "tools/call", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}}
+}
+
+// scripted returns the settings of a server that follows steps.
+func scripted(t *testing.T, steps ...step) settings.Server {
+	t.Helper()
+	data, err := json.Marshal(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "script.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return role(t, "script", path)
+}
+
+// legacy returns the settings of a scripted server with a good handshake and
+// listing, and steps beyond.
+func legacy(t *testing.T, steps ...step) settings.Server {
+	t.Helper()
+	return scripted(t, append([]step{refuseProbe, shakeHands, listingOf(oneTool)}, steps...)...)
+}
+
+func runScript(path string, stdin io.Reader, stdout, stderr io.Writer) int {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	var steps []step
+	if err := json.Unmarshal(data, &steps); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	do := func(method, id string) int {
+		for _, s := range steps {
+			if s.On != method {
+				continue
+			}
+			fmt.Fprint(stderr, s.Stderr)
+			fill := strings.NewReplacer("$ID", id, "$BIG", strings.Repeat("x", s.Big))
+			out := bufio.NewWriterSize(stdout, 64<<10)
+			for range max(1, s.Times) {
+				for _, line := range s.Print {
+					fmt.Fprintln(out, fill.Replace(line))
+				}
+			}
+			out.Flush()
+			if s.Exit != 0 {
+				return s.Exit
+			}
+			if s.Deaf {
+				time.Sleep(time.Hour)
+			}
+		}
+		return 0
+	}
+	if code := do("start", ""); code != 0 {
+		return code
+	}
+	in := bufio.NewScanner(stdin)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil {
+			continue
+		}
+		if code := do(m.Method, string(m.ID)); code != 0 {
+			return code
+		}
+	}
+	return 0
+}

@@ -1,0 +1,145 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Options say which server a [Source] stands for and how to reach it.
+type Options struct {
+	// Server is the entry of mcpServers, unexpanded.
+	Server settings.Server
+
+	// Expand expands the references in Server's strings at the moment of use,
+	// as settings.Expander.Server does. nil: the strings are taken as they are.
+	Expand func(context.Context, settings.Server) (settings.Server, error)
+
+	ProjectRoot string   // absolute; the default folder of a stdio server
+	Workspace   string   // absolute; the only root told to servers, "" = none
+	Environ     []string // our own environment, "K=V"; a server gets a part of it
+	Version     string   // of toolreg, told to servers; "" = "dev"
+
+	// ConnectTimeout replaces Server.ConnectTimeout when it is not 0. It covers
+	// start, handshake and listing together.
+	ConnectTimeout time.Duration
+
+	// Known is what [Info.Protocol] said on an earlier run, "legacy" or
+	// "modern": tried first, which saves the probe. "" = nothing known.
+	Known string
+
+	// Counts makes Discover count prompts and resources too, which costs a
+	// request for each page of them.
+	Counts bool
+
+	Limits Limits
+
+	// Logger receives stderr lines of the server (level info), noise on its
+	// stdout (warn) and protocol detail (debug). nil: silence.
+	Logger *slog.Logger
+
+	// OnState is called on every change of state, from any goroutine. May be nil.
+	OnState func(server string, state State)
+
+	// Elicit asks the person what the server asks for. nil: declined.
+	Elicit func(context.Context, Elicitation) (Answer, error)
+}
+
+// Limits bound what a server may send. A zero field is its default.
+type Limits struct {
+	Frame  int64 // bytes of one message while connecting and listing, after decompression; 16 MiB
+	Result int64 // bytes of one message that answers a call; 64 MiB
+	Tools  int   // tools of one server; 10,000
+	Pages  int   // pages of one listing; 100
+	Schema int64 // bytes of one schema; 1 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Frame = orDefault(l.Frame, 16<<20)
+	l.Result = orDefault(l.Result, 64<<20)
+	l.Tools = orDefault(l.Tools, 10_000)
+	l.Pages = orDefault(l.Pages, 100)
+	l.Schema = orDefault(l.Schema, 1<<20)
+	return l
+}
+
+func orDefault[T int | int64](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+// State is where a server's connection stands.
+type State string
+
+// The states of a server (spec section 6.4), with the two steps of connecting.
+const (
+	StateDisconnected State = "disconnected" // the zero state of a new Source
+	StateConnecting   State = "connecting"
+	StateListing      State = "listing"
+	StateConnected    State = "connected"
+	StateDisabled     State = "disabled"
+	StateFailed       State = "failed"
+)
+
+// Info is what `toolreg servers` shows of one server (spec section 3). Absent
+// values are left out.
+type Info struct {
+	Name            string          `json:"name"`
+	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
+	State           State           `json:"state"`
+	ProtocolVersion string          `json:"protocolVersion,omitempty"`
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
+	Tools           int             `json:"tools"`
+	Prompts         int             `json:"prompts"`
+	Resources       int             `json:"resources"`
+	ConnectMs       int64           `json:"connectMs,omitempty"`
+	Origin          string          `json:"origin,omitempty"` // file:line of the setting
+	Error           string          `json:"error,omitempty"`
+
+	// Protocol is the generation that was spoken, "legacy" or "modern"
+	// (2026-07-28 and later); see Options.Known.
+	Protocol string `json:"-"`
+	// Instructions is the server's text for models. It is not to be trusted.
+	Instructions string `json:"-"`
+}
+
+// Elicitation is a question of a server to the person.
+type Elicitation struct {
+	Server  string
+	Mode    string          // "form" or "url"
+	Message string          // the server's words, not to be trusted
+	Schema  json.RawMessage // form: a flat JSON schema, no references
+	URL     string          // url: the address to open
+	ID      string          // url: the server's id of this question
+}
+
+// Answer is the person's answer. The zero value declines.
+type Answer struct {
+	Action  string          // "accept", "decline" or "cancel"
+	Content json.RawMessage // accept of a form: one JSON object
+}
+
+// Filter returns the filter that applies includeTools and excludeTools of a
+// server: exact names as the server has them, "name(...)" or globs, exclude
+// wins.
+func Filter(s settings.Server) registry.Filter {
+	setting := s.Origin.String()
+	if len(s.IncludeTools.Entries) > 0 {
+		setting = s.IncludeTools.Entries[0].Origin.String()
+	}
+	return registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, entries(s.IncludeTools), entries(s.ExcludeTools), setting)
+}
+
+func entries(l settings.List) []registry.Entry {
+	out := make([]registry.Entry, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String()}
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Source is one MCP server as a source of tools. It implements
+// [registry.Source] and io.Closer, and is safe for concurrent use.
+type Source struct {
+	opts Options
+
+	connecting sync.Mutex // one connection is made at a time
+
+	mu     sync.Mutex
+	info   Info
+	sess   *session
+	closed bool
+	cancel context.CancelCauseFunc // of the connection being made
+}
+
+// New returns a Source that has started nothing yet.
+func New(opts Options) *Source {
+	opts.Limits = opts.Limits.withDefaults()
+	return &Source{opts: opts, info: Info{
+		Name:      opts.Server.Name,
+		Transport: transportOf(opts.Server),
+		State:     StateDisconnected,
+		Origin:    opts.Server.Origin.String(),
+	}}
+}
+
+// Name returns "mcp:SERVER".
+func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name }
+
+// Info tells of the server and its connection as they are now.
+func (s *Source) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := s.info
+	if info.State == StateConnected && s.sess != nil && !s.sess.alive() {
+		info.State = StateDisconnected
+	}
+	return info
+}
+
+// Discover connects to the server and lists its tools; both together take at
+// most the connect timeout. A server that settings switch off is not connected
+// and has no tools. The error is a *ServerError; where ctx ended first it wraps
+// the cause of that.
+func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	if setting, off := s.switchedOff(); off {
+		s.setState(StateDisabled, nil)
+		return nil, []registry.Diagnostic{s.diagnose(registry.SeverityInfo, "server_disabled", "",
+			fmt.Sprintf("server %q is switched off (%s)", s.opts.Server.Name, setting), "")}, nil
+	}
+	start := time.Now()
+	ctx, stop := s.deadline(ctx)
+	defer stop()
+	s.setState(StateConnecting, nil)
+	sess, err := s.open(ctx)
+	if err != nil {
+		s.setState(StateFailed, err)
+		return nil, nil, err
+	}
+	s.setState(StateListing, nil)
+	tools, diags, err := s.listTools(ctx, sess)
+	if err != nil {
+		s.setState(StateFailed, err)
+		sess.end()
+		return nil, nil, err
+	}
+	sess.limit.Store(s.opts.Limits.Result)
+	s.update(func(i *Info) { i.Tools, i.ConnectMs = len(tools), time.Since(start).Milliseconds() })
+	s.setState(StateConnected, nil)
+	return tools, diags, nil
+}
+
+// switchedOff returns the setting that keeps the server out.
+func (s *Source) switchedOff() (string, bool) {
+	server := s.opts.Server
+	switch {
+	case server.Excluded != nil:
+		return server.Excluded.String(), true
+	case server.Disabled:
+		return server.Origin.String() + ": disabled", true
+	}
+	return "", false
+}
+
+// deadline bounds connecting and listing, and makes Close end both.
+func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.cancel = cancel
+	if s.closed {
+		cancel(errClosed)
+	}
+	s.mu.Unlock()
+	limit := s.opts.ConnectTimeout
+	if limit == 0 {
+		limit = s.opts.Server.ConnectTimeout
+	}
+	if limit <= 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// open connects and makes the session the Source's own.
+func (s *Source) open(ctx context.Context) (*session, error) {
+	sess, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := sess.client.InitializeResult()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		sess.end()
+		return nil, s.errorf("initialize", errClosed, errClosed.Error())
+	}
+	s.sess = sess
+	s.info.Transport, s.info.ProtocolVersion = sess.transport, result.ProtocolVersion
+	s.info.ServerInfo, s.info.Instructions = sess.serverInfo(), result.Instructions
+	s.info.Protocol = sess.generation()
+	s.mu.Unlock()
+	return sess, nil
+}
+
+// live returns the session, a new one where the old was lost: nothing of the
+// coming call has reached the server yet.
+func (s *Source) live(ctx context.Context) (*session, error) {
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
+	s.mu.Lock()
+	sess, closed := s.sess, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, s.errorf("tools/call", errClosed, errClosed.Error())
+	case sess != nil && sess.alive():
+		return sess, nil
+	case sess != nil:
+		sess.end()
+	}
+	ctx, stop := s.deadline(ctx)
+	defer stop()
+	sess, err := s.open(ctx)
+	if err != nil {
+		s.setState(StateFailed, err)
+		return nil, err
+	}
+	sess.limit.Store(s.opts.Limits.Result)
+	s.setState(StateConnected, nil)
+	return sess, nil
+}
+
+// Close ends the session and a stdio server's process group, within two
+// seconds. It may be called at any time and more than once; running calls fail.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	sess, cancel := s.sess, s.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errClosed)
+	}
+	if sess == nil {
+		return nil
+	}
+	sess.end()
+	s.mu.Lock()
+	was := s.info.State
+	s.mu.Unlock()
+	if was == StateConnected {
+		s.setState(StateDisconnected, nil)
+	}
+	return nil
+}
+
+func (s *Source) update(f func(*Info)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.info)
+}
+
+func (s *Source) setState(state State, err error) {
+	s.update(func(i *Info) {
+		i.State, i.Error = state, ""
+		if err != nil {
+			i.Error = err.Error()
+		}
+	})
+	if s.opts.OnState != nil {
+		s.opts.OnState(s.opts.Server.Name, state)
+	}
+}

@@ -1,0 +1,138 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/process"
+)
+
+// maxNoise is how much text that is no protocol a server may print on stdout.
+const maxNoise = 1 << 20
+
+// stdioTransport speaks newline-delimited JSON with a child that was started.
+// It is our own because the SDK's gives up on the first line that is no JSON,
+// blocks for ever on a server that does not read, and knows no process groups.
+type stdioTransport struct {
+	child *process.Child
+	lines *lineReader // over the child's stdout
+}
+
+// Connect implements [mcp.Transport].
+func (t *stdioTransport) Connect(context.Context) (mcp.Connection, error) {
+	c := &stdioConn{
+		stdioTransport: t,
+		frames:         make(chan *frame),
+		done:           make(chan struct{}),
+	}
+	go c.writeFrames()
+	return c, nil
+}
+
+// stdioConn is the connection over a child's stdin and stdout. Read is called
+// by one goroutine.
+type stdioConn struct {
+	*stdioTransport
+	queue  []jsonrpc.Message // rest of a batch
+	frames chan *frame
+	done   chan struct{}
+	once   sync.Once
+}
+
+// frame is one message on its way to the server's stdin.
+type frame struct {
+	data []byte
+	gone atomic.Bool // nobody waits for it any more
+	sent chan error
+}
+
+// SessionID implements [mcp.Connection].
+func (c *stdioConn) SessionID() string { return "" }
+
+// Read implements [mcp.Connection]. It returns a *badMessageError for JSON that
+// is no message.
+func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
+	for len(c.queue) == 0 {
+		line, err := c.lines.next()
+		if err != nil {
+			if errors.Is(err, os.ErrClosed) {
+				err = io.EOF
+			}
+			return nil, err
+		}
+		if line[0] == '{' {
+			return decodeMessage(line)
+		}
+		// Batches exist up to revision 2025-03-26.
+		parts, _ := elements(line)
+		for _, p := range parts {
+			if m, err := decodeMessage(p); err == nil {
+				c.queue = append(c.queue, m)
+			}
+		}
+	}
+	m := c.queue[0]
+	c.queue = c.queue[1:]
+	return m, nil
+}
+
+// Write implements [mcp.Connection]. It returns when the message is written or
+// ctx is done, whichever comes first; a message that was begun is written to
+// its end in any case, so that what follows stays readable.
+func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return fmt.Errorf("encoding a message: %w", err)
+	}
+	f := &frame{data: append(data, '\n'), sent: make(chan error, 1)}
+	select {
+	case c.frames <- f:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.done:
+		return io.ErrClosedPipe
+	}
+	select {
+	case err := <-f.sent:
+		return err
+	case <-ctx.Done():
+		f.gone.Store(true)
+		return ctx.Err()
+	case <-c.done:
+		return io.ErrClosedPipe
+	}
+}
+
+func (c *stdioConn) writeFrames() {
+	for {
+		select {
+		case f := <-c.frames:
+			if f.gone.Load() {
+				continue
+			}
+			_, err := c.child.Stdin.Write(f.data)
+			f.sent <- err
+		case <-c.done:
+			return
+		}
+	}
+}
+
+// Close implements [mcp.Connection]. It closes the server's stdin, which asks
+// it to end and frees a blocked write, and returns at once; stopping the
+// process is the session's.
+func (c *stdioConn) Close() error {
+	c.once.Do(func() {
+		close(c.done)
+		_ = c.child.Stdin.Close() // a server that has gone closed it for us
+	})
+	return nil
+}

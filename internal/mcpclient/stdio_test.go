@@ -1,0 +1,671 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestDiscoverKeepsWhatTheServerSent(t *testing.T) {
+	server := stdioServer(t, "--extras")
+	server.Trust = true
+	server.Env = append(server.Env, settings.Pair{Name: "API_KEY", Value: "s3cret-value"})
+	s := source(t, server, func(o *Options) { o.Counts = true })
+	tools, diags := discovered(t, s)
+	if len(diags) > 0 {
+		t.Errorf("diagnostics: %v", diags)
+	}
+	add := tools["add"]
+	want := registry.Definition{
+		Name: "add", DisplayName: "add (test MCP Server)", Description: "Adds two numbers.",
+		Source: "mcp:test", Server: "test", ServerTool: "add", Category: registry.CategoryOther, OutputMarkdown: true,
+		Annotations:  json.RawMessage(`{"idempotentHint":false,"readOnlyHint":true,"title":"Addition"}`),
+		InputSchema:  json.RawMessage(`{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
+	}
+	if diff := cmp.Diff(want, add.Definition); diff != "" {
+		t.Errorf("definition (-want +got):\n%s", diff)
+	}
+	if !add.Trusted || add.Timeout != server.Timeout {
+		t.Errorf("Trusted %v, Timeout %v", add.Trusted, add.Timeout)
+	}
+	identity := string(add.Identity)
+	if !strings.Contains(identity, `"env":["TOOLREG_TEST_ROLE","GORACE","API_KEY"]`) || strings.Contains(identity, "s3cret") {
+		t.Errorf("identity %s", identity)
+	}
+	p, err := add.Preview(t.Context(), registry.Call{})
+	if err != nil || p.Kind != registry.PreviewMCP {
+		t.Errorf("preview %+v, %v", p, err)
+	}
+
+	info := s.Info()
+	if info.ConnectMs < 0 {
+		t.Errorf("ConnectMs %d", info.ConnectMs)
+	}
+	info.ConnectMs = 0
+	wantInfo := Info{
+		Name: "test", Transport: "stdio", State: StateConnected, ProtocolVersion: "2026-07-28", ServerInfo: json.RawMessage(`{"name":"mcptest","version":"1.2.3"}`),
+		Tools: len(tools), Prompts: 1, Resources: 2, Origin: "default", Protocol: "modern", Instructions: "A server for tests.",
+	}
+	if diff := cmp.Diff(wantInfo, info); diff != "" {
+		t.Errorf("info (-want +got):\n%s", diff)
+	}
+}
+
+func TestListing(t *testing.T) {
+	numbered := func(n int) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprintf("tool_%d", i+1)
+		}
+		slices.Sort(out) // the SDK's server sorts
+		return out
+	}
+	tests := []struct {
+		name      string
+		flags     []string
+		limits    Limits
+		want      []string
+		wantCodes []string
+	}{
+		{name: "all pages", flags: []string{"--tools", "25", "--page-size", "4"}, want: numbered(25)},
+		{name: "no tools capability", flags: []string{"--no-tools"}, want: []string{}},
+		{name: "cursor repeated", flags: []string{"--names", "a,b", "--loop-cursor"}, want: []string{"a", "b"}, wantCodes: []string{"error listing_cut", "warning tool_duplicate", "warning tool_duplicate"}},
+		{name: "too many pages", flags: []string{"--tools", "9", "--page-size", "2"}, limits: Limits{Pages: 2}, want: numbered(9)[:4], wantCodes: []string{"warning listing_cut"}},
+		{name: "too many tools", flags: []string{"--tools", "9", "--page-size", "2"}, limits: Limits{Tools: 5}, want: numbered(9)[:5], wantCodes: []string{"warning listing_cut"}},
+		{
+			name: "bad tools leave good ones alone", flags: []string{"--names", "a,b", "--bad-tools"},
+			want: []string{"spéciàl näme", "big_number", "a", "b"},
+			wantCodes: []string{
+				"warning tool_malformed", "warning tool_malformed", "warning tool_malformed", "warning tool_malformed", "warning tool_malformed",
+				"warning tool_duplicate", "warning tool_duplicate",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := source(t, stdioServer(t, tt.flags...), func(o *Options) { o.Limits = tt.limits })
+			tools, diags, err := s.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{}
+			for _, tool := range tools {
+				names = append(names, tool.ServerTool)
+			}
+			if diff := cmp.Diff(tt.want, names); diff != "" {
+				t.Errorf("tools (-want +got):\n%s", diff)
+			}
+			var codes []string
+			for _, d := range diags {
+				codes = append(codes, string(d.Severity)+" "+d.Code)
+				if d.Source != "mcp:test" || d.Message == "" {
+					t.Errorf("diagnostic %+v", d)
+				}
+			}
+			if diff := cmp.Diff(tt.wantCodes, codes); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s\n%v", diff, diags)
+			}
+			if s.Info().State != StateConnected {
+				t.Errorf("state %s", s.Info().State)
+			}
+		})
+	}
+}
+
+func TestOddToolsComeThroughWhole(t *testing.T) {
+	tools, _ := discovered(t, source(t, stdioServer(t, "--names", "a", "--bad-tools")))
+	odd := tools["spéciàl näme"]
+	if odd.Name != "sp_ci_l_n_me" || string(odd.InputSchema) != noParams {
+		t.Errorf("name %q, schema %s", odd.Name, odd.InputSchema)
+	}
+	want := `{"type":"object","properties":{"n":{"type":"integer","maximum":12345678901234567891,"x-unknown":[1e400]}}}`
+	if got := string(tools["big_number"].InputSchema); got != want {
+		t.Errorf("schema %s", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	list := func(values ...string) settings.List {
+		l := settings.List{Set: true}
+		for i, v := range values {
+			l.Entries = append(l.Entries, settings.Entry{Value: v, Origin: settings.Origin{Scope: settings.ScopeUser, Name: "s.yaml", Line: i + 1}})
+		}
+		return l
+	}
+	tests := []struct {
+		name             string
+		include, exclude settings.List
+		want, hidden     []string
+	}{
+		{name: "absent", want: []string{"a_one", "a_two", "b"}},
+		{name: "empty", include: list(), hidden: []string{"a_one default", "a_two default", "b default"}},
+		{name: "exact and with arguments", include: list("b", "a_one(x)"), want: []string{"a_one", "b"}, hidden: []string{"a_two s.yaml:1"}},
+		{name: "glob", include: list("a_*"), want: []string{"a_one", "a_two"}, hidden: []string{"b s.yaml:1"}},
+		{name: "exclude wins", include: list("a_*"), exclude: list("zzz", "a_two"), want: []string{"a_one"}, hidden: []string{"a_two s.yaml:2", "b s.yaml:1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := stdioServer(t, "--names", "a_one,a_two,b")
+			server.IncludeTools, server.ExcludeTools = tt.include, tt.exclude
+			s := source(t, server)
+			l := registry.NewLoader(registry.Options{Filters: []registry.Filter{Filter(server)}})
+			r := l.Load(t.Context(), []registry.Source{s}, false)
+			var names, hidden []string
+			for _, tool := range r.Tools() {
+				names = append(names, tool.Name)
+			}
+			for _, h := range r.Hidden() {
+				hidden = append(hidden, h.Name+" "+h.Setting)
+			}
+			if diff := cmp.Diff(tt.want, names); diff != "" {
+				t.Errorf("tools (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.hidden, hidden); diff != "" {
+				t.Errorf("hidden (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCallsOnEveryRevision(t *testing.T) {
+	for _, revision := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			s := source(t, stdioServer(t, "--protocol", revision))
+			tools, _ := discovered(t, s)
+			if got := s.Info().ProtocolVersion; got != revision {
+				t.Errorf("spoke %s", got)
+			}
+			if r := run(t, tools, "echo", `{"text":"héllo\n"}`); r.IsError || r.Text() != "héllo\n" || r.Display.Text != "héllo\n" {
+				t.Errorf("echo: %+v", r)
+			}
+			if r := run(t, tools, "add", `{"a":1,"b":2.5}`); string(r.Structured) != `{"sum":3.5}` || r.IsError {
+				t.Errorf("add: %+v", r)
+			}
+			if r := run(t, tools, "fail", `{}`); !r.IsError || r.ErrorCategory != registry.ErrorExecution || r.Text() != "it went wrong" {
+				t.Errorf("fail: %+v", r)
+			}
+		})
+	}
+}
+
+func TestEveryKindOfContent(t *testing.T) {
+	tools, _ := discovered(t, source(t, stdioServer(t, "--protocol", "2025-11-25")))
+	r := run(t, tools, "image", "")
+	want := []registry.Content{
+		{Type: registry.ContentText, Text: "a picture"},
+		{Type: registry.ContentImage, Data: []byte("\x89PNG fake"), MIMEType: "image/png"},
+		{Type: registry.ContentAudio, Data: []byte("RIFF fake"), MIMEType: "audio/wav"},
+		{Type: registry.ContentResource, URI: "test://text", MIMEType: "text/plain", Text: "inside"},
+		{Type: registry.ContentResource, URI: "test://blob", MIMEType: "application/octet-stream", Data: []byte{0, 1, 2}},
+		{Type: registry.ContentResourceLink, URI: "https://example.com/x", Name: "x", Title: "X", MIMEType: "text/html"},
+	}
+	if diff := cmp.Diff(want, r.Content); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	if string(r.Meta) != `{"trace":"t1"}` {
+		t.Errorf("_meta %s", r.Meta)
+	}
+	if r.Summary != "image gave 1 text, 1 image, 1 audio, 2 resource, 1 resource_link" {
+		t.Errorf("summary %q", r.Summary)
+	}
+	if !strings.HasPrefix(r.Display.Text, "```json\n[\n  {\n") {
+		t.Errorf("display %q", r.Display.Text)
+	}
+}
+
+func TestOutputThatBreaksItsSchemaIsAnError(t *testing.T) {
+	tools, _ := discovered(t, source(t, stdioServer(t)))
+	r := run(t, tools, "liar", `{}`)
+	if !r.IsError || r.ErrorCategory != registry.ErrorExecution {
+		t.Errorf("%+v", r)
+	}
+	if text := r.Text(); !strings.Contains(text, "outputSchema: /sum: ") || !strings.HasSuffix(text, "\nno sum") {
+		t.Errorf("text %q", text)
+	}
+	if string(r.Structured) != `{"sum":"five"}` {
+		t.Errorf("structured %s", r.Structured)
+	}
+}
+
+func TestUnknownToolIsTheToolsError(t *testing.T) {
+	s := source(t, stdioServer(t))
+	discovered(t, s)
+	r, err := s.call(t.Context(), "nope", registry.Call{}, nil)
+	if err != nil || !r.IsError || r.Text() != `MCP error -32602: unknown tool "nope"` {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestEnvironmentIsTheServersOwn(t *testing.T) {
+	server := stdioServer(t)
+	server.Env = append(server.Env, settings.Pair{Name: "GIVEN", Value: "yes"})
+	environ := append(os.Environ(), "STRAY_TOKEN=secret")
+	s := source(t, server, func(o *Options) { o.Environ = environ })
+	tools, _ := discovered(t, s)
+	if got := said(run(t, tools, "env", `{"names":["GIVEN","STRAY_TOKEN"]}`)); got != "GIVEN=yes\nSTRAY_TOKEN is not set" {
+		t.Errorf("got %q", got)
+	}
+	server.InheritEnv = true
+	tools, _ = discovered(t, source(t, server, func(o *Options) { o.Environ = environ }))
+	if got := said(run(t, tools, "env", `{"names":["STRAY_TOKEN"]}`)); got != "STRAY_TOKEN=secret" {
+		t.Errorf("inherited: %q", got)
+	}
+}
+
+func TestProgressComesBeforeTheResult(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			tools, _ := discovered(t, source(t, stdioServer(t, "--protocol", revision)))
+			var notes []registry.Progress
+			var over bool
+			tool := tools["progress"]
+			_, err := tool.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"steps":100}`), Progress: func(p registry.Progress) {
+				if over {
+					t.Error("progress after the result")
+				}
+				notes = append(notes, p)
+			}})
+			over = true
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(notes) > 0 && notes[0].Message == "info: test: starting" {
+				notes = notes[1:]
+			} else {
+				t.Errorf("no log message first: %+v", notes[:min(1, len(notes))])
+			}
+			if len(notes) != 100 || notes[99] != (registry.Progress{Done: 100, Total: 100, Message: "step 100"}) {
+				t.Errorf("%d notes, last %+v", len(notes), notes[max(0, len(notes)-1):])
+			}
+		})
+	}
+}
+
+func TestBigResult(t *testing.T) {
+	const n = 20 << 20
+	big := answer(`{"content":[{"type":"text","text":"\\n$BIG"}]}`)
+	big.Big = n
+	tools, _ := discovered(t, source(t, legacy(t, big)))
+	r := run(t, tools, "t", `{}`)
+	if len(r.Text()) != n+1 || r.IsError {
+		t.Errorf("%d bytes of %d", len(r.Text()), n+1)
+	}
+}
+
+func TestResultOverTheLimitNamesIt(t *testing.T) {
+	s := source(t, stdioServer(t), func(o *Options) { o.Limits = Limits{Result: 1 << 20} })
+	tools, _ := discovered(t, s)
+	_, err := tools["big"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"bytes":3000000}`)})
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message of more than 1 MiB") {
+		t.Errorf("error %v", err)
+	}
+	if r := run(t, tools, "echo", `{"text":"again"}`); r.Text() != "again" {
+		t.Errorf("the next call: %+v", r)
+	}
+}
+
+func TestCancelledCallReachesTheServer(t *testing.T) {
+	dir := t.TempDir()
+	marker, started := filepath.Join(dir, "marker"), filepath.Join(dir, "started")
+	tools, _ := discovered(t, source(t, stdioServer(t)))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	go func() { waitForFile(t, started); cancel(why) }()
+	params, _ := json.Marshal(map[string]any{"marker": marker, "started": started})
+	_, err := tools["slow"].Run(ctx, registry.Call{Params: params})
+	if !errors.Is(err, why) {
+		t.Errorf("error %v", err)
+	}
+	waitForFile(t, marker)
+	if r := run(t, tools, "echo", `{"text":"alive"}`); r.Text() != "alive" {
+		t.Errorf("after the cancel: %+v", r)
+	}
+}
+
+func TestTimeLimitOfACall(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	tools, _ := discovered(t, source(t, stdioServer(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	params, _ := json.Marshal(map[string]any{"marker": marker})
+	r, err := tools["slow"].Run(ctx, registry.Call{Params: params})
+	if err != nil || !r.IsError || r.ErrorCategory != registry.ErrorTimeout {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if text := r.Text(); !strings.Contains(text, `server "test": tools/call: no answer from tool "slow" within `) {
+		t.Errorf("text %q", text)
+	}
+	waitForFile(t, marker)
+}
+
+func TestCrashDuringACall(t *testing.T) {
+	s := source(t, stdioServer(t))
+	tools, _ := discovered(t, s)
+	_, err := tools["crash"].Run(t.Context(), registry.Call{})
+	if !errors.Is(err, registry.ErrSourceFailed) {
+		t.Fatalf("error %v", err)
+	}
+	if want := `server "test": tools/call: it ended (exit status 3); its stderr ends "crashing as told"`; err.Error() != want {
+		t.Errorf("got  %s\nwant %s", err, want)
+	}
+	if got := s.Info().State; got != StateDisconnected {
+		t.Errorf("state %s", got)
+	}
+	if r := run(t, tools, "echo", `{"text":"back"}`); r.Text() != "back" {
+		t.Errorf("a later call: %+v", r)
+	}
+}
+
+func TestServersThatDoNotStart(t *testing.T) {
+	missing := settings.Server{Name: "test", Command: "no-such-program-here"}
+	secret := stdioServer(t, "--exit", "7", "--stderr", `one\ntwo\nbad key s3cret-value\e[2J\nfour`)
+	secret.Env = append(secret.Env, settings.Pair{Name: "API_KEY", Value: "s3cret-value"})
+	tests := []struct {
+		name   string
+		server settings.Server
+		want   []string
+	}{
+		{"missing", missing, []string{`server "test": start: starting "no-such-program-here": not found in its PATH`}},
+		{"exits", secret, []string{`server "test": initialize: it ended (exit status 7); its stderr ends "two", "bad key ***\x1b[2J", "four"`}},
+		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it ended (exit status 0)", `its stdout holds text that is no message: "Usage: server [flags]"`}},
+		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": initialize: no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
+		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`initialize: unsupported protocol version: "1999-01-01"`}},
+		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
+		{"lists nothing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
+		{"lists no list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer holds no list "tools"`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := source(t, tt.server, func(o *Options) {
+				if strings.Contains(tt.want[0], "500ms") {
+					o.ConnectTimeout = 500 * time.Millisecond
+				}
+			})
+			tools, _, err := s.Discover(t.Context())
+			if !errors.Is(err, registry.ErrSourceFailed) || len(tools) > 0 {
+				t.Fatalf("error %v, %d tools", err, len(tools))
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got  %s\nwant %s", err, want)
+				}
+			}
+			if info := s.Info(); info.State != StateFailed || info.Error != err.Error() {
+				t.Errorf("info %+v", info)
+			}
+		})
+	}
+}
+
+func TestNoiseOnStdoutIsSkipped(t *testing.T) {
+	for _, banner := range []string{`Starting server...\n\n> npm run x\n`, "\xEF\xBB\xBF", `{"level":"info","msg":"up"}`, `[1,2]`, `{broken`} {
+		t.Run(banner, func(t *testing.T) {
+			tools, _ := discovered(t, source(t, stdioServer(t, "--banner", banner)))
+			if r := run(t, tools, "echo", `{"text":"x"}`); r.Text() != "x" {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestProbe(t *testing.T) {
+	tests := []struct {
+		name         string
+		flags        []string
+		protocol     string // setting
+		known        string
+		wantProtocol string
+		wantStarts   int
+	}{
+		{name: "modern", wantProtocol: "modern", wantStarts: 1},
+		{name: "legacy", flags: []string{"--protocol", "2025-11-25"}, wantProtocol: "legacy", wantStarts: 1},
+		{name: "ignores the probe", flags: []string{"--ignore-unknown"}, wantProtocol: "legacy", wantStarts: 1},
+		{name: "dies of the probe", flags: []string{"--die-on-probe"}, wantProtocol: "legacy", wantStarts: 2},
+		{name: "dies of the probe, known", flags: []string{"--die-on-probe"}, known: "legacy", wantProtocol: "legacy", wantStarts: 1},
+		{name: "dies of the probe, set", flags: []string{"--die-on-probe"}, protocol: "legacy", wantProtocol: "legacy", wantStarts: 1},
+		{name: "slow modern", flags: []string{"--delay", "500ms", "--protocol", "2026-07-28"}, wantProtocol: "modern", wantStarts: 1},
+		{name: "slow modern, set", flags: []string{"--delay", "500ms"}, protocol: "modern", wantProtocol: "modern", wantStarts: 1},
+		{name: "slow legacy", flags: []string{"--delay", "500ms", "--protocol", "2025-06-18"}, wantProtocol: "legacy", wantStarts: 1},
+		{name: "slow and ignores the probe", flags: []string{"--delay", "500ms", "--ignore-unknown"}, wantProtocol: "legacy", wantStarts: 1},
+		{name: "known modern, still is", known: "modern", wantProtocol: "modern", wantStarts: 1},
+		{name: "known legacy, modern alone now", flags: []string{"--protocol", "2026-07-28"}, known: "legacy", wantProtocol: "modern", wantStarts: 2},
+		{name: "both, known legacy", known: "legacy", wantProtocol: "legacy", wantStarts: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			marker := filepath.Join(t.TempDir(), "starts")
+			server := stdioServer(t, append(tt.flags, "--marker", marker)...)
+			server.Protocol = tt.protocol
+			s := source(t, server, func(o *Options) { o.Known = tt.known })
+			tools, _ := discovered(t, s)
+			if r := run(t, tools, "add", `{"a":1,"b":1}`); string(r.Structured) != `{"sum":2}` {
+				t.Errorf("add: %+v", r)
+			}
+			if got := s.Info().Protocol; got != tt.wantProtocol {
+				t.Errorf("protocol %s", got)
+			}
+			if got := len(lines(t, marker)); got != tt.wantStarts {
+				t.Errorf("%d starts, want %d", got, tt.wantStarts)
+			}
+		})
+	}
+}
+
+func TestModernSettingRefusesLegacyServer(t *testing.T) {
+	server := stdioServer(t, "--protocol", "2025-11-25")
+	server.Protocol = "modern"
+	_, _, err := source(t, server).Discover(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "does not speak revision 2026-07-28") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	tests := []struct {
+		name  string
+		flags []string
+	}{
+		{"grandchild", []string{"--grandchild"}},
+		{"stubborn", []string{"--stubborn"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pidFile := filepath.Join(t.TempDir(), "pid")
+			s := source(t, stdioServer(t, append(tt.flags, "--pidfile", pidFile)...))
+			discovered(t, s)
+			pid, err := strconv.Atoi(lines(t, pidFile)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if running(pid) {
+				t.Errorf("process %d still runs", pid)
+			}
+			if got := s.Info().State; got != StateDisconnected {
+				t.Errorf("state %s", got)
+			}
+		})
+	}
+}
+
+func TestFailedDiscoverLeavesNothingBehind(t *testing.T) {
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	s := source(t, stdioServer(t, "--hang", "--stubborn", "--pidfile", pidFile), func(o *Options) { o.ConnectTimeout = 400 * time.Millisecond })
+	if _, _, err := s.Discover(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	pid, err := strconv.Atoi(lines(t, pidFile)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if running(pid) {
+		t.Errorf("process %d still runs", pid)
+	}
+}
+
+func TestCloseWhileConnecting(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	s := source(t, stdioServer(t, "--hang", "--marker", marker))
+	failed := make(chan error, 1)
+	go func() {
+		_, _, err := s.Discover(t.Context())
+		failed <- err
+	}()
+	waitForFile(t, marker)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "it was closed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCloseWhileCalling(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	s := source(t, stdioServer(t))
+	tools, _ := discovered(t, s)
+	failed := make(chan error, 1)
+	go func() {
+		params, _ := json.Marshal(map[string]any{"started": started})
+		_, err := tools["slow"].Run(t.Context(), registry.Call{Params: params})
+		failed <- err
+	}()
+	waitForFile(t, started)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, registry.ErrSourceFailed) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := tools["echo"].Run(t.Context(), registry.Call{}); !errors.Is(err, registry.ErrSourceFailed) {
+		t.Errorf("a call after Close: %v", err)
+	}
+}
+
+func TestParallelCalls(t *testing.T) {
+	tools, _ := discovered(t, source(t, stdioServer(t)))
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			want := fmt.Sprintf("call %d", i)
+			r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"` + want + `"}`)})
+			if err != nil || r.Text() != want {
+				t.Errorf("%d: %+v, %v", i, r, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestSwitchedOffServersAreNotStarted(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	disabled := stdioServer(t, "--marker", marker)
+	disabled.Disabled = true
+	excluded := stdioServer(t, "--marker", marker)
+	excluded.Excluded = &settings.Origin{Scope: settings.ScopeUser, Name: "settings.yaml", Line: 3}
+	for _, server := range []settings.Server{disabled, excluded} {
+		s := source(t, server)
+		tools, diags, err := s.Discover(t.Context())
+		if err != nil || len(tools) > 0 || len(diags) != 1 || diags[0].Severity != registry.SeverityInfo {
+			t.Errorf("%v, %v, %v", tools, diags, err)
+		}
+		if s.Info().State != StateDisabled {
+			t.Errorf("state %s", s.Info().State)
+		}
+	}
+	if _, err := os.Stat(marker); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a server was started")
+	}
+}
+
+func TestStatesAreTold(t *testing.T) {
+	var mu sync.Mutex
+	var states []State
+	s := source(t, stdioServer(t), func(o *Options) {
+		o.OnState = func(name string, state State) {
+			mu.Lock()
+			defer mu.Unlock()
+			states = append(states, state)
+		}
+	})
+	discovered(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	want := []State{StateConnecting, StateListing, StateConnected, StateDisconnected}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+func TestExpandFailureIsAboutSettings(t *testing.T) {
+	s := source(t, stdioServer(t), func(o *Options) {
+		o.Expand = func(context.Context, settings.Server) (settings.Server, error) {
+			return settings.Server{}, errors.New("settings.yaml:4: $TOKEN is not set")
+		}
+	})
+	_, _, err := s.Discover(t.Context())
+	if want := `server "test": settings: settings.yaml:4: $TOKEN is not set`; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func said(r registry.Result) string { return r.Text() }
+
+// waitForFile returns when the file exists.
+func waitForFile(t *testing.T, path string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Errorf("%s never came", path)
+			return
+		}
+	}
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(data))
+}
+
+// running reports whether a process runs; a zombie does not.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return syscall.Kill(pid, 0) == nil && !errors.Is(err, fs.ErrNotExist)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(after, "Z")
+}

@@ -1,0 +1,170 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// noParams is the input schema of a tool that sends none.
+const noParams = `{"type":"object","properties":{}}`
+
+// tools makes registry tools of listed ones. What cannot be used is left out
+// with a diagnostic of its own.
+func (s *Source) tools(l listing) ([]registry.Tool, []registry.Diagnostic) {
+	tools := make([]registry.Tool, 0, len(l.items))
+	var diags []registry.Diagnostic
+	if l.cut != "" {
+		severity := registry.SeverityWarning
+		if l.loop {
+			severity = registry.SeverityError
+		}
+		diags = append(diags, s.diagnose(severity, "listing_cut", "", "tools/list: "+l.cut, ""))
+	}
+	identity := identityOf(s.opts.Server)
+	seen := make(map[string]bool, len(l.items))
+	for i, raw := range l.items {
+		d, err := s.definition(raw)
+		switch {
+		case err != nil:
+			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
+				fmt.Sprintf("tool %d of the listing is left out: %v", i+1, err), "its server has to mend it"))
+			continue
+		case seen[d.ServerTool]:
+			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
+				fmt.Sprintf("tool %d of the listing is left out: its name %s was listed before", i+1, quote(d.ServerTool)), ""))
+			continue
+		}
+		seen[d.ServerTool] = true
+		tools = append(tools, s.tool(d, identity))
+	}
+	return tools, diags
+}
+
+// definition reads one element of a tools/list result (revision 2025-11-25).
+// Beside an error it holds the name as far as there is one.
+func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
+	d := registry.Definition{Source: s.Name(), Server: s.opts.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
+	if !isObject(raw) {
+		return d, errors.New("it is no object")
+	}
+	var name, description json.RawMessage
+	for key, value := range members(raw) {
+		if isNull(value) {
+			continue
+		}
+		switch key {
+		case "name":
+			name = value
+		case "description":
+			description = value
+		case "inputSchema":
+			d.InputSchema = value
+		case "outputSchema":
+			d.OutputSchema = value
+		case "annotations":
+			d.Annotations = value
+		}
+	}
+	var ok bool
+	if d.ServerTool, ok = text(name); !ok || d.ServerTool == "" {
+		return d, errors.New("it has no name")
+	}
+	d.Name = registry.ValidName(d.ServerTool)
+	d.DisplayName = fmt.Sprintf("%s (%s MCP Server)", d.ServerTool, d.Server)
+	if description != nil {
+		if d.Description, ok = text(description); !ok {
+			return d, errors.New("its description is no string")
+		}
+	}
+	if d.InputSchema == nil {
+		d.InputSchema = json.RawMessage(noParams)
+	}
+	return d, s.checkParts(&d)
+}
+
+// checkParts checks the parts that are kept as sent.
+func (s *Source) checkParts(d *registry.Definition) error {
+	for _, part := range []struct {
+		name string
+		raw  *json.RawMessage
+	}{{"inputSchema", &d.InputSchema}, {"outputSchema", &d.OutputSchema}, {"annotations", &d.Annotations}} {
+		switch {
+		case *part.raw == nil:
+			continue
+		case !isObject(*part.raw):
+			return fmt.Errorf("its %s is no object", part.name)
+		case int64(len(*part.raw)) > s.opts.Limits.Schema:
+			return fmt.Errorf("its %s has %d bytes, the limit is %d", part.name, len(*part.raw), s.opts.Limits.Schema)
+		}
+	}
+	return nil
+}
+
+func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
+	server := s.opts.Server
+	name, output := d.ServerTool, d.OutputSchema
+	var validator *registry.Validator
+	if output != nil {
+		validator = registry.NewValidator(output)
+	}
+	return registry.Tool{
+		Definition: d,
+		Identity:   identity,
+		Trusted:    server.Trust,
+		Timeout:    server.Timeout,
+		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			return s.call(ctx, name, call, validator)
+		},
+		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
+			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", quote(name), quote(server.Name))}, nil
+		},
+	}
+}
+
+// identityOf returns what stands behind a server's tools: the strings of its
+// settings as written, and of secrets the names alone.
+func identityOf(s settings.Server) json.RawMessage {
+	names := func(pairs []settings.Pair) []string {
+		out := make([]string, len(pairs))
+		for i, p := range pairs {
+			out[i] = p.Name
+		}
+		return out
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		Command string   `json:"command,omitempty"`
+		Args    []string `json:"args,omitempty"`
+		Env     []string `json:"env,omitempty"`
+		Inherit bool     `json:"inheritEnv,omitempty"`
+		Cwd     string   `json:"cwd,omitempty"`
+		URL     string   `json:"url,omitempty"`
+		HTTPURL string   `json:"httpUrl,omitempty"`
+		Type    string   `json:"type,omitempty"`
+		Headers []string `json:"headers,omitempty"`
+	}{s.Command, s.Args, names(s.Env), s.InheritEnv, s.Cwd, s.URL, s.HTTPURL, s.Type, names(s.Headers)})
+	if err != nil {
+		return json.RawMessage("{}") // strings alone: cannot fail
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// mirrorsParams reports whether a listed tool wants params mirrored in HTTP
+// headers and can be read by the SDK, which does that.
+func mirrorsParams(raw json.RawMessage) bool {
+	if !bytes.Contains(raw, []byte(`"x-mcp-header"`)) {
+		return false
+	}
+	var t mcp.Tool
+	return json.Unmarshal(raw, &t) == nil
+}

@@ -1,0 +1,165 @@
+// Package mcptest is a real MCP server for tests, built on the official SDK,
+// with flags for good and bad behaviour. Tests run it as a process of its own:
+// the test binary executes itself and calls [Run].
+package mcptest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// options are the flags of the server.
+type options struct {
+	tools         int
+	names         string
+	pageSize      int
+	delay         time.Duration
+	banner        string
+	stderr        string
+	exit          int
+	hang          bool
+	ignoreUnknown bool
+	dieOnProbe    bool
+	stubborn      bool
+	grandchild    bool
+	pidFile       string
+	marker        string
+	httpAddr      string
+	addrFile      string
+	sse           bool
+	jsonResponse  bool
+	protocol      string
+	loopCursor    bool
+	badTools      bool
+	noTools       bool
+	extras        bool
+	envDump       bool
+}
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("mcp-testserver", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.tools, "tools", 0, "offer `N` generated tools, tool_1 to tool_N, instead of the usual ones")
+	f.StringVar(&o.names, "names", "", "offer these tools, `a,b,c`, all like echo, instead of the usual ones")
+	f.IntVar(&o.pageSize, "page-size", 0, "tools on a page of the listing")
+	f.DurationVar(&o.delay, "delay", 0, "wait before anything is read or answered")
+	f.StringVar(&o.banner, "banner", "", "print `TEXT` on stdout first; \\n is a newline")
+	f.StringVar(&o.stderr, "stderr", "", "print `TEXT` on stderr first; \\n is a newline")
+	f.IntVar(&o.exit, "exit", -1, "exit with `CODE` at once")
+	f.BoolVar(&o.hang, "hang", false, "read everything and answer nothing")
+	f.BoolVar(&o.ignoreUnknown, "ignore-unknown", false, "do not answer methods that revision 2025-11-25 does not know")
+	f.BoolVar(&o.dieOnProbe, "die-on-probe", false, "exit with code 3 on server/discover")
+	f.BoolVar(&o.stubborn, "stubborn", false, "do not end when stdin does, nor on SIGTERM")
+	f.BoolVar(&o.grandchild, "grandchild", false, "start a sleeping child in the background")
+	f.StringVar(&o.pidFile, "pidfile", "", "write the pid of the grandchild, else of the server, to `FILE`")
+	f.StringVar(&o.marker, "marker", "", "append a line to `FILE` at the start")
+	f.StringVar(&o.httpAddr, "http", "", "serve streamable HTTP on `ADDR`")
+	f.StringVar(&o.addrFile, "addr-file", "", "write the URL to `FILE`")
+	f.BoolVar(&o.sse, "sse", false, "with --http: serve the older HTTP transport (SSE)")
+	f.BoolVar(&o.jsonResponse, "json-response", false, "with --http: answer with JSON instead of event streams")
+	f.StringVar(&o.protocol, "protocol", "", "speak revision `V` alone")
+	f.BoolVar(&o.loopCursor, "loop-cursor", false, "give every page of the listing the same next cursor")
+	f.BoolVar(&o.badTools, "bad-tools", false, "list ill-typed, nameless and duplicate tools between the good ones")
+	f.BoolVar(&o.noTools, "no-tools", false, "have no tools capability")
+	f.BoolVar(&o.extras, "extras", false, "have a prompt and two resources")
+	f.BoolVar(&o.envDump, "env-dump", false, "kept for scripts: the tool env is among the usual ones")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return o, nil
+}
+
+// Run runs the server with command-line flags args until stdin ends, with
+// --http until the process is killed, and returns its exit code.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err == nil {
+		var code int
+		if code, err = o.run(stdin, stdout, stderr); err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(stderr, "mcp-testserver:", err)
+	return 1
+}
+
+func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	if err := o.begin(stdout, stderr); err != nil {
+		return 1, err
+	}
+	if o.exit >= 0 {
+		return o.exit, nil
+	}
+	time.Sleep(o.delay)
+	switch {
+	case o.hang:
+		_, err := io.Copy(io.Discard, stdin)
+		if o.stubborn {
+			select {}
+		}
+		return 0, err
+	case o.httpAddr != "":
+		return 1, o.serveHTTP()
+	}
+	return o.serveStdio(stdin, stdout)
+}
+
+// begin does what has to be seen before the first message.
+func (o *options) begin(stdout, stderr io.Writer) error {
+	if o.marker != "" {
+		if err := appendLine(o.marker, "started"); err != nil {
+			return err
+		}
+	}
+	lines := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\e`, "\x1b")
+	if o.stderr != "" {
+		fmt.Fprintln(stderr, lines.Replace(o.stderr))
+	}
+	if o.banner != "" {
+		fmt.Fprintln(stdout, lines.Replace(o.banner))
+	}
+	if o.stubborn {
+		ignoreSignals()
+	}
+	pid := os.Getpid()
+	if o.grandchild {
+		child, err := startSleeper()
+		if err != nil {
+			return err
+		}
+		pid = child
+	}
+	if o.pidFile != "" {
+		return writeWhole(o.pidFile, fmt.Sprint(pid))
+	}
+	return nil
+}
+
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
+}
+
+// writeWhole writes a file that readers see whole or not at all.
+func writeWhole(path, text string) error {
+	if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}

@@ -1,0 +1,202 @@
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// handle is what a tool does with its params.
+type handle func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
+
+func (o *options) addTools(s *mcp.Server, quit exits) {
+	add := func(name, description, schema string, h handle) {
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
+	}
+	const echoSchema = `{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}`
+	switch {
+	case o.tools > 0:
+		for i := range o.tools {
+			add(fmt.Sprintf("tool_%d", i+1), fmt.Sprintf("Generated tool %d.", i+1), echoSchema, echo)
+		}
+		return
+	case o.names != "":
+		for name := range strings.SplitSeq(o.names, ",") {
+			add(name, "Echoes as "+name+".", echoSchema, echo)
+		}
+		return
+	}
+	add("echo", "Gives back its text.", echoSchema, echo)
+	s.AddTool(&mcp.Tool{
+		Name: "add", Description: "Adds two numbers.",
+		InputSchema:  json.RawMessage(`{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
+		Annotations:  &mcp.ToolAnnotations{Title: "Addition", ReadOnlyHint: true},
+	}, mcp.ToolHandler(sum))
+	s.AddTool(&mcp.Tool{
+		Name: "liar", Description: "Promises a sum and gives none.", InputSchema: json.RawMessage(`{"type":"object"}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
+	}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "no sum"}}, StructuredContent: json.RawMessage(`{"sum":"five"}`)}, nil
+	})
+	add("image", "Gives every kind of content.", `{"type":"object"}`, kinds)
+	add("fail", "Fails.", `{"type":"object"}`, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		r := say("it went wrong")
+		r.IsError = true
+		return r, nil
+	})
+	add("slow", "Sleeps until it is cancelled or the seconds are over.",
+		`{"type":"object","properties":{"seconds":{"type":"number"},"marker":{"type":"string","description":"file that gets the word cancelled"},"started":{"type":"string","description":"file that gets the word started"}}}`, slow)
+	add("env", "Tells environment variables.",
+		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`, environment)
+	add("big", "Gives a text of many bytes.", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
+	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`, progress)
+	add("ask", "Asks the person for a name.", `{"type":"object"}`, ask)
+	add("crash", "Ends the server.", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, "crashing as told")
+		quit.with(3)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+}
+
+func addExtras(s *mcp.Server) {
+	s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{}, nil
+	})
+	for _, uri := range []string{"test://one", "test://two"} {
+		s.AddResource(&mcp.Resource{URI: uri, Name: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{}, nil
+		})
+	}
+}
+
+func say(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// read decodes the params; a mistake is the tool's error.
+func read(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
+	if err := json.Unmarshal(r.Params.Arguments, into); err != nil {
+		result := say("bad params: " + err.Error())
+		result.IsError = true
+		return result
+	}
+	return nil
+}
+
+func echo(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Text string }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	return say(p.Text), nil
+}
+
+func sum(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ A, B float64 }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	text := fmt.Sprintf(`{"sum":%v}`, p.A+p.B)
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: json.RawMessage(text)}, nil
+}
+
+func kinds(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return &mcp.CallToolResult{Meta: mcp.Meta{"trace": "t1"}, Content: []mcp.Content{
+		&mcp.TextContent{Text: "a picture"},
+		&mcp.ImageContent{Data: []byte("\x89PNG fake"), MIMEType: "image/png"},
+		&mcp.AudioContent{Data: []byte("RIFF fake"), MIMEType: "audio/wav"},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://text", MIMEType: "text/plain", Text: "inside"}},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://blob", MIMEType: "application/octet-stream", Blob: []byte{0, 1, 2}}},
+		&mcp.ResourceLink{URI: "https://example.com/x", Name: "x", Title: "X", MIMEType: "text/html"},
+	}}, nil
+}
+
+func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct {
+		Seconds         float64
+		Marker, Started string
+	}{Seconds: 30}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	if p.Started != "" {
+		if err := appendLine(p.Started, "started"); err != nil {
+			return nil, err
+		}
+	}
+	timer := time.NewTimer(time.Duration(p.Seconds * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return say("slept"), nil
+	case <-ctx.Done():
+		if p.Marker != "" {
+			if err := appendLine(p.Marker, "cancelled"); err != nil {
+				return nil, err
+			}
+		}
+		return nil, ctx.Err()
+	}
+}
+
+func environment(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Names []string }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	lines := make([]string, len(p.Names))
+	for i, name := range p.Names {
+		if value, ok := os.LookupEnv(name); ok {
+			lines[i] = name + "=" + value
+		} else {
+			lines[i] = name + " is not set"
+		}
+	}
+	return say(strings.Join(lines, "\n")), nil
+}
+
+func big(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Bytes int }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	const line = "the quick brown fox jumps over the lazy dog, again and again, line by line...\n"
+	return say(strings.Repeat(line, p.Bytes/len(line)+1)[:max(0, p.Bytes)]), nil
+}
+
+func progress(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct{ Steps int }{Steps: 3}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Logger: "test", Data: "starting"}); err != nil {
+		return nil, err
+	}
+	for i := range p.Steps {
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(p.Steps), Message: fmt.Sprintf("step %d", i+1),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return say("done"), nil
+}
+
+// ask works on every revision: the SDK asks older clients itself.
+func ask(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if answer, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult); ok {
+		return say(fmt.Sprintf("%s %v", answer.Action, answer.Content["name"])), nil
+	}
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{
+		Mode: "form", Message: "What is your name?",
+		RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
+	}}}, nil
+}

@@ -1,0 +1,198 @@
+package builtin
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// paramTypes tells the params struct of each tool.
+func paramTypes() map[string]reflect.Type {
+	return map[string]reflect.Type{
+		"read_file":         reflect.TypeFor[readParams](),
+		"list_directory":    reflect.TypeFor[listParams](),
+		"glob":              reflect.TypeFor[globParams](),
+		"grep":              reflect.TypeFor[grepParams](),
+		"write_file":        reflect.TypeFor[writeFileParams](),
+		"edit":              reflect.TypeFor[editParams](),
+		"run_shell_command": reflect.TypeFor[shellParams](),
+		"process":           reflect.TypeFor[processParams](),
+		"apply_patch":       reflect.TypeFor[patchParams](),
+		"todo_read":         reflect.TypeFor[todoReadParams](),
+		"todo_write":        reflect.TypeFor[todoWriteParams](),
+	}
+}
+
+type inputSchema struct {
+	Type       string `json:"type"`
+	Properties map[string]struct {
+		Type        any    `json:"type"`
+		Description string `json:"description"`
+	} `json:"properties"`
+	Required   []string `json:"required"`
+	Additional *bool    `json:"additionalProperties"`
+}
+
+// TestEveryTool holds all tools to the same rules.
+func TestEveryTool(t *testing.T) {
+	opts, _ := place(t, nil)
+	source := Source(opts)
+	all, diagnostics, err := source.Discover(t.Context())
+	if err != nil || len(diagnostics) > 0 || source.Name() != "builtin" {
+		t.Fatal(source.Name(), diagnostics, err)
+	}
+	types := paramTypes()
+	for _, tool := range all {
+		t.Run(tool.Name, func(t *testing.T) {
+			if tool.Source != "builtin" || tool.DisplayName == "" || tool.Icon == "" || !tool.Category.Valid() {
+				t.Errorf("incomplete: %+v", tool.Definition)
+			}
+			if len(tool.Description) < 40 || strings.TrimSpace(tool.Description) != tool.Description {
+				t.Errorf("description: %q", tool.Description)
+			}
+			if tool.Run == nil {
+				t.Error("it cannot run")
+			}
+			if tool.Category != registry.CategoryRead && tool.Preview == nil {
+				t.Error("it changes something without a preview")
+			}
+			checkSchema(t, &tool, types[tool.Name])
+		})
+	}
+}
+
+func checkSchema(t *testing.T, tool *registry.Tool, params reflect.Type) {
+	t.Helper()
+	var s inputSchema
+	if err := json.Unmarshal(tool.InputSchema, &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Type != "object" || s.Additional == nil || *s.Additional {
+		t.Error("the schema is not strict")
+	}
+	names := slices.Sorted(maps.Keys(s.Properties))
+	for name, p := range s.Properties {
+		if p.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+	}
+	if params == nil {
+		t.Fatal("paramTypes does not know it")
+	}
+	tags := slices.Sorted(maps.Keys(properties(params)))
+	if diff := cmp.Diff(tags, names, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("params and schema differ (-params +schema)\n%s", diff)
+	}
+	v := registry.NewValidator(tool.InputSchema)
+	validate := func(doc string) int {
+		violations, err := v.Validate(t.Context(), json.RawMessage(doc))
+		if err != nil {
+			t.Fatalf("the schema does not compile: %v", err)
+		}
+		return len(violations)
+	}
+	for _, e := range tool.Examples {
+		if validate(string(e.Params)) > 0 {
+			t.Errorf("the example %s is invalid", e.Params)
+		}
+	}
+	if (validate(`{}`) > 0) != (len(s.Required) > 0) {
+		t.Errorf("{} and %v required do not fit", s.Required)
+	}
+	if validate(`{"no such param":1}`) == 0 {
+		t.Error("an unknown param is let through")
+	}
+}
+
+// TestHostileParams gives every tool params of every wrong shape, past the
+// schema: none panics, and none succeeds with an unknown param.
+func TestHostileParams(t *testing.T) {
+	opts, _ := place(t, map[string]string{"a": "x"})
+	for _, name := range Names() {
+		tool := find(t, opts, name)
+		for _, params := range []string{``, `null`, `[]`, `"x"`, `{`, `{"x":1}`, `{"path":5,"file_path":5,"pattern":5,"command":5,"patch":5}`, "\xff", `{} {}`} {
+			c := call(params)
+			if tool.Check != nil {
+				_ = tool.Check(c)
+			}
+			if tool.Subject != nil {
+				_, _ = tool.Subject(c)
+			}
+			if tool.Preview != nil {
+				_, _ = tool.Preview(t.Context(), c)
+			}
+			if r, err := tool.Run(t.Context(), c); err == nil && !r.IsError && strings.Contains(params, `":`) {
+				t.Errorf("%s ran with %s: %s", name, params, r.Text())
+			}
+		}
+	}
+}
+
+func TestNamesAndAliases(t *testing.T) {
+	names, aliases := Names(), Aliases()
+	if len(sorted(slices.Clone(names))) != len(names) {
+		t.Errorf("names repeat: %q", names)
+	}
+	for alias, want := range map[string]string{
+		"read": "read_file", "ls": "list_directory", "search_file_content": "grep", "grep_search": "grep",
+		"ReadFileTool": "read_file", "LSTool": "list_directory", "GlobTool": "glob", "GrepTool": "grep",
+	} {
+		if aliases[alias] != want {
+			t.Errorf("alias %s means %q", alias, aliases[alias])
+		}
+	}
+	for alias, name := range aliases {
+		if slices.Contains(names, alias) || !slices.Contains(names, name) {
+			t.Errorf("alias %s of %s", alias, name)
+		}
+	}
+}
+
+// TestDefinitionsOpenNothing lists the tools of a workspace that is not there.
+func TestDefinitionsOpenNothing(t *testing.T) {
+	source := Source(Options{Workspace: filepath.Join(t.TempDir(), "gone")})
+	all, _, err := source.Discover(t.Context())
+	if err != nil || len(all) != len(Names()) {
+		t.Fatal(len(all), err)
+	}
+	if err := source.(io.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosedSourceRefuses(t *testing.T) {
+	opts, _ := place(t, map[string]string{"a": "x"})
+	for _, used := range []bool{false, true} {
+		source := Source(opts)
+		all, _, _ := source.Discover(t.Context())
+		i := slices.IndexFunc(all, func(tool registry.Tool) bool { return tool.Name == "read_file" })
+		if used {
+			if r, err := all[i].Run(t.Context(), call(`{"file_path":"a"}`)); err != nil || r.Text() != "x" {
+				t.Fatal(r, err)
+			}
+		}
+		if err := source.(io.Closer).Close(); err != nil {
+			t.Error(err)
+		}
+		if r, err := all[i].Run(t.Context(), call(`{"file_path":"a"}`)); err == nil && !r.IsError || err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Errorf("used %v: %+v, %v", used, r, err)
+		}
+	}
+}

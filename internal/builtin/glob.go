@@ -1,0 +1,211 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed glob.md
+var globDescription string
+
+const (
+	globDefaultLimit = 500
+	searchTimeout    = 2 * time.Minute
+	recently         = 24 * time.Hour
+)
+
+const globSchema = `{
+  "type": "object",
+  "properties": {
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The pattern that paths are to match, relative to path, such as **/*.go or docs/*.{md,txt}."},
+    "path": {"type": "string", "minLength": 1, "description": "The folder to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
+    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
+    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many files to return at most. Default: 500."}
+  },
+  "required": ["pattern"],
+  "additionalProperties": false
+}`
+
+type globParams struct {
+	Pattern       string   `json:"pattern"`
+	Path          string   `json:"path"`
+	CaseSensitive bool     `json:"case_sensitive"`
+	Respect       *bool    `json:"respect_ignore_files"`
+	Limit         *integer `json:"limit"`
+}
+
+func newGlob(_ *Options, w *workspace) registry.Tool {
+	g := &globTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "glob",
+			DisplayName: "glob",
+			Description: strings.TrimSpace(globDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files", "search"},
+			Icon:        "fileSearch",
+			Permissions: []string{"filesystem"},
+			Aliases:     []string{"GlobTool"},
+			InputSchema: json.RawMessage(globSchema),
+			Examples: []registry.Example{
+				{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
+				{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
+			},
+		},
+		Timeout: searchTimeout,
+		Run:     g.run,
+		Check:   g.check,
+		Subject: g.subject,
+	}
+}
+
+type globTool struct{ workspace *workspace }
+
+// globSearch is a call with its params checked.
+type globSearch struct {
+	globParams
+	start   string
+	pattern *pattern
+}
+
+func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
+	p, err := decode[globParams]("glob", call)
+	if err != nil {
+		return nil, err
+	}
+	if p.Pattern == "" {
+		return nil, registry.Invalid("glob", "/pattern", "is required")
+	}
+	s := &globSearch{globParams: p}
+	if s.start, err = g.workspace.param("glob", "/path", cmp.Or(p.Path, ".")); err != nil {
+		return nil, err
+	}
+	text, err := g.workspace.relativePattern(p.Pattern)
+	if err != nil {
+		return nil, registry.Invalid("glob", "/pattern", "%v", err)
+	}
+	if text != p.Pattern {
+		s.start = "."
+	}
+	if s.pattern, err = compilePattern(text, !p.CaseSensitive); err != nil {
+		return nil, registry.Invalid("glob", "/pattern", "%v", err)
+	}
+	return s, nil
+}
+
+func (g *globTool) check(call registry.Call) error {
+	_, err := g.prepare(call)
+	return err
+}
+
+func (g *globTool) subject(call registry.Call) (registry.Subject, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	return registry.Subject{Paths: []string{s.start}}, nil
+}
+
+// globbed is a file found.
+type globbed struct {
+	path    string
+	changed time.Time
+}
+
+func (g *globTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if failed, ok := g.workspace.notFolder(s.start, s.Path); ok {
+		return failed, nil
+	}
+	files, walked, err := g.find(ctx, s)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+	}
+	newestFirst(files, time.Now())
+	return s.result(files, walked), nil
+}
+
+func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *walked, error) {
+	respect := orTrue(s.Respect)
+	found := make([][]globbed, workers())
+	walked, err := g.workspace.walk(ctx, walkOptions{
+		start:   s.start,
+		respect: respect,
+		enter: func(e *step) bool {
+			return s.pattern.mayContain(below(s.start, e.path)) && (!skipped(e.name, respect) || s.pattern.names(e.name))
+		},
+		take:  func(e *step) bool { return s.pattern.match(below(s.start, e.path)) },
+		named: func(e *step) bool { return s.pattern.names(e.name) },
+		visit: func(worker int, e *step) {
+			file := globbed{path: e.path}
+			if info, err := e.root.Lstat(e.name); err == nil {
+				file.changed = info.ModTime()
+			}
+			found[worker] = append(found[worker], file)
+		},
+	})
+	return slices.Concat(found...), walked, err
+}
+
+// newestFirst puts files changed within a day first, newest at the top, and
+// the rest behind them by path.
+func newestFirst(files []globbed, now time.Time) {
+	slices.SortFunc(files, func(a, b globbed) int {
+		newA, newB := now.Sub(a.changed) < recently, now.Sub(b.changed) < recently
+		switch {
+		case newA && newB:
+			return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
+		case newA:
+			return -1
+		case newB:
+			return 1
+		}
+		return strings.Compare(a.path, b.path)
+	})
+}
+
+func (s *globSearch) result(files []globbed, w *walked) registry.Result {
+	total, limit := len(files), s.Limit.orDefault(globDefaultLimit)
+	where := ""
+	if s.start != "." {
+		where = fmt.Sprintf(" in %q", s.start)
+	}
+	if total == 0 {
+		r := registry.TextResult(fmt.Sprintf("No files match %q%s.%s", s.Pattern, where, w.note()))
+		r.Summary = "no files found"
+		return r
+	}
+	files = files[:min(total, limit)]
+	var b strings.Builder
+	fmt.Fprintf(&b, "Found %s matching %q%s", count(total, "file"), s.Pattern, where)
+	if total > limit {
+		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", limit)
+	}
+	b.WriteString(":\n")
+	for _, f := range files {
+		b.WriteString(oneLine(f.path) + "\n")
+	}
+	if note := w.note(); note != "" {
+		b.WriteString(strings.TrimSpace(note) + "\n")
+	}
+	r := registry.TextResult(b.String())
+	r.Summary = "found " + count(total, "file")
+	r.Truncated = total > limit
+	r.Locations = make([]registry.Location, len(files))
+	for i, f := range files {
+		r.Locations[i].Path = f.path
+	}
+	return r
+}

@@ -1,0 +1,210 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed grep.md
+var grepDescription string
+
+const grepDefaultLimit = 200
+
+const grepSchema = `{
+  "type": "object",
+  "properties": {
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The regular expression (RE2 syntax) to look for within lines, such as func \\w+Error or TODO."},
+    "path": {"type": "string", "minLength": 1, "description": "The folder or file to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
+    "include": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Search only files whose path matches this glob, such as *.go, *.{ts,tsx} or src/**/*.py."},
+    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
+    "context": {"type": "integer", "minimum": 0, "maximum": 50, "description": "How many lines to show before and after each match. Default: 0."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many matching lines to return at most. Default: 200."},
+    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."}
+  },
+  "required": ["pattern"],
+  "additionalProperties": false
+}`
+
+type grepParams struct {
+	Pattern       string   `json:"pattern"`
+	Path          string   `json:"path"`
+	Include       string   `json:"include"`
+	CaseSensitive bool     `json:"case_sensitive"`
+	Context       *integer `json:"context"`
+	Limit         *integer `json:"limit"`
+	Respect       *bool    `json:"respect_ignore_files"`
+}
+
+func newGrep(_ *Options, w *workspace) registry.Tool {
+	g := &grepTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "grep",
+			DisplayName: "grep",
+			Description: strings.TrimSpace(grepDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files", "search"},
+			Icon:        "regex",
+			Permissions: []string{"filesystem"},
+			Aliases:     []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"},
+			InputSchema: json.RawMessage(grepSchema),
+			Examples: []registry.Example{
+				{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
+				{Description: "A name in exactly this case with two lines around it", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
+			},
+		},
+		Timeout: searchTimeout,
+		Run:     g.run,
+		Check:   g.check,
+		Subject: g.subject,
+	}
+}
+
+type grepTool struct{ workspace *workspace }
+
+// grepSearch is a call with its params checked.
+type grepSearch struct {
+	grepParams
+	start   string
+	include *pattern // nil: all files
+	expr    *lineExpr
+	limit   int
+	context int
+}
+
+func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
+	p, err := decode[grepParams]("grep", call)
+	if err != nil {
+		return nil, err
+	}
+	if p.Pattern == "" {
+		return nil, registry.Invalid("grep", "/pattern", "is required")
+	}
+	s := &grepSearch{grepParams: p, limit: p.Limit.orDefault(grepDefaultLimit), context: p.Context.orDefault(0)}
+	if s.start, err = g.workspace.param("grep", "/path", cmp.Or(p.Path, ".")); err != nil {
+		return nil, err
+	}
+	if p.Include != "" {
+		if s.include, err = compilePattern(p.Include, !p.CaseSensitive); err != nil {
+			return nil, registry.Invalid("grep", "/include", "%v", err)
+		}
+	}
+	if s.expr, err = compileLineExpr(p.Pattern, !p.CaseSensitive); err != nil {
+		return nil, registry.Invalid("grep", "/pattern", "%v; write %s to search for the text as it is",
+			err, regexp.QuoteMeta(p.Pattern))
+	}
+	return s, nil
+}
+
+func (g *grepTool) check(call registry.Call) error {
+	_, err := g.prepare(call)
+	return err
+}
+
+func (g *grepTool) subject(call registry.Call) (registry.Subject, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	return registry.Subject{Paths: []string{s.start}}, nil
+}
+
+func (g *grepTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	f, info, err := g.workspace.openFile(s.start)
+	if err != nil {
+		return g.workspace.failure(s.start, s.Path, err), nil
+	}
+	defer f.Close()
+	rank := &ranking{limit: s.limit}
+	left := &walked{}
+	if info.IsDir() {
+		left, err = g.searchTree(ctx, s, rank)
+	} else {
+		err = s.searchOne(ctx, f, info, rank)
+	}
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+	}
+	return s.result(rank, left), nil
+}
+
+func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking) (*walked, error) {
+	respect := orTrue(s.Respect)
+	searchers := make([]*searcher, workers())
+	for i := range searchers {
+		searchers[i] = s.newSearcher()
+	}
+	opts := walkOptions{
+		start:   s.start,
+		respect: respect,
+		enter: func(e *step) bool {
+			if s.include == nil {
+				return !skipped(e.name, respect)
+			}
+			return s.include.mayContain(below(s.start, e.path)) && (!skipped(e.name, respect) || s.include.names(e.name))
+		},
+		take: func(e *step) bool {
+			return e.kind == 0 && (s.include == nil || s.include.match(below(s.start, e.path)))
+		},
+		visit: func(worker int, e *step) { visitFile(ctx, searchers[worker], e, rank) },
+	}
+	if s.include != nil {
+		opts.named = func(e *step) bool { return s.include.names(e.name) }
+	}
+	return g.workspace.walk(ctx, opts)
+}
+
+func (s *grepSearch) newSearcher() *searcher {
+	return &searcher{expr: s.expr, context: s.context, limit: s.limit}
+}
+
+// visitFile searches one file unless newer ones have filled the limit already.
+// The walk saw a regular file; what was opened is looked at again.
+func visitFile(ctx context.Context, search *searcher, e *step, rank *ranking) {
+	f, err := e.root.OpenFile(e.name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		rank.failed()
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	at := standing{changed: info.ModTime(), path: e.path}
+	if !rank.wants(&at) {
+		return
+	}
+	found, err := search.file(ctx, f, info.Size())
+	switch {
+	case err != nil:
+		rank.failed()
+	case len(found.lines) > 0:
+		rank.add(ranked{at, found})
+	}
+}
+
+func (s *grepSearch) searchOne(ctx context.Context, f *os.File, info fs.FileInfo, rank *ranking) error {
+	found, err := s.newSearcher().file(ctx, f, info.Size())
+	if err != nil {
+		return err
+	}
+	rank.binary = found.binary
+	if len(found.lines) > 0 {
+		rank.add(ranked{standing{info.ModTime(), s.start}, found})
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package builtin
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGuarded(t *testing.T) {
+	for path, want := range map[string]bool{
+		".git/hooks/pre-commit": true, ".git/config": true, ".GIT/config": true, ".git": true, "sub/.git/config": true, ".git./config": true,
+		".git /config": true, ".git::$INDEX_ALLOCATION/config": true, ".g\u200cit/config": true, "x/../.git/config": true, "./.git/config": true,
+		".toolreg/settings.yaml": true, ".Toolreg/plugins/x/plugin.yaml": true, "toolreg.lock": true,
+		".envrc": true, "sub/.envrc": true, ".bashrc": true, "home/.zshrc": true, ".gitmodules": true,
+		".mcp.json": true, ".vscode/tasks.json": true, ".gemini/settings.json": true, ".claude/settings.json": true,
+		"main.go": false, "git/config": false, ".github/workflows/x.yml": false, ".gitignore": false, "envrc": false, "toolreg/x": false,
+		".": false, "...": false, "config": false, "hooks/pre-commit": false, ".vscode": false,
+	} {
+		if got := Guarded(path); got != want {
+			t.Errorf("Guarded(%q) = %v", path, got)
+		}
+	}
+}
+
+func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
+	opts, dir := place(t, map[string]string{".git/hooks/x": "", "a.txt": ""})
+	link(t, ".git", filepath.Join(dir, "innocent"))
+	link(t, "../.git/hooks", filepath.Join(dir, ".git/h"))
+	w := newWorkspace(&opts)
+	t.Cleanup(func() { w.close() })
+	tests := map[string][]string{
+		"a.txt":          {"a.txt"},
+		"./a.txt":        {"a.txt"},
+		"innocent/h/new": {".git/hooks/new", "innocent/h/new"},
+		dir + "/a.txt":   {"a.txt"},
+	}
+	for name, want := range tests {
+		got, err := w.subjectPaths(name)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+	if _, err := w.subjectPaths("a.txt", "../x"); err == nil {
+		t.Error("a path outside has no error")
+	}
+	// A second name for the folder, as a file system without case gives.
+	if err := os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "other")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "other", filepath.Join(dir, ".git"))
+	got, err := w.subjectPaths("other/config")
+	if err != nil || !slices.ContainsFunc(got, Guarded) {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,0 +1,335 @@
+package builtin
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxIgnoreFile bounds what is read of one ignore file, in bytes.
+const maxIgnoreFile = 1 << 20
+
+// ignoreNames are the files in any folder that say what tools leave out.
+// Those for search tools decide before git's.
+const (
+	gitIgnore    = ".gitignore"
+	searchIgnore = ".ignore"
+	geminiIgnore = ".geminiignore"
+)
+
+// ignoring is what one folder's ignore files say, chained to those of the
+// folders above it. A nil *ignoring ignores nothing. Folders without ignore
+// files share their parent's.
+type ignoring struct {
+	search, git *ignoreList
+}
+
+// ignoreList is one file's rules; the lists further out come next.
+type ignoreList struct {
+	base  string // folder of the file relative to the workspace, "" for itself
+	rules []ignoreRule
+	next  *ignoreList
+}
+
+// ignoreRule is one line, as gitignore(5) has it.
+type ignoreRule struct {
+	negated bool
+	dirOnly bool
+	byName  bool   // matched against the last part of the path alone
+	suffix  string // of a rule like *.o, where glob is nil
+	prefix  string // the text before the first wildcard
+	glob    *wildcard
+}
+
+// ignored reports whether the entry at path, relative to the workspace, is
+// left out. A folder that is left out is not to be entered.
+func (g *ignoring) ignored(path string, isDir bool) bool {
+	if g == nil {
+		return false
+	}
+	if decided, out := g.search.decide(path, isDir); decided {
+		return out
+	}
+	_, out := g.git.decide(path, isDir)
+	return out
+}
+
+// decide asks the nearest list first, and in a list the last rule first.
+func (l *ignoreList) decide(path string, isDir bool) (decided, ignored bool) {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	for ; l != nil; l = l.next {
+		below := path
+		if l.base != "" {
+			below = path[len(l.base)+1:]
+		}
+		for i := len(l.rules) - 1; i >= 0; i-- {
+			if r := &l.rules[i]; r.matches(below, name, isDir) {
+				return true, !r.negated
+			}
+		}
+	}
+	return false, false
+}
+
+func (r *ignoreRule) matches(below, name string, isDir bool) bool {
+	if r.dirOnly && !isDir {
+		return false
+	}
+	if r.byName {
+		below = name
+	}
+	switch {
+	case r.glob != nil:
+		return strings.HasPrefix(below, r.prefix) && r.glob.match(below[len(r.prefix):])
+	case r.suffix != "":
+		return strings.HasSuffix(below, r.suffix)
+	}
+	return below == r.prefix
+}
+
+// parseIgnore reads the rules of an ignore file as git does.
+func parseIgnore(text []byte) []ignoreRule {
+	var rules []ignoreRule
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if rule, ok := parseIgnoreLine(trimSpaces(string(line))); ok {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// trimSpaces takes spaces off the end but for one behind a backslash.
+func trimSpaces(line string) string {
+	end := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+			end = min(i+1, len(line))
+		case ' ':
+		default:
+			end = i + 1
+		}
+	}
+	return line[:end]
+}
+
+// parseIgnoreLine makes a rule of one line; ok is false for a comment, an
+// empty line and a pattern that can match nothing.
+func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
+	if line == "" || line[0] == '#' || strings.IndexByte(line, 0) >= 0 {
+		return r, false
+	}
+	if line[0] == '!' {
+		r.negated, line = true, line[1:]
+	}
+	if strings.HasSuffix(line, "/") {
+		r.dirOnly, line = true, line[:len(line)-1]
+	}
+	r.byName = !strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return r, false
+	}
+	wild := strings.IndexAny(line, `*?[\`)
+	if wild < 0 {
+		r.prefix = line
+		return r, true
+	}
+	if r.byName && wild == 0 && len(line) > 1 && !strings.ContainsAny(line[1:], `*?[\`) && line[0] == '*' {
+		r.suffix = line[1:]
+		return r, true
+	}
+	// Like git, the text before the first wildcard is compared as it is and
+	// the pattern begins behind it.
+	glob, ok := compileWildcard(line[wild:])
+	r.prefix, r.glob = line[:wild], &glob
+	return r, ok
+}
+
+// enter returns what is ignored in a folder: what its parent's files say and
+// its own. names are the folder's entries; path is relative to the workspace,
+// "" for itself.
+func (g *ignoring) enter(root *os.Root, path string, names []dirent) *ignoring {
+	out := g
+	for _, e := range names {
+		name := e.name
+		if name != gitIgnore && name != searchIgnore && name != geminiIgnore {
+			continue
+		}
+		rules := parseIgnore(readIgnore(root, name))
+		if len(rules) == 0 {
+			continue
+		}
+		if out == g {
+			out = &ignoring{}
+			if g != nil {
+				*out = *g
+			}
+		}
+		to := &out.search
+		if name == gitIgnore {
+			to = &out.git
+		}
+		*to = &ignoreList{base: path, rules: rules, next: *to}
+	}
+	return out
+}
+
+// readIgnore reads an ignore file of a folder. One that cannot be read says
+// nothing, as in git.
+func readIgnore(root *os.Root, name string) []byte {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // git does not follow links here either
+	}
+	f, _, err := openIn(root, name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return readAtMost(f, maxIgnoreFile)
+}
+
+func readAtMost(r io.Reader, limit int64) []byte {
+	data, err := io.ReadAll(io.LimitReader(r, limit))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// ignoringAbove returns what counts in the whole workspace: the person's
+// global excludes, then the repository's .git/info/exclude.
+func (w *workspace) ignoringAbove(root *os.Root) *ignoring {
+	var list *ignoreList
+	if rules := parseIgnore(readOutside(w.globalExcludes())); len(rules) > 0 {
+		list = &ignoreList{rules: rules}
+	}
+	if info, err := root.OpenRoot(".git/info"); err == nil {
+		if rules := parseIgnore(readIgnore(info, "exclude")); len(rules) > 0 {
+			list = &ignoreList{rules: rules, next: list}
+		}
+		info.Close()
+	}
+	if list == nil {
+		return nil
+	}
+	return &ignoring{git: list}
+}
+
+// ignoringIn returns what is ignored in the folder at rel, before its own
+// files are read: what the files of the folders above it say.
+func (w *workspace) ignoringIn(root *os.Root, rel string) *ignoring {
+	g := w.ignoringAbove(root)
+	parts := split(rel)
+	for i := range parts {
+		at := strings.Join(parts[:i], "/")
+		dir, err := root.OpenRoot(dotted(at))
+		if err != nil {
+			return g
+		}
+		g = g.enter(dir, at, presentIgnores(dir))
+		dir.Close()
+	}
+	return g
+}
+
+func presentIgnores(dir *os.Root) []dirent {
+	var out []dirent
+	for _, name := range []string{gitIgnore, searchIgnore, geminiIgnore} {
+		if info, err := dir.Lstat(name); err == nil {
+			out = append(out, dirent{name: name, kind: info.Mode().Type()})
+		}
+	}
+	return out
+}
+
+func dotted(rel string) string {
+	if rel == "" {
+		return "."
+	}
+	return rel
+}
+
+// globalExcludes returns the path of the person's own ignore file: git's
+// core.excludesFile, or git/ignore in the configuration folder.
+func (w *workspace) globalExcludes() string {
+	home, config := w.home, w.configHome
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	if config == "" {
+		config = os.Getenv("XDG_CONFIG_HOME")
+	}
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	for _, file := range []string{filepath.Join(home, ".gitconfig"), filepath.Join(config, "git", "config")} {
+		if path := excludesFile(readOutside(file)); path != "" {
+			if below, ok := strings.CutPrefix(path, "~/"); ok {
+				path = filepath.Join(home, below)
+			}
+			return path
+		}
+	}
+	return filepath.Join(config, "git", "ignore")
+}
+
+// readOutside reads one of the person's own files, by absolute path.
+func readOutside(path string) []byte {
+	if !filepath.IsAbs(path) {
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return readAtMost(f, maxIgnoreFile)
+}
+
+// excludesFile finds core.excludesFile in a git configuration file.
+func excludesFile(config []byte) string {
+	section, found := "", ""
+	for line := range strings.SplitSeq(string(config), "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(strings.TrimSpace(strings.Trim(line, "[]")))
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if ok && section == "core" && strings.EqualFold(strings.TrimSpace(key), "excludesfile") {
+			found = configValue(value)
+		}
+	}
+	return found
+}
+
+// configValue takes quotes, escapes and a comment off a value.
+func configValue(text string) string {
+	var b strings.Builder
+	quoted := false
+	text = strings.TrimSpace(text)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case (c == '#' || c == ';') && !quoted:
+			return strings.TrimSpace(b.String())
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

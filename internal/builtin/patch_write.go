@@ -1,0 +1,124 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"path"
+)
+
+// write makes all the changes, or none: everything new is on disk beside its
+// place before the first file is touched, and what was done is undone when a
+// later step fails.
+func (p *patching) write() (err error) {
+	var staged []*stagedFile
+	var folders []string
+	defer func() {
+		for _, s := range staged {
+			s.close()
+		}
+		if err != nil {
+			p.workspace.removeFolders(folders)
+		}
+	}()
+	var writes []*patched
+	for _, f := range p.order {
+		if !f.exists || !f.changes() {
+			continue
+		}
+		folders = append(folders, p.workspace.missingFolders(f.rel)...)
+		s, err := p.workspace.stagePatched(f)
+		if err != nil {
+			return errors.New(explainWrite(f.rel, err))
+		}
+		staged, writes = append(staged, s), append(writes, f)
+	}
+	for i, f := range writes {
+		if err := staged[i].commit(); err != nil {
+			return p.undo(writes[:i], nil, f.rel, err)
+		}
+	}
+	var removed []*patched
+	for _, f := range p.order {
+		if f.exists || !f.before.exists {
+			continue
+		}
+		if err := p.workspace.removeFile(f.rel); err != nil {
+			return p.undo(writes, removed, f.rel, err)
+		}
+		removed = append(removed, f)
+	}
+	return nil
+}
+
+func (w *workspace) stagePatched(f *patched) (*stagedFile, error) {
+	data, err := f.encoding.bytes(f.text)
+	if err != nil {
+		return nil, err
+	}
+	s, err := w.stage(f.rel, data)
+	if err != nil || f.mode == 0 {
+		return s, err
+	}
+	if err := s.chmod(f.mode); err != nil {
+		s.close()
+		return nil, fmt.Errorf("setting the mode: %w", err)
+	}
+	return s, nil
+}
+
+// undo puts back what was there before a failure.
+func (p *patching) undo(written, removed []*patched, rel string, cause error) error {
+	problem := errors.New(explainWrite(rel, cause))
+	for _, f := range append(written, removed...) {
+		var err error
+		if f.before.exists {
+			err = p.workspace.restore(f)
+		} else {
+			err = p.workspace.removeFile(f.rel)
+		}
+		if err != nil {
+			problem = fmt.Errorf("%w; and %q could not be put back as it was: %w", problem, f.rel, err)
+		}
+	}
+	return problem
+}
+
+func (w *workspace) restore(f *patched) error {
+	s, err := w.stage(f.rel, f.before.data)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.chmod(f.before.mode); err != nil {
+		return err
+	}
+	return s.commit()
+}
+
+// missingFolders lists the folders that rel needs and that do not exist, the
+// deepest first.
+func (w *workspace) missingFolders(rel string) []string {
+	root, err := w.open()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+		if _, err := root.Lstat(dir); err == nil {
+			break
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// removeFolders removes those of the folders that are empty.
+func (w *workspace) removeFolders(folders []string) {
+	root, err := w.open()
+	if err != nil {
+		return
+	}
+	for _, dir := range folders {
+		_ = root.Remove(dir) // one that is in use stays
+	}
+}

@@ -1,0 +1,296 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func sniff(head []byte) string { return http.DetectContentType(head) }
+
+// mediaType returns the type of an image, audio, video or PDF file, "" for
+// everything else. Text that happens to begin like one is text.
+func mediaType(head []byte, name string) string {
+	if bytes.HasPrefix(head, []byte("%PDF-")) {
+		return "application/pdf"
+	}
+	if _, isText := detect(head); isText {
+		return ""
+	}
+	mime := contentType(head)
+	if mime == "application/ogg" {
+		return "audio/ogg"
+	}
+	for _, kind := range []string{"image/", "audio/", "video/"} {
+		if strings.HasPrefix(mime, kind) {
+			return mime
+		}
+	}
+	return extensionType(name)
+}
+
+// detect tells the encoding from the first bytes of a file; ok is false for
+// what is no text: with a NUL byte, or more than 30 % control characters.
+func detect(head []byte) (e textEncoding, ok bool) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")):
+		return 0, false // UTF-32
+	case bytes.HasPrefix(head, []byte(utf16LEBOM)):
+		return encodingUTF16LE, true
+	case bytes.HasPrefix(head, []byte(utf16BEBOM)):
+		return encodingUTF16BE, true
+	case bytes.IndexByte(head, 0) >= 0 || mostlyControl(head):
+		return 0, false
+	case bytes.HasPrefix(head, []byte(utf8BOM)):
+		return encodingUTF8BOM, true
+	case utf8.Valid(wholeRunes(head)):
+		return encodingUTF8, true
+	}
+	return encodingWindows1252, true
+}
+
+// wholeRunes cuts a character off that the end of a part broke.
+func wholeRunes(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if c := text[len(text)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(text[len(text)-back:]) {
+				return text[:len(text)-back]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// reader returns the text behind the byte order mark as UTF-8, but for
+// Windows-1252, which is decoded line by line.
+func (e textEncoding) reader(in *bufio.Reader) *bufio.Reader {
+	switch e {
+	case encodingUTF8BOM:
+		_, _ = in.Discard(len(utf8BOM)) // Peek saw it
+	case encodingUTF16LE, encodingUTF16BE:
+		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()
+		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
+	}
+	return in
+}
+
+// maxCountedBytes bounds what is read behind the excerpt to count lines.
+const maxCountedBytes = 256 << 20
+
+// excerpt collects some lines of a text. Its memory does not grow with the
+// text.
+type excerpt struct {
+	first, limit int // lines from 1
+	encoding     textEncoding
+
+	text    strings.Builder
+	last    int  // the last line collected
+	total   int  // lines in all, as far as counted
+	unsure  bool // there are more lines than total
+	long    int  // lines cut
+	ended   bool // the last line collected has a line break
+	tooMuch bool // the text grew over its limit
+	foreign bool // the text holds bytes that are no UTF-8
+}
+
+func newExcerpt(first, limit int, e textEncoding) *excerpt {
+	return &excerpt{first: first, limit: limit, encoding: e}
+}
+
+func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
+	for {
+		if x.total%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		wanted := x.total+1 >= x.first && x.last-x.first+1 < x.limit && !x.tooMuch
+		if !wanted && x.total+1 >= x.first {
+			return x.countRest(ctx, in)
+		}
+		done, err := x.line(in, wanted)
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+// line reads one line and keeps it if it is wanted. done tells that there was
+// none.
+func (x *excerpt) line(in *bufio.Reader, wanted bool) (done bool, err error) {
+	const keep = readMaxColumns * utf8.UTFMax
+	var kept []byte
+	for size := 0; ; {
+		part, err := in.ReadSlice('\n')
+		if wanted && len(kept) <= keep {
+			kept = append(kept, part...)
+		}
+		size += len(part)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && size == 0:
+			return true, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return false, err
+		}
+		x.total++
+		if wanted {
+			x.add(kept, err == nil, size > len(kept))
+		}
+		return err != nil, nil
+	}
+}
+
+// add keeps a line; cut tells that it is longer than what is given.
+func (x *excerpt) add(line []byte, ended, cut bool) {
+	if ended && !cut {
+		line = line[:len(line)-1]
+	}
+	text := x.decode(line)
+	if i := runeIndex(text, readMaxColumns); i < len(text) || cut {
+		text = text[:i] + "... [truncated]"
+		x.long++
+	}
+	if x.last > 0 {
+		x.text.WriteByte('\n')
+	}
+	x.text.WriteString(text)
+	x.last, x.ended = x.total, ended
+	x.tooMuch = x.text.Len() > readMaxText
+}
+
+// decode makes UTF-8 of a line. A file that was ASCII as far as could be seen
+// may still turn out to be Windows-1252.
+func (x *excerpt) decode(line []byte) string {
+	if utf8.Valid(line) {
+		return string(line)
+	}
+	x.foreign = true
+	if x.encoding == encodingUTF8 || x.encoding == encodingWindows1252 {
+		if text, err := charmap.Windows1252.NewDecoder().Bytes(line); err == nil {
+			return string(text)
+		}
+	}
+	return strings.ToValidUTF8(string(line), "\uFFFD")
+}
+
+// runeIndex returns the offset of the n-th character, or the length.
+func runeIndex(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// countRest counts the lines behind the excerpt, up to a bound.
+func (x *excerpt) countRest(ctx context.Context, in io.Reader) error {
+	buf := make([]byte, 256<<10)
+	open := false // behind the last line break there is text
+	for seen := 0; ; {
+		n, err := in.Read(buf)
+		if n > 0 {
+			x.total += bytes.Count(buf[:n], []byte{'\n'})
+			open = buf[n-1] != '\n'
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			if open {
+				x.total++
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+		if seen += n; seen > maxCountedBytes {
+			x.unsure = true
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *excerpt) result(rel, name string) registry.Result {
+	if x.last == 0 {
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
+			"offset %d is behind the end of %q, which has %s", x.first, name, count(x.total, "line")))
+	}
+	note := x.note()
+	text := x.text.String()
+	if x.ended {
+		text += "\n"
+	}
+	r := registry.Result{
+		Summary:   fmt.Sprintf("read %s of %s", x.span(), oneLine(rel)),
+		Content:   []registry.Content{registry.TextContent(text)},
+		Locations: []registry.Location{{Path: rel, Line: x.first}},
+		Truncated: x.last < x.total || x.unsure || x.long > 0,
+	}
+	if note != "" {
+		r.Content[0].Text = "[" + note + "]\n" + text
+	}
+	return r
+}
+
+func (x *excerpt) span() string {
+	if x.first == x.last {
+		return fmt.Sprintf("line %d", x.first)
+	}
+	return fmt.Sprintf("lines %d-%d", x.first, x.last)
+}
+
+// note tells what the text is not: all of the file, or its own bytes.
+func (x *excerpt) note() string {
+	var notes []string
+	total := fmt.Sprintf("%d", x.total)
+	if x.unsure {
+		total = "more than " + total
+	}
+	if x.first > 1 || x.last < x.total || x.unsure {
+		notes = append(notes, fmt.Sprintf("showing %s of %s total lines", x.span(), total))
+	}
+	if x.tooMuch {
+		notes = append(notes, "stopped at "+byteSize(readMaxText)+" of text")
+	}
+	if x.last < x.total || x.unsure {
+		notes = append(notes, fmt.Sprintf("go on with offset %d", x.last+1))
+	}
+	if x.long > 0 {
+		notes = append(notes, fmt.Sprintf("%s cut at %d characters", count(x.long, "line"), readMaxColumns))
+	}
+	switch x.encoding {
+	case encodingUTF8, encodingUTF8BOM:
+		if x.foreign {
+			notes = append(notes, "it holds bytes that are no UTF-8")
+		}
+	default:
+		notes = append(notes, "decoded from "+x.encoding.String())
+	}
+	return strings.Join(notes, "; ")
+}
+
+// uri returns the file URL of a path in the workspace.
+func (w *workspace) uri(rel string) string {
+	abs := filepath.ToSlash(filepath.Join(w.real, filepath.FromSlash(rel)))
+	if !strings.HasPrefix(abs, "/") {
+		abs = "/" + abs // a drive letter
+	}
+	return (&url.URL{Scheme: "file", Path: abs}).String()
+}

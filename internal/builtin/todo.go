@@ -1,0 +1,183 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+//go:embed todo_read.md
+var todoReadDescription string
+
+//go:embed todo_write.md
+var todoWriteDescription string
+
+const (
+	todoReadName  = "todo_read"
+	todoWriteName = "todo_write"
+	todoFolder    = "todos"
+	maxTodos      = 1000
+)
+
+const todoReadSchema = `{
+  "type": "object",
+  "properties": {},
+  "additionalProperties": false
+}`
+
+const todoWriteSchema = `{
+  "type": "object",
+  "properties": {
+    "todos": {
+      "type": "array",
+      "maxItems": 1000,
+      "description": "The whole list, in the order to show it. Empty: clear the list.",
+      "items": {
+        "type": "object",
+        "properties": {
+          "id": {"type": "string", "minLength": 1, "maxLength": 200, "description": "A name of the entry that no other has."},
+          "content": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "What is to be done."},
+          "status": {"type": "string", "enum": ["pending", "in_progress", "completed"], "description": "How far it is."},
+          "priority": {"type": "string", "enum": ["high", "medium", "low"], "description": "How important it is. Default: medium."}
+        },
+        "required": ["id", "content", "status"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "required": ["todos"],
+  "additionalProperties": false
+}`
+
+type todoReadParams struct{}
+
+type todoWriteParams struct {
+	Todos []registry.Todo `json:"todos"`
+}
+
+func newTodoRead(opts *Options, w *workspace) registry.Tool {
+	l := &todoList{opts: opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        todoReadName,
+			DisplayName: todoReadName,
+			Description: strings.TrimSpace(todoReadDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"todo"},
+			Icon:        "lightBulb",
+			Aliases:     []string{"todoRead"},
+			InputSchema: json.RawMessage(todoReadSchema),
+		},
+		Run: l.read,
+		Check: func(call registry.Call) error {
+			_, err := decode[todoReadParams](todoReadName, call)
+			return err
+		},
+	}
+}
+
+func newTodoWrite(opts *Options, w *workspace) registry.Tool {
+	l := &todoList{opts: opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        todoWriteName,
+			DisplayName: todoWriteName,
+			Description: strings.TrimSpace(todoWriteDescription),
+			Category:    registry.CategoryWrite,
+			Tags:        []string{"todo"},
+			Icon:        "lightBulb",
+			Aliases:     []string{"todoWrite"},
+			InputSchema: json.RawMessage(todoWriteSchema),
+			Examples: []registry.Example{{
+				Description: "Two steps, the first begun",
+				Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
+			}},
+		},
+		Run: l.write,
+		Check: func(call registry.Call) error {
+			_, err := todoParams(call)
+			return err
+		},
+		Preview: l.preview,
+	}
+}
+
+// todoParams reads a list and makes sure that it is whole: the schema has been
+// checked, but not that the ids differ.
+func todoParams(call registry.Call) ([]registry.Todo, error) {
+	p, err := decode[todoWriteParams](todoWriteName, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Todos == nil:
+		return nil, registry.Invalid(todoWriteName, "/todos", "is required")
+	case len(p.Todos) > maxTodos:
+		return nil, registry.Invalid(todoWriteName, "/todos", "holds %d entries; %d are the most", len(p.Todos), maxTodos)
+	}
+	first := map[string]int{}
+	for i := range p.Todos {
+		t := &p.Todos[i]
+		at := fmt.Sprintf("/todos/%d", i)
+		t.Priority = cmp.Or(t.Priority, "medium")
+		switch before, taken := first[t.ID]; {
+		case strings.TrimSpace(t.ID) == "":
+			return nil, registry.Invalid(todoWriteName, at+"/id", "is empty")
+		case taken:
+			return nil, registry.Invalid(todoWriteName, at+"/id", "%q is the id of entry %d already; every entry needs its own", t.ID, before)
+		case strings.TrimSpace(t.Content) == "":
+			return nil, registry.Invalid(todoWriteName, at+"/content", "is empty")
+		case !slices.Contains([]string{"pending", "in_progress", "completed"}, t.Status):
+			return nil, registry.Invalid(todoWriteName, at+"/status", "is none of pending, in_progress, completed")
+		case !slices.Contains([]string{"high", "medium", "low"}, t.Priority):
+			return nil, registry.Invalid(todoWriteName, at+"/priority", "is none of high, medium, low")
+		}
+		first[t.ID] = i
+	}
+	return p.Todos, nil
+}
+
+func (l *todoList) read(ctx context.Context, call registry.Call) (registry.Result, error) {
+	if _, err := decode[todoReadParams](todoReadName, call); err != nil {
+		return registry.Result{}, err
+	}
+	todos, aside, err := l.load(ctx)
+	if err != nil {
+		return failed(err.Error()), nil
+	}
+	return todoResult("", todos, asideNote(aside)), nil
+}
+
+func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Result, error) {
+	todos, err := todoParams(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	before, aside, err := l.replace(ctx, todos)
+	switch {
+	case errors.Is(err, state.ErrUnavailable):
+		return failed("the todo list could not be saved: " + err.Error()), nil
+	case err != nil:
+		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
+	}
+	return todoResult("Saved. ", todos, asideNote(aside)+dropped(before, todos)), nil
+}
+
+func (l *todoList) preview(ctx context.Context, call registry.Call) (registry.Preview, error) {
+	todos, err := todoParams(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	text := "Replace the todo list by:\n" + todoText(todos)
+	if before, err := l.peek(); err == nil {
+		text += dropped(before, todos)
+	}
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: text}, ctx.Err()
+}

@@ -1,0 +1,265 @@
+package builtin
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// walkOptions say what a walk through the workspace visits.
+type walkOptions struct {
+	start   string           // folder relative to the workspace, "." for itself
+	respect bool             // honour ignore files
+	enter   func(*step) bool // whether a folder is entered; nil: all
+	// take says by the name alone whether a file or link is visited; nil: all.
+	take func(*step) bool
+	// named tells entries that ignore files do not count for; nil: none.
+	named func(*step) bool
+	// visit is called for every file and link taken, from several goroutines;
+	// worker counts from 0 to workers()-1.
+	visit func(worker int, s *step)
+}
+
+// step is one entry that a walk comes to. It counts only during the call.
+type step struct {
+	path string // relative to the workspace
+	name string
+	kind fs.FileMode // type bits
+	root *os.Root    // the folder that holds it
+}
+
+// walked counts what a walk left out.
+type walked struct {
+	ignored    atomic.Int64 // entries left out by ignore files
+	unreadable atomic.Int64 // folders that could not be read
+}
+
+// workers is how many goroutines a walk uses.
+func workers() int { return max(1, min(runtime.GOMAXPROCS(0), 8)) }
+
+// walk visits everything below a folder with several goroutines, in no order.
+// No link is followed. It returns when all is visited or ctx is done; then the
+// error is ctx's.
+func (w *workspace) walk(ctx context.Context, opts walkOptions) (*walked, error) {
+	root, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	start, err := root.OpenRoot(opts.start)
+	if err != nil {
+		return nil, reason(err)
+	}
+	wk := &walker{walkOptions: opts}
+	wk.more.L = &wk.mu
+	var rules *ignoring
+	if opts.respect {
+		rules = w.ignoringIn(root, opts.start)
+	}
+	path := opts.start
+	if path == "." {
+		path = ""
+	}
+	wk.push(task{folder: &folder{root: start, path: path, rules: rules}})
+	stop := context.AfterFunc(ctx, wk.stop)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := range workers() {
+		wg.Go(func() { wk.work(i) })
+	}
+	wg.Wait()
+	return &wk.walked, ctx.Err()
+}
+
+// dirent is an entry of a folder.
+type dirent struct {
+	name string
+	kind fs.FileMode // type bits
+}
+
+func (e *dirent) isDir() bool { return e.kind.IsDir() }
+
+// folder is an open folder. It is closed when the last task in it is done.
+type folder struct {
+	root  *os.Root
+	path  string // "" for the workspace
+	rules *ignoring
+	tasks atomic.Int32
+}
+
+func (f *folder) release() {
+	if f.tasks.Add(-1) == 0 {
+		f.root.Close()
+	}
+}
+
+// task is a folder to read (below is set when it is yet to be opened), or a
+// batch of entries of one to visit. Splitting the entries keeps every worker
+// busy where one folder holds thousands of files.
+type task struct {
+	folder *folder
+	below  string
+	batch  []dirent
+}
+
+const batchSize = 64
+
+type walker struct {
+	walkOptions
+	walked
+
+	mu      sync.Mutex
+	more    sync.Cond
+	tasks   []task // a stack: going deep first keeps few folders open
+	running int
+	stopped bool
+}
+
+func (w *walker) push(tasks ...task) {
+	for _, t := range tasks {
+		t.folder.tasks.Add(1)
+	}
+	w.mu.Lock()
+	w.tasks = append(w.tasks, tasks...)
+	w.mu.Unlock()
+	if len(tasks) > 1 {
+		w.more.Broadcast()
+	} else {
+		w.more.Signal()
+	}
+}
+
+// pop waits for a task. It returns false when nothing is left to do.
+func (w *walker) pop() (task, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.tasks) == 0 && w.running > 0 && !w.stopped {
+		w.more.Wait()
+	}
+	if len(w.tasks) == 0 {
+		return task{}, false
+	}
+	t := w.tasks[len(w.tasks)-1]
+	w.tasks = w.tasks[:len(w.tasks)-1]
+	w.running++
+	return t, true
+}
+
+func (w *walker) done() {
+	w.mu.Lock()
+	w.running--
+	last := w.running == 0 && len(w.tasks) == 0
+	w.mu.Unlock()
+	if last {
+		w.more.Broadcast()
+	}
+}
+
+func (w *walker) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
+	w.more.Broadcast()
+}
+
+func (w *walker) isStopped() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped
+}
+
+func (w *walker) work(worker int) {
+	for {
+		t, ok := w.pop()
+		if !ok {
+			return
+		}
+		if !w.isStopped() { // the rest is popped all the same, to close folders
+			w.run(worker, t)
+		}
+		t.folder.release()
+		w.done()
+	}
+}
+
+func (w *walker) run(worker int, t task) {
+	switch {
+	case t.batch != nil:
+		w.visitAll(worker, t.folder, t.batch)
+	case t.below != "":
+		root, err := t.folder.root.OpenRoot(t.below)
+		if err != nil {
+			w.unreadable.Add(1)
+			return
+		}
+		f := &folder{root: root, path: under(t.folder.path, t.below), rules: t.folder.rules}
+		f.tasks.Add(1)
+		w.read(worker, f)
+		f.release()
+	default:
+		w.read(worker, t.folder)
+	}
+}
+
+// read reads a folder, visits its files and leaves its folders as tasks.
+func (w *walker) read(worker int, f *folder) {
+	entries, err := readDir(f.root)
+	if err != nil {
+		w.unreadable.Add(1)
+	}
+	if w.respect {
+		f.rules = f.rules.enter(f.root, f.path, entries)
+	}
+	var folders []task
+	files := entries[:0]
+	for _, e := range entries {
+		s := step{name: e.name, kind: e.kind, root: f.root}
+		isDir := e.isDir()
+		if !isDir && s.kind != 0 && s.kind != fs.ModeSymlink {
+			continue
+		}
+		s.path = under(f.path, s.name)
+		wanted := w.take
+		if isDir {
+			wanted = w.enter
+		}
+		if wanted != nil && !wanted(&s) {
+			continue
+		}
+		if w.respect && f.rules.ignored(s.path, isDir) && (w.named == nil || !w.named(&s)) {
+			w.ignored.Add(1)
+			continue
+		}
+		if isDir {
+			folders = append(folders, task{folder: f, below: s.name})
+			continue
+		}
+		files = append(files, e)
+	}
+	if len(folders) > 0 {
+		w.push(folders...)
+	}
+	for len(files) > batchSize {
+		w.push(task{folder: f, batch: files[:batchSize:batchSize]})
+		files = files[batchSize:]
+	}
+	w.visitAll(worker, f, files)
+}
+
+func (w *walker) visitAll(worker int, f *folder, entries []dirent) {
+	for i, e := range entries {
+		if i%8 == 7 && w.isStopped() {
+			return
+		}
+		w.visit(worker, &step{path: under(f.path, e.name), name: e.name, kind: e.kind, root: f.root})
+	}
+}
+
+func under(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,57 @@
+# Thin on purpose: every target is one or two commands that also work by hand.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+TOOL := go tool -modfile=tools/go.mod
+NPM := testdata/npm
+# The race detector needs a C compiler; go says 0 where there is none.
+RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test demo lint bench fuzz clean ripgrep
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/toolreg, one static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
+
+test: $(NPM)/node_modules/.package-lock.json ripgrep ## install what the tests need, check format, vet, test
+	@unformatted=$$(gofmt -l cmd internal *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
+	go vet ./...
+	go test $(RACE) ./... </dev/null
+
+demo: build ## run the sample project
+	testdata/sample/run.sh
+
+lint: ## staticcheck, vet for other systems, tidy go.mod
+	$(TOOL) staticcheck ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+	go mod tidy -diff
+
+bench: ## run every benchmark
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+clean: ## remove what was built and installed
+	rm -rf bin coverage.out $(NPM)/node_modules
+
+# MCP servers from npm, exactly as locked; their install scripts are not run.
+$(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.json
+	cd $(NPM) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
+	@touch $@
+
+# The searching tools are compared with ripgrep.
+ripgrep:
+	@command -v rg >/dev/null 2>&1 || { \
+		test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
+		{ apt-get install -y -q ripgrep || { apt-get update -q && apt-get install -y -q ripgrep; }; } </dev/null >&2; } || \
+		echo "ripgrep is not installed; install it to run every test" >&2

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// app is what the commands share. Everything costly is made on first use, so
+// that a command pays for what it needs alone.
+type app struct {
+	streams
+	environ []string
+	flags   *pflag.FlagSet // the global ones
+	globals settings.Globals
+	log     *slog.Logger
+	jq      *jqFilter // nil without --jq
+
+	dir      string // working directory
+	stateAt  string // "" = not known
+	store    *state.Dir
+	set      *settings.Settings
+	sources  *sources
+	loader   *registry.Loader
+	status   atomic.Pointer[terminal.Status] // live lines, nil while there are none
+	told     map[string]bool                 // diagnostics already printed
+	early    []registry.Diagnostic           // of the settings
+	thorough bool                            // what is only good to know is told too
+	reports  bool                            // the result itself holds the diagnostics
+	counts   bool                            // prompts and resources are to be counted
+}
+
+func newApp(s streams, environ []string) *app {
+	return &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler), told: map[string]bool{}}
+}
+
+// prepare reads the global flags and their variables; no file is opened.
+func (a *app) prepare(cmd *cobra.Command) error {
+	a.flags = cmd.Root().PersistentFlags()
+	g, err := settings.ResolveGlobals(a.flags)
+	if err != nil {
+		return err
+	}
+	a.globals = g
+	if expression, err := a.flags.GetString("jq"); err == nil && expression != "" {
+		a.globals.JSON = true // the filter is over the JSON output
+		if a.jq, err = newJQ(expression); err != nil {
+			return err
+		}
+	}
+	if g.Verbose {
+		a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return nil
+}
+
+// stateDir opens the state directory once. Without one the program runs on and
+// remembers nothing; the diagnostic says so where it matters.
+func (a *app) stateDir() (*state.Dir, error) {
+	if a.store != nil {
+		return a.store, nil
+	}
+	path, err := state.DefaultDir(a.environ)
+	if err != nil {
+		return nil, err
+	}
+	a.stateAt = path
+	d, err := state.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	a.store = d
+	return d, nil
+}
+
+// settings loads the settings once and prints what was noticed.
+func (a *app) settings(ctx context.Context) (*settings.Settings, error) {
+	if a.set != nil {
+		return a.set, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the working directory: %w", err)
+	}
+	a.dir = dir
+	s, diags, err := settings.Load(a.settingsOptions())
+	if err != nil {
+		return nil, err
+	}
+	a.set, a.early = s, diags
+	if !a.reports {
+		a.diagnose(diags)
+	}
+	return s, nil
+}
+
+func (a *app) settingsOptions() settings.Options {
+	o := settings.Options{
+		Dir: a.dir, Root: a.globals.Root, Files: a.globals.Files,
+		NoProject: a.globals.NoProject, NoUser: a.globals.NoUser, TrustProject: a.globals.TrustProject,
+		Environ: a.environ, Flags: a.flags,
+	}
+	if store, err := a.trustStore(); err == nil {
+		o.Trust = store
+	} else {
+		a.log.Info("no state directory", "err", err)
+	}
+	return o
+}
+
+// load runs the sources and returns the registry of what they gave.
+func (a *app) load(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
+	done := a.watch()
+	defer done()
+	return a.loader.Load(ctx, from, partial)
+}
+
+// noticed is everything that was noticed until now, for results that hold it.
+func (a *app) noticed(reg *registry.Registry) []registry.Diagnostic {
+	return orEmpty(slices.Concat(a.early, reg.Diagnostics()))
+}
+
+// setup loads the settings and makes the sources without running any.
+func (a *app) setup(ctx context.Context) error {
+	s, err := a.settings(ctx)
+	if err != nil || a.sources != nil {
+		return err
+	}
+	a.sources = newSources(ctx, a, s)
+	a.loader = registry.NewLoader(registry.Options{Filters: filters(s), Conflicts: s.Conflicts, Observe: a.observe})
+	return nil
+}
+
+// observe logs each source as it finishes.
+func (a *app) observe(r registry.SourceReport) {
+	a.log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
+}
+
+// all loads the whole registry and prints what was noticed.
+func (a *app) all(ctx context.Context) (*registry.Registry, error) {
+	if err := a.setup(ctx); err != nil {
+		return nil, err
+	}
+	return a.load(ctx, a.sources.all(), false), context.Cause(ctx)
+}
+
+// find returns a tool by name, starting no server that the name rules out:
+// built-in and discovered names start none, server__tool starts that server
+// alone, any other name starts all (spec section 6.4).
+func (a *app) find(ctx context.Context, name string) (*registry.Registry, *registry.Tool, error) {
+	if err := a.setup(ctx); err != nil {
+		return nil, nil, err
+	}
+	local, servers := a.sources.local, a.sources.servers
+	one := a.sources.serverOf(name)
+	if one == nil {
+		reg := a.load(ctx, local, true)
+		if t, err := reg.Lookup(name); err == nil || len(servers) == 0 {
+			return a.found(ctx, reg, t, err)
+		}
+	} else if len(servers) > 1 {
+		reg := a.load(ctx, append(local[:len(local):len(local)], one), true)
+		if t, err := reg.Lookup(name); err == nil || errors.Is(serverError(reg, one), registry.ErrSourceFailed) {
+			return a.found(ctx, reg, t, errors.Join(serverError(reg, one), err))
+		}
+	}
+	reg := a.load(ctx, a.sources.all(), false)
+	t, err := reg.Lookup(name)
+	if err != nil {
+		if original, ok := declare.Original("", definitions(reg), name); ok {
+			t, err = reg.Lookup(original)
+		}
+	}
+	if err != nil && one != nil {
+		err = errors.Join(serverError(reg, one), err)
+	}
+	return a.found(ctx, reg, t, err)
+}
+
+// found prints what was noticed on the way to a tool.
+func (a *app) found(ctx context.Context, reg *registry.Registry, t *registry.Tool, err error) (*registry.Registry, *registry.Tool, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, nil, cause
+	}
+	if !a.reports {
+		a.diagnose(reg.Diagnostics())
+	}
+	if err == nil {
+		return reg, t, nil
+	}
+	// A missing tool may be one that a failed source would have given.
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed && !errors.Is(err, registry.ErrSourceFailed) {
+			err = fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
+		}
+	}
+	return reg, nil, err
+}
+
+// serverError returns why a server gave no tools, nil when it did.
+func serverError(reg *registry.Registry, s *mcpclient.Source) error {
+	for _, r := range reg.Reports() {
+		if r.Name == s.Name() && r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// close ends every session and child. What is wrong with a server that is
+// being closed concerns nobody.
+func (a *app) close() error {
+	if a.loader == nil {
+		return nil
+	}
+	if err := a.loader.Close(); err != nil {
+		a.log.Debug("closing", "err", err)
+	}
+	return nil
+}
+
+// readFile opens a file that the person named on the command line.
+func (a *app) readFile(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(a.dir, name)
+	}
+	return os.ReadFile(name)
+}
+
+func definitions(reg *registry.Registry) []registry.Definition {
+	tools := reg.Tools()
+	out := make([]registry.Definition, len(tools))
+	for i, t := range tools {
+		out[i] = t.Definition
+	}
+	return out
+}

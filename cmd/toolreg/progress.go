@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// newStatus returns the live lines on stderr, which show on a terminal alone.
+func (a *app) newStatus() *terminal.Status {
+	o := terminal.StatusOptions{}
+	if a.errTTY && !a.globals.Quiet {
+		o.Out = a.err
+		o.Size = sizeOf(a.err)
+	}
+	return terminal.NewStatus(o)
+}
+
+func sizeOf(w io.Writer) func() (int, int) {
+	return func() (int, int) {
+		if f, ok := w.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+				return columns, rows
+			}
+		}
+		return 80, 24
+	}
+}
+
+// watch shows the state of each server on the live lines until done is called.
+func (a *app) watch() (done func()) {
+	status := a.newStatus()
+	a.status.Store(status)
+	return func() {
+		a.status.Store(nil)
+		status.Close()
+	}
+}
+
+// serverState is told of each step of a server.
+func (a *app) serverState(server string, state mcpclient.State) {
+	status := a.status.Load()
+	if status == nil {
+		return
+	}
+	switch state {
+	case mcpclient.StateConnecting, mcpclient.StateListing:
+		status.Set(server, string(state))
+	default:
+		status.Set(server, "")
+	}
+}
+
+// progress shows the notes of a running call on one live line.
+func (a *app) progress(tool string) (show func(registry.Progress), done func()) {
+	status := a.newStatus()
+	return func(p registry.Progress) {
+		text := p.Message
+		switch {
+		case p.Total > 0:
+			text = fmt.Sprintf("%.0f of %.0f %s", p.Done, p.Total, p.Message)
+		case p.Done > 0:
+			text = fmt.Sprintf("%.0f %s", p.Done, p.Message)
+		}
+		status.Set(tool, text)
+	}, status.Close
+}

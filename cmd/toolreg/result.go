@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// callDocument is the JSON of one call (spec section 3).
+type callDocument struct {
+	Tool          string                 `json:"tool"`
+	OK            bool                   `json:"ok"`
+	IsError       bool                   `json:"isError,omitempty"`
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`
+	Summary       string                 `json:"summary,omitempty"`
+	LLMContent    any                    `json:"llmContent"`
+	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`
+	Structured    json.RawMessage        `json:"structuredContent,omitempty"`
+	Meta          json.RawMessage        `json:"_meta,omitempty"`
+	Locations     []registry.Location    `json:"locations,omitempty"`
+	DurationMs    int64                  `json:"durationMs"`
+	Truncated     bool                   `json:"truncated,omitempty"`
+}
+
+func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
+	d := callDocument{
+		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
+		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated,
+	}
+	if !r.Display.IsZero() {
+		d.ReturnDisplay = &r.Display
+	}
+	return d
+}
+
+// llmContent is a string where all there is is one plain text, else the parts.
+func llmContent(parts []registry.Content) any {
+	if len(parts) == 0 {
+		return ""
+	}
+	if c := parts[0]; len(parts) == 1 && c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil {
+		return c.Text
+	}
+	return parts
+}
+
+func (a *app) printResult(o *callOptions, t *registry.Tool, r registry.Result) error {
+	if o.outputDir != "" {
+		if err := saveParts(o.outputDir, t.Name, r.Content); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.globals.JSON:
+		return a.printJSON(newCallDocument(t, r))
+	case o.raw:
+		return writeRaw(a.out, r.Content)
+	case a.outTTY:
+		_, err := io.WriteString(a.out, endLine(terminal.Visible(displayText(r))))
+		return err
+	}
+	_, err := io.WriteString(a.out, contentText(r))
+	return err
+}
+
+// writeRaw writes the bytes of every part, nothing between them.
+func writeRaw(w io.Writer, parts []registry.Content) error {
+	for _, c := range parts {
+		data := c.Data
+		if data == nil {
+			data = []byte(c.Text)
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// displayText is what a person sees of a result.
+func displayText(r registry.Result) string {
+	switch d := r.Display; {
+	case d.Diff != nil:
+		return d.Diff.FileDiff
+	case d.Todos != nil:
+		return checklist(d.Todos)
+	case d.Text != "":
+		return d.Text
+	}
+	return contentText(r)
+}
+
+func checklist(todos []registry.Todo) string {
+	marks := map[string]string{"completed": "[x]", "in_progress": "[~]"}
+	var b strings.Builder
+	for _, t := range todos {
+		mark := marks[t.Status]
+		if mark == "" {
+			mark = "[ ]"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, t.Content)
+	}
+	return b.String()
+}
+
+// contentText is what a program reads of a result: the texts, and a line that
+// names each part that is no text.
+func contentText(r registry.Result) string {
+	var b strings.Builder
+	for _, c := range r.Content {
+		b.WriteString(endLine(partText(c)))
+	}
+	if len(r.Content) == 0 && len(r.Structured) > 0 {
+		b.WriteString(endLine(string(r.Structured)))
+	}
+	return b.String()
+}
+
+func partText(c registry.Content) string {
+	switch c.Type {
+	case registry.ContentText:
+		return c.Text
+	case registry.ContentResourceLink:
+		return fmt.Sprintf("[resource_link %s %s]", c.Name, c.URI)
+	case registry.ContentResource:
+		if c.Data == nil {
+			return c.Text
+		}
+	}
+	name := c.URI
+	if name != "" {
+		name += " "
+	}
+	return fmt.Sprintf("[%s %s%s, %d bytes; --output DIR saves it, --raw writes it]", c.Type, name, c.MIMEType, len(c.Data))
+}
+
+func endLine(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// saveParts writes every part that holds bytes into dir and puts the path in
+// its place.
+func saveParts(dir, tool string, parts []registry.Content) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return &usageError{err: fmt.Errorf("--output: %w", err)}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("--output: %w", err)}
+	}
+	defer root.Close()
+	for i := range parts {
+		c := &parts[i]
+		if c.Data == nil {
+			continue
+		}
+		name, err := createPart(root, fmt.Sprintf("%s-%d", tool, i+1), extension(c.MIMEType), c.Data)
+		if err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+		*c = registry.TextContent(filepath.Join(dir, name))
+	}
+	return nil
+}
+
+// createPart writes data to the first name that is free.
+func createPart(root *os.Root, base, ext string, data []byte) (string, error) {
+	for n := 0; ; n++ {
+		name := base + ext
+		if n > 0 {
+			name = fmt.Sprintf("%s.%d%s", base, n, ext)
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if os.IsExist(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(f, bytes.NewReader(data))
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		return name, err
+	}
+}
+
+// extension is the usual file ending of a media type, ".bin" where there is
+// none.
+func extension(mediaType string) string {
+	switch mediaType {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/mpeg":
+		return ".mp3"
+	}
+	if found, err := mime.ExtensionsByType(mediaType); err == nil && len(found) > 0 {
+		return found[0]
+	}
+	return ".bin"
+}

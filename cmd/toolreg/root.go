@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const rootLong = `toolreg turns every tool that an LLM agent may use into one registry: built-in
+tools, a project's own discovery command, MCP servers. It lists them, prints
+their declarations as each model provider wants them, and runs them: params are
+checked against JSON Schema, you are asked before harm is done, and limits hold.
+
+Results go to stdout, everything else to stderr. See also
+"toolreg help exit-codes" and "toolreg help params".`
+
+// commands lists every subcommand.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		newListCommand(a), newCallCommand(a), newSchemaCommand(a), newDiscoverCommand(a), newServersCommand(a),
+		newApprovalsCommand(a), newTrustCommand(a), newVersionCommand(a),
+		newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", paramsHelp),
+	}
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "toolreg",
+		Short:         "One registry for every tool of an LLM agent",
+		Long:          rootLong,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if len(argv) > 0 {
+				return unknownCommand(cmd, argv[0])
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err: err, hint: "see " + cmd.CommandPath() + " --help"}
+	})
+	globalFlags(root.PersistentFlags())
+	root.AddCommand(commands(a)...)
+	return root
+}
+
+// globalFlags are the flags that every command takes (spec section 3). Their
+// values are read through settings.ResolveGlobals, which adds the environment.
+func globalFlags(f *pflag.FlagSet) {
+	f.StringArray("settings", nil, "read this settings `file` too; naming it is consenting to it (repeatable)")
+	f.Bool("no-user-settings", false, "do not read the user's settings")
+	f.Bool("no-project-settings", false, "do not read the project's settings")
+	f.Bool("trust-project", false, "trust the project's settings for this run")
+	f.String("root", "", "project root `dir`; default the nearest parent with .toolreg or .git")
+	f.Bool("json", false, "print JSON")
+	f.String("jq", "", "filter the JSON output with a jq `expression`")
+	f.BoolP("yes", "y", false, "allow what would be asked about, never what is denied")
+	f.String("approval-mode", "", "default, auto-edit, plan or yolo")
+	f.Bool("non-interactive", false, "never ask; what would be asked about fails with exit code 6")
+	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
+	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
+	f.String("channel", "", "`name` of the channel the agent speaks on")
+	f.BoolP("verbose", "v", false, "tell what happens on stderr")
+	f.BoolP("quiet", "q", false, "no warnings on stderr")
+	f.String("color", "auto", "auto, always or never")
+}
+
+// newTopic is a page of help without a command behind it.
+func newTopic(name, title, text string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
+	cmd.SetHelpTemplate("{{.Long}}")
+	return cmd
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	msg := fmt.Sprintf("unknown command %q", name)
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		msg += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return &usageError{err: errors.New(msg), hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// noArgs refuses arguments with a usage error.
+func noArgs(cmd *cobra.Command, argv []string) error {
+	if len(argv) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return unknownCommand(cmd, argv[0])
+	}
+	return &usageError{err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// argsBetween wants from lo to hi arguments; hi < 0 means any number.
+func argsBetween(lo, hi int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, argv []string) error {
+		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
+			return nil
+		}
+		return &usageError{err: fmt.Errorf("%s wants %s", cmd.CommandPath(), what), hint: "see " + cmd.CommandPath() + " --help"}
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type schemaOptions struct {
+	selection
+	format string
+	encode declare.Options
+}
+
+func newSchemaCommand(a *app) *cobra.Command {
+	o := &schemaOptions{}
+	cmd := &cobra.Command{
+		Use:   "schema [TOOL…]",
+		Short: "Print declarations for a model provider",
+		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() +
+			"\nExit codes: 0, 2, 3 (no such tool), 8 (with --strict-sources).",
+		Example: `  toolreg schema --format gemini
+  toolreg schema read_file grep --format openai --request`,
+		RunE: func(cmd *cobra.Command, argv []string) error { return runSchema(cmd.Context(), a, o, argv) },
+	}
+	o.flags(cmd.Flags(), "strict-sources") // --strict is the word for OpenAI's strict schemas
+	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
+	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them to what the API's tools field takes")
+	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas")
+	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools by parameters too")
+	return cmd
+}
+
+func formatList() string {
+	var b strings.Builder
+	for _, f := range declare.Formats() {
+		fmt.Fprintf(&b, "  %-18s %s\n", f.Name, f.Summary)
+	}
+	return b.String()
+}
+
+func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) error {
+	format, err := declare.Lookup(o.format)
+	if err != nil {
+		return err
+	}
+	reg, tools, err := a.named(ctx, &o.selection, names)
+	if err != nil {
+		return err
+	}
+	a.diagnose(reg.Diagnostics())
+	defs := make([]registry.Definition, len(tools))
+	for i, t := range tools {
+		defs[i] = t.Definition
+	}
+	out, diags := format.Encode(defs, o.encode)
+	a.diagnose(diags)
+	if err := a.printDeclarations(format, out); err != nil {
+		return err
+	}
+	return o.strictFailure(reg)
+}
+
+// printDeclarations prints the bytes as they were encoded: caches of prompts
+// hang on them.
+func (a *app) printDeclarations(format declare.Format, out declare.Output) error {
+	data := out.Data
+	if !format.Text {
+		if a.jq != nil {
+			return a.jq.print(a.out, terminal.EscapeJSON(data))
+		}
+		data = append(terminal.EscapeJSON(data), '\n')
+	}
+	_, err := a.out.Write(data)
+	return err
+}
+
+// named returns the tools of the names, or of the selection where there are no
+// names, in registry order.
+func (a *app) named(ctx context.Context, s *selection, names []string) (*registry.Registry, []*registry.Tool, error) {
+	if len(names) == 0 {
+		reg, err := a.registryFor(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reg, s.apply(reg.Tools()), nil
+	}
+	if err := a.setup(ctx); err != nil {
+		return nil, nil, err
+	}
+	reg := a.load(ctx, a.sources.local, true)
+	wanted, err := lookupAll(reg, names)
+	if err != nil { // names of servers' tools depend on all servers
+		if reg, err = a.all(ctx); err != nil {
+			return nil, nil, err
+		}
+		if wanted, err = lookupAll(reg, names); err != nil {
+			a.diagnose(reg.Diagnostics())
+			return nil, nil, err
+		}
+	}
+	tools := slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !wanted[t] || !s.matches(t) })
+	return reg, tools, nil
+}
+
+func lookupAll(reg *registry.Registry, names []string) (map[*registry.Tool]bool, error) {
+	out := map[*registry.Tool]bool{}
+	for _, n := range names {
+		t, err := reg.Lookup(n)
+		if err != nil {
+			return nil, err
+		}
+		out[t] = true
+	}
+	return out, nil
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"toolreg":        main,
+		"mcp-testserver": func() { os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs the command as a user would, against real files, processes,
+// terminals and servers.
+func TestScripts(t *testing.T) {
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join(repo, "testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+			e.Setenv("TERM", "xterm")
+			e.Setenv("REPO", repo)
+			// Every script has a project of its own; without this the walk up
+			// to a root would leave the work directory.
+			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":   codeCommand,
+			"answer": answerCommand,
+			"signal": signalCommand,
+			"gone":   goneCommand,
+		},
+	})
+}
+
+// codeCommand runs "code N command args…" and wants that exit code; stdout and
+// stderr can be looked at as after exec.
+func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command args…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitCode(ts.Exec(args[1], args[2:]...)); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func exitCode(err error) int {
+	var ee *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &ee):
+		return ee.ExitCode()
+	}
+	return -1
+}
+
+// answerCommand runs "answer FILE N [<STDIN] command args…" at a terminal of its
+// own and types one line of FILE at each question: the program throws away what
+// was typed before it asks. What was shown on the terminal is in the file "tty",
+// stdout and stderr are in the files "out" and "err".
+func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: answer FILE N [<STDIN] command args…")
+	}
+	answers := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	args = args[2:]
+	stdin := ""
+	if name, ok := strings.CutPrefix(args[0], "<"); ok {
+		stdin, args = ts.ReadFile(name), args[1:]
+	}
+	path, err := lookPath(ts, args[0])
+	ts.Check(err)
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(environ(ts), "PWD="+cmd.Dir)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	shown, err := atTerminal(cmd, answers)
+	ts.Check(os.WriteFile(ts.MkAbs("tty"), []byte(shown), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs("out"), out.Bytes(), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs("err"), errOut.Bytes(), 0o666))
+	ts.Logf("[tty]\n%s\n[out]\n%s\n[err]\n%s", shown, out.String(), errOut.String())
+	if got := exitCode(err); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// atTerminal runs cmd with a new controlling terminal that is none of its
+// standard streams.
+func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
+	control, tty, err := pty.Open()
+	if err != nil {
+		return "", err
+	}
+	defer control.Close()
+	if err := pty.Setsize(control, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		return "", err
+	}
+	cmd.ExtraFiles = []*os.File{tty}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	if err := cmd.Start(); err != nil {
+		tty.Close()
+		return "", err
+	}
+	tty.Close()
+	var screen bytes.Buffer
+	var wg sync.WaitGroup
+	wg.Go(func() { converse(control, &screen, answers) })
+	err = cmd.Wait()
+	wg.Wait()
+	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), err
+}
+
+// converse types an answer whenever a question stands at the end of the screen.
+func converse(control *os.File, screen *bytes.Buffer, answers []string) {
+	buf := make([]byte, 4096)
+	asked := 0
+	for {
+		n, err := control.Read(buf)
+		screen.Write(buf[:n])
+		if rest := screen.Bytes()[asked:]; len(answers) > 0 && bytes.HasSuffix(rest, []byte("]o: ")) {
+			asked = screen.Len()
+			if _, err := control.WriteString(answers[0]); err != nil {
+				return
+			}
+			answers = answers[1:]
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// signalCommand runs "signal SIG CODE FILE command args…", sends SIG once FILE
+// exists and wants the exit code.
+func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: signal SIG CODE FILE command args…")
+	}
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path, err := lookPath(ts, args[3])
+	ts.Check(err)
+	cmd := exec.Command(path, args[4:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(environ(ts), "PWD="+cmd.Dir)
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if !waitFor(func() bool { _, err := os.Stat(ts.MkAbs(args[2])); return err == nil }, ended) {
+		ts.Fatalf("%s never came\n%s", args[2], errOut.String())
+	}
+	ts.Check(cmd.Process.Signal(sig))
+	if got := exitCode(<-ended); got != want {
+		ts.Fatalf("exit code %d, want %d\n%s", got, want, errOut.String())
+	}
+}
+
+// goneCommand waits until the process whose id is in the file has ended.
+func goneCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: gone PIDFILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	if !waitFor(func() bool { return !running(pid) }, nil) {
+		ts.Fatalf("process %d is still there", pid)
+	}
+}
+
+// running reports whether a process exists and is no zombie.
+func running(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no %s in PATH", name)
+}
+
+// environ is the environment of the script.
+func environ(ts *testscript.TestScript) []string {
+	var out []string
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR"} {
+		if v := ts.Getenv(name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}

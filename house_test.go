@@ -1,0 +1,209 @@
+// Package toolreg_test holds the rules of the house: which package may import
+// what, and what no package does. docs/ARCHITECTURE.md gives the reasons.
+package toolreg_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/toolreg/toolreg"
+
+// rooms lists every package with the packages of this module that it may
+// import. "*" stands for all but those for tests.
+func rooms() map[string][]string {
+	return map[string][]string{
+		"":                   {},
+		"cmd/toolreg":        {"*"},
+		"internal/registry":  {},
+		"internal/args":      {"internal/registry"},
+		"internal/builtin":   {"internal/registry", "internal/process", "internal/state"},
+		"internal/declare":   {"internal/registry"},
+		"internal/discover":  {"internal/registry", "internal/process", "internal/settings"},
+		"internal/exec":      {"internal/registry", "internal/policy"},
+		"internal/mcpclient": {"internal/registry", "internal/process", "internal/settings"},
+		"internal/mcptest":   {"internal/registry"},
+		"internal/policy":    {"internal/registry", "internal/state"},
+		"internal/process":   {"internal/registry"},
+		"internal/settings":  {"internal/registry", "internal/state", "internal/trust", "internal/process"},
+		"internal/state":     {"internal/registry"},
+		"internal/terminal":  {"internal/registry", "internal/process", "internal/policy", "internal/exec"},
+		"internal/trust":     {"internal/registry", "internal/state"},
+	}
+}
+
+// forTests lists the packages that only tests import.
+func forTests() []string { return []string{"internal/mcptest"} }
+
+// soleImporters lists, for packages that are to stay behind one door, who may
+// import them.
+func soleImporters() map[string][]string {
+	return map[string][]string{
+		"github.com/spf13/cobra":                   {"cmd/toolreg"},
+		"github.com/spf13/viper":                   {"internal/settings"},
+		"github.com/santhosh-tekuri/jsonschema/v5": {"internal/registry"},
+		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcpclient", "internal/mcptest"},
+		"github.com/google/shlex":                  {"internal/process"},
+		"github.com/gofrs/flock":                   {"internal/state"},
+		"mvdan.cc/sh/v3":                           {"internal/policy", "internal/process"},
+		"os/exec":                                  {"internal/process"},
+	}
+}
+
+func TestImports(t *testing.T) {
+	allowed, doors := rooms(), soleImporters()
+	found := map[string]bool{}
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for pkg, imports := range listPackages(t, system) {
+			found[pkg] = true
+			may, ok := allowed[pkg]
+			if !ok {
+				t.Errorf("package %q is not in the table of rooms; add it there and to docs/ARCHITECTURE.md", pkg)
+			}
+			for _, imported := range imports {
+				if own, ok := ownPackage(imported); ok && !mayImport(may, own) {
+					t.Errorf("%s: %s must not import %s", system, pkg, own)
+				}
+				for door, keepers := range doors {
+					if within(imported, door) && !slices.Contains(keepers, pkg) {
+						t.Errorf("%s: %s imports %s, which is for %v alone", system, pkg, imported, keepers)
+					}
+				}
+			}
+		}
+	}
+	for pkg := range allowed {
+		if !found[pkg] {
+			t.Errorf("the table of rooms names %q, which is not there", pkg)
+		}
+	}
+}
+
+// listPackages maps each package of the module to what it imports when built
+// for one system, tests apart.
+func listPackages(t *testing.T, system string) map[string][]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("running go list: %v", err)
+	}
+	packages := map[string][]string{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("reading the output of go list: %v", err)
+		}
+		own, _ := ownPackage(p.ImportPath)
+		packages[own] = p.Imports
+	}
+}
+
+// ownPackage returns the path of a package within this module.
+func ownPackage(path string) (string, bool) {
+	if path == module {
+		return "", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func mayImport(may []string, own string) bool {
+	if slices.Contains(may, "*") {
+		return !slices.Contains(forTests(), own)
+	}
+	return slices.Contains(may, own)
+}
+
+func within(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}
+
+// TestHabits looks for what is done in one place only, or nowhere.
+func TestHabits(t *testing.T) {
+	var exits []string
+	eachSource(t, func(path string, files *token.FileSet, file *ast.File) {
+		at := func(n ast.Node) string { return files.Position(n.Pos()).String() }
+		mayRoot := path == filepath.Join("cmd", "toolreg", "main.go") ||
+			slices.Contains(forTests(), filepath.ToSlash(filepath.Dir(path))) // a process of its own
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				switch selected(n) {
+				case "os.Exit":
+					exits = append(exits, at(n))
+				case "context.Background", "context.TODO":
+					if !mayRoot {
+						t.Errorf("%s: a root context outside main; take ctx as a parameter", at(n))
+					}
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					t.Errorf("%s: func init runs at every start; call a function where it is needed", at(n))
+				}
+				if lines := files.Position(n.End()).Line - files.Position(n.Pos()).Line + 1; lines > 80 {
+					t.Errorf("%s: %s has %d lines, 80 are the limit", at(n), n.Name.Name, lines)
+				}
+			case *ast.InterfaceType:
+				if methods := n.Methods.NumFields(); methods > 3 {
+					t.Errorf("%s: an interface of %d methods, 3 are the limit", at(n), methods)
+				}
+			}
+			return true
+		})
+	})
+	if len(exits) != 1 || !strings.HasPrefix(exits[0], filepath.Join("cmd", "toolreg", "main.go")+":") {
+		t.Errorf("os.Exit belongs in cmd/toolreg/main.go, once; found at %v", exits)
+	}
+}
+
+func selected(n *ast.SelectorExpr) string {
+	if x, ok := n.X.(*ast.Ident); ok {
+		return x.Name + "." + n.Sel.Name
+	}
+	return ""
+}
+
+// eachSource parses every Go file that is no test.
+func eachSource(t *testing.T, visit func(path string, files *token.FileSet, file *ast.File)) {
+	t.Helper()
+	files := token.NewFileSet()
+	for _, root := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			visit(path, files, file)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -8,10 +8,10 @@ NPM := testdata/npm
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo lint bench fuzz clean ripgrep
+.PHONY: help build test demo lint bench benchtools fuzz clean ripgrep
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
@@ -32,6 +32,9 @@ lint: ## staticcheck, vet for other systems, tidy go.mod
 
 bench: ## run every benchmark
 	go test -run '^$$' -bench . -benchmem ./...
+
+benchtools: build ## compare the file tools with cat, sed and ripgrep
+	testdata/bench/tools.sh
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@for pkg in $$(go list ./...); do \

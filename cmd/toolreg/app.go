@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -31,18 +34,25 @@ type app struct {
 	log     *slog.Logger
 	jq      *jqFilter // nil without --jq
 
-	dir      string // working directory
-	stateAt  string // "" = not known
-	store    *state.Dir
-	set      *settings.Settings
-	sources  *sources
-	loader   *registry.Loader
-	status   atomic.Pointer[terminal.Status] // live lines, nil while there are none
-	told     map[string]bool                 // diagnostics already printed
-	early    []registry.Diagnostic           // of the settings
-	thorough bool                            // what is only good to know is told too
-	reports  bool                            // the result itself holds the diagnostics
-	counts   bool                            // prompts and resources are to be counted
+	dir          string // working directory
+	stateAt      string // "" = not known
+	store        *state.Dir
+	set          *settings.Settings
+	sources      *sources
+	loader       *registry.Loader
+	status       atomic.Pointer[terminal.Status] // live lines, nil while there are none
+	told         map[string]bool                 // diagnostics already printed
+	telling      sync.Mutex                      // guards told
+	early        []registry.Diagnostic           // of the settings
+	thorough     bool                            // what is only good to know is told too
+	reports      bool                            // the result itself holds the diagnostics
+	whole        bool                            // results are not cut
+	announced    atomic.Bool                     // the hooks know the registry
+	counts       bool                            // prompts and resources are to be counted
+	contextFlags []contextPair                   // --context
+	preset       string                          // "" = none
+	recorder     *lock.Recorder                  // of the command lock, else nil
+	command      string                          // that runs, such as "toolreg list"
 }
 
 func newApp(s streams, environ []string) *app {
@@ -51,7 +61,7 @@ func newApp(s streams, environ []string) *app {
 
 // prepare reads the global flags and their variables; no file is opened.
 func (a *app) prepare(cmd *cobra.Command) error {
-	a.flags = cmd.Root().PersistentFlags()
+	a.flags, a.command = cmd.Root().PersistentFlags(), cmd.CommandPath()
 	g, err := settings.ResolveGlobals(a.flags)
 	if err != nil {
 		return err
@@ -62,6 +72,13 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		if a.jq, err = newJQ(expression); err != nil {
 			return err
 		}
+	}
+	facts, err := a.flags.GetStringArray("context")
+	if err == nil {
+		a.contextFlags, err = readContext(facts, a.environ)
+	}
+	if err != nil {
+		return err
 	}
 	if g.Verbose {
 		a.log = slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -102,6 +119,9 @@ func (a *app) settings(ctx context.Context) (*settings.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, diags, err = a.offerTrust(ctx, s, diags); err != nil {
+		return nil, err
+	}
 	a.set, a.early = s, diags
 	if !a.reports {
 		a.diagnose(diags)
@@ -113,7 +133,7 @@ func (a *app) settingsOptions() settings.Options {
 	o := settings.Options{
 		Dir: a.dir, Root: a.globals.Root, Files: a.globals.Files,
 		NoProject: a.globals.NoProject, NoUser: a.globals.NoUser, TrustProject: a.globals.TrustProject,
-		Environ: a.environ, Flags: a.flags,
+		Environ: a.environ, Flags: a.flags, Import: imports.Programs{},
 	}
 	if store, err := a.trustStore(); err == nil {
 		o.Trust = store
@@ -141,8 +161,20 @@ func (a *app) setup(ctx context.Context) error {
 	if err != nil || a.sources != nil {
 		return err
 	}
-	a.sources = newSources(ctx, a, s)
-	a.loader = registry.NewLoader(registry.Options{Filters: filters(s), Conflicts: s.Conflicts, Observe: a.observe})
+	if err := a.checkPreset(); err != nil {
+		return err
+	}
+	composites, err := a.composites(ctx, s)
+	if err != nil {
+		return err
+	}
+	a.sources = newSources(ctx, a, s, composites)
+	a.sources.narrow(a.preset)
+	last, err := a.lockFilters(s)
+	if err != nil {
+		return err
+	}
+	a.loader = registry.NewLoader(registry.Options{Filters: slices.Concat(a.presetFilters(), filters(s), last), Conflicts: s.Conflicts, Observe: a.observe})
 	return nil
 }
 
@@ -156,7 +188,14 @@ func (a *app) all(ctx context.Context) (*registry.Registry, error) {
 	if err := a.setup(ctx); err != nil {
 		return nil, err
 	}
-	return a.load(ctx, a.sources.all(), false), context.Cause(ctx)
+	reg := a.load(ctx, a.sources.all(), false)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.announce(ctx, reg); err != nil {
+		return nil, err
+	}
+	return reg, a.checkComposites(reg)
 }
 
 // find returns a tool by name, starting no server that the name rules out:
@@ -168,9 +207,15 @@ func (a *app) find(ctx context.Context, name string) (*registry.Registry, *regis
 	}
 	local, servers := a.sources.local, a.sources.servers
 	one := a.sources.serverOf(name)
+	if few := a.sources.withoutPlugins(name); few != nil {
+		reg := a.load(ctx, few, true)
+		if t, err := reg.Lookup(name); err == nil {
+			return a.found(ctx, reg, t, nil)
+		}
+	}
 	if one == nil {
 		reg := a.load(ctx, local, true)
-		if t, err := reg.Lookup(name); err == nil || len(servers) == 0 {
+		if t, err := lookup(reg, name); err == nil || len(servers) == 0 {
 			return a.found(ctx, reg, t, err)
 		}
 	} else if len(servers) > 1 {
@@ -180,12 +225,7 @@ func (a *app) find(ctx context.Context, name string) (*registry.Registry, *regis
 		}
 	}
 	reg := a.load(ctx, a.sources.all(), false)
-	t, err := reg.Lookup(name)
-	if err != nil {
-		if original, ok := declare.Original("", definitions(reg), name); ok {
-			t, err = reg.Lookup(original)
-		}
-	}
+	t, err := lookup(reg, name)
 	if err != nil && one != nil {
 		err = errors.Join(serverError(reg, one), err)
 	}
@@ -200,8 +240,14 @@ func (a *app) found(ctx context.Context, reg *registry.Registry, t *registry.Too
 	if !a.reports {
 		a.diagnose(reg.Diagnostics())
 	}
+	if announceErr := a.announce(ctx, reg); announceErr != nil {
+		return nil, nil, announceErr
+	}
 	if err == nil {
 		return reg, t, nil
+	}
+	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden == nil {
+		e.Hidden = a.hidden(reg, e.Name)
 	}
 	// A missing tool may be one that a failed source would have given.
 	for _, r := range reg.Reports() {
@@ -242,11 +288,36 @@ func (a *app) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
+// lookup finds a tool by its name, or by a name as a declaration has it.
+func lookup(reg *registry.Registry, name string) (*registry.Tool, error) {
+	t, err := reg.Lookup(name)
+	if err == nil {
+		return t, nil
+	}
+	if original, ok := declare.Original("", definitions(reg), name); ok {
+		return reg.Lookup(original)
+	}
+	return nil, err
+}
+
+// definitions lists every tool as declarations have it, older versions too.
 func definitions(reg *registry.Registry) []registry.Definition {
 	tools := reg.Tools()
-	out := make([]registry.Definition, len(tools))
-	for i, t := range tools {
-		out[i] = t.Definition
+	out := make([]registry.Definition, 0, len(tools))
+	for _, t := range tools {
+		for _, v := range reg.Versions(t.Name) {
+			out = append(out, definition(reg, v))
+		}
 	}
 	return out
+}
+
+// definition is a tool's definition under the name that finds this very
+// version.
+func definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
+	d := t.Definition
+	if newest, err := reg.Lookup(t.Name); err == nil && newest != t && t.Version != "" {
+		d.Name = t.Name + "@" + t.Version
+	}
+	return d
 }

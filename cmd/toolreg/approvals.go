@@ -3,33 +3,37 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 type approvalsOptions struct{ all bool }
 
 func newApprovalsCommand(a *app) *cobra.Command {
 	o := &approvalsOptions{}
+	list := func(cmd *cobra.Command, _ []string) error { return runApprovalsList(cmd.Context(), a, o) }
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Show and revoke remembered answers",
 		Long: `Show and revoke the answers "always" that toolreg remembers for this project.
 
-Exit codes: 0, 2, 3 (no such approval).`,
+An answer counts as long as the tool is what it was when you gave it: its
+definition and the command or server behind it. Afterwards you are asked again.
+
+Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runApprovalsList(cmd.Context(), a, o) },
+		RunE: list,
 	}
 	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: noArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return runApprovalsList(cmd.Context(), a, o) }},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids", Args: argsBetween(1, -1, "the ids that approvals list shows"),
+		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: noArgs, RunE: list},
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids, or by how these begin", Args: argsBetween(1, -1, "the ids that approvals list shows"),
 			RunE: func(cmd *cobra.Command, ids []string) error { return runApprovalsRevoke(cmd.Context(), a, ids) }},
 		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return runApprovalsClear(cmd.Context(), a, o) }},
@@ -37,16 +41,15 @@ Exit codes: 0, 2, 3 (no such approval).`,
 	return cmd
 }
 
+// approvals opens what is remembered. Without a state directory this command
+// has nothing to show, so that is an error here.
 func (a *app) approvals(ctx context.Context) (*policy.Approvals, error) {
 	s, err := a.settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d, err := a.stateDir()
-	if err != nil {
-		return nil, err
-	}
-	return &policy.Approvals{Dir: d, Project: s.ProjectRoot, Warn: a.warn}, nil
+	store := a.approvalStore(s)
+	return store, store.Unavailable
 }
 
 // approval is one approval as JSON; what it pins stays inside.
@@ -55,8 +58,21 @@ type approval struct {
 	Kind    policy.ScopeKind `json:"kind"`
 	Value   string           `json:"value,omitempty"`
 	Source  string           `json:"source"`
+	Tools   []string         `json:"tools"` // that it covers, by their sources' own names
 	Project string           `json:"project"`
 	Created time.Time        `json:"created"`
+}
+
+func newApproval(x policy.Approval) approval {
+	return approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Pins)), x.Project, x.Created}
+}
+
+func newApprovals(list []policy.Approval) []approval {
+	out := make([]approval, len(list))
+	for i, x := range list {
+		out[i] = newApproval(x)
+	}
+	return out
 }
 
 func runApprovalsList(ctx context.Context, a *app, o *approvalsOptions) error {
@@ -68,10 +84,7 @@ func runApprovalsList(ctx context.Context, a *app, o *approvalsOptions) error {
 	if err != nil {
 		return err
 	}
-	out := make([]approval, len(found))
-	for i, f := range found {
-		out[i] = approval{f.ID, f.Kind, f.Value, f.Source, f.Project, f.Created}
-	}
+	out := newApprovals(found)
 	if a.globals.JSON {
 		return a.printJSON(map[string][]approval{"approvals": out})
 	}
@@ -83,34 +96,30 @@ func runApprovalsList(ctx context.Context, a *app, o *approvalsOptions) error {
 }
 
 func runApprovalsRevoke(ctx context.Context, a *app, ids []string) error {
-	store, err := a.approvals(ctx)
-	if err != nil {
+	if err := a.refuseInside("revoking approvals"); err != nil {
 		return err
 	}
-	if err := a.refuseInside("revoking approvals"); err != nil {
+	store, err := a.approvals(ctx)
+	if err != nil {
 		return err
 	}
 	gone, err := store.Revoke(ctx, ids...)
 	if err != nil {
 		return err
 	}
-	if len(gone) < len(ids) {
-		known := map[string]bool{}
-		for _, g := range gone {
-			known[g.ID] = true
-		}
-		var missing []string
-		for _, id := range ids {
-			if !known[id] {
-				missing = append(missing, id)
-			}
-		}
-		return fmt.Errorf("no approval with id %s: %w", strings.Join(missing, ", "), registry.ErrNotFound)
+	if a.globals.JSON {
+		return a.printJSON(map[string][]approval{"revoked": newApprovals(gone)})
+	}
+	for _, x := range gone {
+		a.tell("forgot %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value))
 	}
 	return nil
 }
 
 func runApprovalsClear(ctx context.Context, a *app, o *approvalsOptions) error {
+	if err := a.refuseInside("revoking approvals"); err != nil {
+		return err
+	}
 	store, err := a.approvals(ctx)
 	if err != nil {
 		return err
@@ -119,8 +128,20 @@ func runApprovalsClear(ctx context.Context, a *app, o *approvalsOptions) error {
 	if err != nil {
 		return err
 	}
-	if !a.globals.Quiet {
-		a.note(fmt.Sprintf("toolreg: forgot %d approvals\n", n))
+	if a.globals.JSON {
+		return a.printJSON(map[string]int{"cleared": n})
 	}
+	what := "approvals"
+	if n == 1 {
+		what = "approval"
+	}
+	a.tell("forgot %d %s", n, what)
 	return nil
+}
+
+// tell says on stderr what was done, unless --quiet.
+func (a *app) tell(format string, args ...any) {
+	if !a.globals.Quiet {
+		a.noteText(failure{message: fmt.Sprintf(format, args...)})
+	}
 }

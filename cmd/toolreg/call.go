@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/declare"
@@ -37,6 +39,8 @@ type callOptions struct {
 	paramsFile string
 	raw        bool
 	outputDir  string
+	stream     bool
+	many       manyCalls
 }
 
 func newCallCommand(a *app) *cobra.Command {
@@ -47,31 +51,59 @@ func newCallCommand(a *app) *cobra.Command {
 		Long: `Run one tool and print its result: what the model is to read in a pipe, what a
 person is to see on a terminal, all of it with --json.
 
-` + paramsHelp + `
+` + paramsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
 Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 7 (the tool reported an error), 8 (its source failed), 124 (time limit).`,
 		Example: `  toolreg call read_file file_path=go.mod limit=3
   toolreg call read_file < params.json
-  toolreg call github__create_issue --params-file issue.json --yes`,
-		Args: argsBetween(1, -1, "a tool, and arguments k=v"),
+  toolreg call github__create_issue --params-file issue.json --yes
+  toolreg call --format anthropic < response.json
+  toolreg call --batch --parallel 4 < calls.jsonl`,
+		Args: func(cmd *cobra.Command, argv []string) error {
+			if o.many.wanted() {
+				return o.many.check(cmd, argv)
+			}
+			return argsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
+		},
 		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.many.wanted() {
+				return o.many.run(cmd.Context(), a)
+			}
 			return runCall(cmd.Context(), a, o, argv[0], argv[1:])
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
-	f.StringVar(&o.paramsFile, "params-file", "", "`file` that holds the params; - for stdin")
+	o.paramsFlags(f)
+	presetFlag(a, f)
+	o.many.flags(f)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
+	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
 	return cmd
+}
+
+// paramsFlags adds the flags that params come from.
+func (o *callOptions) paramsFlags(f *pflag.FlagSet) {
+	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
+	f.StringVar(&o.paramsFile, "params-file", "", "`file` that holds the params; - for stdin")
+}
+
+func (o *callOptions) checkParams() error {
+	if o.params != "" && o.paramsFile != "" {
+		return &usageError{err: errors.New("--params and --params-file exclude each other"), hint: "see toolreg help params"}
+	}
+	return nil
 }
 
 func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []string) error {
 	if o.raw && a.outTTY {
 		return &usageError{err: fmt.Errorf("--raw does not write to a terminal"), hint: "send it to a file or a pipe"}
 	}
-	if o.params != "" && o.paramsFile != "" {
-		return &usageError{err: errors.New("--params and --params-file exclude each other"), hint: "see toolreg help params"}
+	if o.stream && (o.raw || o.outputDir != "") {
+		return &usageError{err: errors.New("--stream goes with neither --raw nor --output"), hint: "leave one of them out"}
+	}
+	if err := o.checkParams(); err != nil {
+		return err
 	}
 	reg, tool, err := a.find(ctx, name)
 	if err != nil {
@@ -79,18 +111,25 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	}
 	params, err := a.params(o, tool, argv)
 	if err != nil {
-		return err
+		return a.refusedParams(ctx, tool, err)
 	}
+	a.whole = o.raw
 	x, closeTTY, err := a.executor(ctx, reg)
 	if err != nil {
 		return err
 	}
 	defer closeTTY()
 	show, hide := a.progress(tool.Name)
-	result, err := x.Execute(ctx, tool, registry.Call{Tool: name, Params: params, Progress: show})
+	call := registry.Call{Tool: name, Params: params, Progress: show}
+	print := a.printResult
+	if o.stream {
+		live := &stream{app: a}
+		call.Emit, call.Progress, print = live.emit, live.progress(show), live.finish
+	}
+	result, err := x.Execute(ctx, tool, call)
 	hide()
 	if err == nil || result.IsError {
-		if printErr := a.printResult(o, tool, result); printErr != nil {
+		if printErr := print(o, tool, result); printErr != nil {
 			return printErr
 		}
 	}
@@ -120,13 +159,25 @@ func (a *app) params(o *callOptions, t *registry.Tool, argv []string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	if given {
+		params = restored(t, params)
+	}
 	if len(argv) > 0 {
 		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: a.readFile})
 	}
-	if given && strings.Contains(string(t.InputSchema), `"enum"`) {
+	return params, nil
+}
+
+// restored undoes in params what declarations did to the schema, so that a
+// model's params fit the tool's own.
+func restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
+	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) {
 		params = declare.RestoreEnums(t.InputSchema, params)
 	}
-	return params, nil
+	if bytes.Contains(params, []byte("null")) {
+		params = declare.RestoreOptional(t.InputSchema, params)
+	}
+	return params
 }
 
 // baseParams reads the JSON that params start from; given is false where there

@@ -56,6 +56,11 @@ func runDiscover(ctx context.Context, a *app, o *discoverOptions, names []string
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	if len(names) == 0 {
+		if err := a.checkComposites(reg); err != nil {
+			return err
+		}
+	}
 	diags := slices.Concat(reg.Diagnostics(), reg.CompileAll(ctx))
 	reports := a.sourceReports(reg, names)
 	if err := a.printReports(reg, reports, diags); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,15 +57,15 @@ func (a *app) executor(ctx context.Context, reg *registry.Registry) (x *exec.Exe
 	if err != nil {
 		return nil, nil, err
 	}
-	x = &exec.Executor{Validate: reg.Validate, Decider: p, Warn: a.warn}
-	if p.Approvals != nil {
-		x.Approvals = p.Approvals
-	}
+	x = &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Warn: a.warn}
 	if a.globals.TimeoutSet {
 		x.Timeout = a.globals.Timeout
 		if x.Timeout == 0 {
 			x.Timeout = -1 // 0 on the command line is "no limit"
 		}
+	}
+	if err := a.surround(ctx, s, x); err != nil {
+		return nil, nil, err
 	}
 	if a.globals.NonInteractive || depth(a.environ) > 0 {
 		return x, func() {}, nil
@@ -74,7 +75,7 @@ func (a *app) executor(ctx context.Context, reg *registry.Registry) (x *exec.Exe
 		a.log.Debug("no terminal to ask on", "err", err)
 		return x, func() {}, nil
 	}
-	x.Confirmer = &terminal.Confirmer{TTY: tty, Color: a.color(true), Editor: a.editor()}
+	x.Confirmer = &terminal.Confirmer{TTY: tty, Color: a.color(true), Editor: a.editor(), Before: a.pauseStatus}
 	return x, func() { _ = tty.Close() }, nil
 }
 
@@ -125,10 +126,23 @@ func (a *app) policy(s *settings.Settings, reg *registry.Registry) (*policy.Poli
 		return nil, err
 	}
 	p.Banned = entries(s.ShellBanned)
-	if d, err := a.stateDir(); err == nil {
-		p.Approvals = &policy.Approvals{Dir: d, Project: s.ProjectRoot, Siblings: siblings(reg), Warn: a.warn}
+	if a.sources != nil {
+		p.Shell = builtin.Shell(a.sources.env) // the grammar is that of the shell that will run
 	}
+	p.Approvals = a.approvalStore(s)
+	p.Approvals.Siblings = siblings(reg)
 	return p, nil
+}
+
+// approvalStore is where answers for the project are remembered. Without a
+// state directory nothing is found there, and remembering fails with the reason.
+func (a *app) approvalStore(s *settings.Settings) *policy.Approvals {
+	d, err := a.stateDir()
+	project := s.ProjectRoot
+	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
+		project = path // however the person came here, it is one project
+	}
+	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Warn: a.warn}
 }
 
 // siblings finds the tools that an approval of a server or of edits covers.
@@ -183,7 +197,11 @@ func policyDefaults(s *settings.Settings) (map[registry.Category]policy.Rule, er
 		if err != nil {
 			return nil, &usageError{err: fmt.Errorf("%s: %w", r.Origin, err)}
 		}
-		out[registry.Category(category)] = policy.Rule{Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
+		rule := policy.Rule{Category: category, Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
+		if err := rule.Validate(); err != nil {
+			return nil, &usageError{err: fmt.Errorf("%s: %w", r.Origin, err)}
+		}
+		out[registry.Category(category)] = rule
 	}
 	return out, nil
 }

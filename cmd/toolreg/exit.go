@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -157,7 +158,7 @@ func matchParams(err error, f *failure) bool {
 
 func matchNeedsApproval(err error, f *failure) bool {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
-		f.message = fmt.Sprintf("%q needs approval and nobody is there to ask: %s", e.Tool, e.Verdict.Reason)
+		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody is there to ask: %s", e.Tool, e.Verdict.Reason)
 		f.hint = e.Hint
 		return true
 	}
@@ -169,6 +170,9 @@ func matchNotFound(err error, f *failure) bool {
 		return false
 	}
 	f.hint = "toolreg list shows what there is"
+	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
+		f.hint = "toolreg approvals list shows what there is"
+	}
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil && e.Hidden.Setting != "" {
 		f.hint = "set at " + e.Hidden.Setting
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,9 @@ type listOptions struct {
 	selection
 	all      bool
 	versions bool
+	inactive time.Duration
+	examples bool
+	costs    costOptions
 }
 
 func newListCommand(a *app) *cobra.Command {
@@ -36,6 +41,9 @@ separated by tabs. Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
 		Args: argsBetween(0, 1, "at most one tool"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			a.reports = a.globals.JSON && a.jq == nil
+			if (o.versions || o.examples) && len(argv) == 0 {
+				return &usageError{err: errors.New("--versions and --examples want a tool"), hint: "toolreg list TOOL --versions"}
+			}
 			if len(argv) == 1 {
 				return runListOne(cmd.Context(), a, o, argv[0])
 			}
@@ -43,8 +51,12 @@ separated by tabs. Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
 		},
 	}
 	o.flags(cmd.Flags(), "strict")
+	presetFlag(a, cmd.Flags())
+	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show hidden tools too, and which setting hides them")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
+	o.costs.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd
 }
 
@@ -68,7 +80,13 @@ func runList(ctx context.Context, a *app, o *listOptions) error {
 	if !a.reports {
 		a.diagnose(reg.Diagnostics())
 	}
-	tools := o.apply(reg.Sorted())
+	tools, err := a.withoutUsed(ctx, o.apply(reg.Sorted()), o.inactive)
+	if err != nil {
+		return err
+	}
+	if o.costs.wanted {
+		return a.printCosts(&o.costs, tools, reg)
+	}
 	if a.globals.JSON {
 		doc := listDocument{Tools: listedTools(tools), Diagnostics: a.noticed(reg)}
 		if o.all {
@@ -95,7 +113,11 @@ func listedTools(tools []*registry.Tool) []listed {
 func printTools(a *app, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
 	t := table{header: []string{"NAME", "SOURCE", "CATEGORY", "DESCRIPTION"}}
 	for _, tool := range tools {
-		t.add(tool.Name, tool.Source, string(tool.Category), tool.Description)
+		description := tool.Description
+		if a.outTTY { // there is room for one line
+			description, _, _ = strings.Cut(description, "\n")
+		}
+		t.add(tool.Name, tool.Source, string(tool.Category), description)
 	}
 	if all {
 		for _, h := range hidden {
@@ -121,19 +143,22 @@ func runListOne(ctx context.Context, a *app, o *listOptions, name string) error 
 	if a.globals.JSON {
 		return a.printJSON(listDocument{Tools: listedTools(tools), Diagnostics: a.noticed(reg)})
 	}
+	if o.examples {
+		return a.printExamples(reg, tools)
+	}
 	var b strings.Builder
 	for i, t := range tools {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		writeTool(&b, t)
+		writeTool(&b, t, definition(reg, t).Name)
 	}
 	_, err = io.WriteString(a.out, b.String())
 	return err
 }
 
 // writeTool shows one tool in full.
-func writeTool(b *strings.Builder, t *registry.Tool) {
+func writeTool(b *strings.Builder, t *registry.Tool, callAs string) {
 	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(b, "%-14s%s\n", name+":", terminal.Line(value))
@@ -145,10 +170,15 @@ func writeTool(b *strings.Builder, t *registry.Tool) {
 	}
 	field("source", t.Source)
 	field("server tool", t.ServerTool)
+	field("declared in", t.Declared)
 	field("category", string(t.Category))
 	field("tags", strings.Join(t.Tags, ", "))
 	field("version", t.Version)
 	field("author", t.Author)
+	field("icon", t.Icon)
+	if t.Optional {
+		field("optional", "yes")
+	}
 	field("aliases", strings.Join(t.Aliases, ", "))
 	field("permissions", strings.Join(t.Permissions, ", "))
 	field("annotations", string(t.Annotations))
@@ -159,9 +189,44 @@ func writeTool(b *strings.Builder, t *registry.Tool) {
 	writeSchema(b, "input schema", t.InputSchema)
 	writeSchema(b, "output schema", t.OutputSchema)
 	for _, e := range t.Examples {
-		fmt.Fprintf(b, "example:      %s\n  toolreg call %s --params %s\n", terminal.Line(e.Description), t.Name, shellQuote(terminal.Line(string(e.Params))))
+		fmt.Fprintf(b, "%-14s%s\n  %s\n", "example:", terminal.Line(e.Description), exampleCommand(callAs, e))
 	}
 }
+
+// printExamples prints each example as a command, under its description as a
+// comment.
+func (a *app) printExamples(reg *registry.Registry, tools []*registry.Tool) error {
+	var b strings.Builder
+	for _, t := range tools {
+		for _, e := range t.Examples {
+			if e.Description != "" {
+				b.WriteString("# " + terminal.Line(e.Description) + "\n")
+			}
+			b.WriteString(exampleCommand(definition(reg, t).Name, e) + "\n")
+		}
+	}
+	if b.Len() == 0 {
+		a.note("toolreg: the tool has no examples\n")
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+// exampleCommand is the command line that makes the call of an example.
+func exampleCommand(name string, e registry.Example) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(plainWord, r) }) {
+		name = shellQuote(terminal.Line(name))
+	}
+	params := []byte("{}")
+	var compact bytes.Buffer
+	if json.Compact(&compact, e.Params) == nil {
+		params = terminal.EscapeJSON(compact.Bytes())
+	}
+	return "toolreg call " + name + " --params " + shellQuote(string(params))
+}
+
+// plainWord holds the characters of names that no shell changes.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@"
 
 func writeSchema(b *strings.Builder, title string, schema json.RawMessage) {
 	if len(schema) == 0 {

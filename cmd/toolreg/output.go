@@ -43,9 +43,24 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
+// printLine prints one document on one line, on a terminal too.
+func (a *app) printLine(v any) error {
+	data, err := encodeJSON(v)
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	if a.jq != nil {
+		return a.jq.print(a.out, data)
+	}
+	_, err = a.out.Write(data)
+	return err
+}
+
 // diagnose prints what was noticed on stderr, each thing once: warnings and
 // errors, with --verbose also what is good to know, with --quiet errors alone.
 func (a *app) diagnose(diags []registry.Diagnostic) {
+	a.telling.Lock()
+	defer a.telling.Unlock()
 	for _, d := range diags {
 		key := d.Code + "\x00" + d.Source + "\x00" + d.Tool + "\x00" + d.Message
 		if a.told[key] || !a.wants(d.Severity) {
@@ -118,16 +133,22 @@ func (a *app) noteText(f failure) {
 	}
 }
 
-// noteJSON prints the error as one line of JSON (spec section 3).
+// errorBody is an error in JSON (spec section 3).
+type errorBody struct {
+	Code    string               `json:"code"`
+	Exit    int                  `json:"exit"`
+	Message string               `json:"message"`
+	Hint    string               `json:"hint,omitempty"`
+	Details []registry.Violation `json:"details,omitempty"`
+}
+
+func newErrorBody(f failure) errorBody {
+	return errorBody{f.word, f.exit, f.message, f.hint, f.details}
+}
+
+// noteJSON prints the error as one line of JSON.
 func (a *app) noteJSON(f failure) {
-	type body struct {
-		Code    string               `json:"code"`
-		Exit    int                  `json:"exit"`
-		Message string               `json:"message"`
-		Hint    string               `json:"hint,omitempty"`
-		Details []registry.Violation `json:"details,omitempty"`
-	}
-	line, err := encodeJSON(map[string]body{"error": {f.word, f.exit, f.message, f.hint, f.details}})
+	line, err := encodeJSON(map[string]errorBody{"error": newErrorBody(f)})
 	if err != nil { // strings always encode
 		a.noteText(f)
 		return

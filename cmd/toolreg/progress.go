@@ -25,7 +25,7 @@ func (a *app) newStatus() *terminal.Status {
 func sizeOf(w io.Writer) func() (int, int) {
 	return func() (int, int) {
 		if f, ok := w.(*os.File); ok {
-			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
 				return columns, rows
 			}
 		}
@@ -60,14 +60,26 @@ func (a *app) serverState(server string, state mcpclient.State) {
 // progress shows the notes of a running call on one live line.
 func (a *app) progress(tool string) (show func(registry.Progress), done func()) {
 	status := a.newStatus()
+	a.status.Store(status)
 	return func(p registry.Progress) {
-		text := p.Message
-		switch {
-		case p.Total > 0:
-			text = fmt.Sprintf("%.0f of %.0f %s", p.Done, p.Total, p.Message)
-		case p.Done > 0:
-			text = fmt.Sprintf("%.0f %s", p.Done, p.Message)
+			text := p.Message
+			switch {
+			case p.Total > 0:
+				text = fmt.Sprintf("%.0f of %.0f %s", p.Done, p.Total, p.Message)
+			case p.Done > 0:
+				text = fmt.Sprintf("%.0f %s", p.Done, p.Message)
+			}
+			status.Set(tool, text)
+		}, func() {
+			a.status.Store(nil)
+			status.Close()
 		}
-		status.Set(tool, text)
-	}, status.Close
+}
+
+// pauseStatus takes the live lines off the screen while a question stands there.
+func (a *app) pauseStatus() (resume func()) {
+	if status := a.status.Load(); status != nil {
+		return status.Pause()
+	}
+	return nil
 }

@@ -28,13 +28,15 @@ type callDocument struct {
 	Locations     []registry.Location    `json:"locations,omitempty"`
 	DurationMs    int64                  `json:"durationMs"`
 	Truncated     bool                   `json:"truncated,omitempty"`
+	Cached        bool                   `json:"cached,omitempty"`
+	Attempts      int                    `json:"attempts,omitempty"` // where more than one
 }
 
 func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
 	d := callDocument{
 		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
 		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
-		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Attempts: r.Attempts,
 	}
 	if !r.Display.IsZero() {
 		d.ReturnDisplay = &r.Display

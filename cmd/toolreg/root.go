@@ -21,7 +21,7 @@ Results go to stdout, everything else to stderr. See also
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newListCommand(a), newCallCommand(a), newSchemaCommand(a), newDiscoverCommand(a), newServersCommand(a),
-		newApprovalsCommand(a), newTrustCommand(a), newVersionCommand(a),
+		newWhyCommand(a), newApprovalsCommand(a), newTrustCommand(a), newSettingsCommand(a), newInitCommand(a), newPluginsCommand(a), newAuditCommand(a), newStatsCommand(a), newDoctorCommand(a), newLockCommand(a), newVersionCommand(a),
 		newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", paramsHelp),
 	}
 }
@@ -50,7 +50,24 @@ func newRootCommand(a *app) *cobra.Command {
 	})
 	globalFlags(root.PersistentFlags())
 	root.AddCommand(commands(a)...)
+	root.SetHelpCommand(newHelpCommand())
 	return root
+}
+
+// newHelpCommand is cobra's own, but an unknown page is a mistake.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			page, _, err := cmd.Root().Find(argv)
+			if err != nil || page == cmd.Root() && len(argv) > 0 {
+				return unknownCommand(cmd.Root(), argv[0])
+			}
+			page.InitDefaultHelpFlag()
+			return page.Help()
+		},
+	}
 }
 
 // globalFlags are the flags that every command takes (spec section 3). Their
@@ -59,6 +76,7 @@ func globalFlags(f *pflag.FlagSet) {
 	f.StringArray("settings", nil, "read this settings `file` too; naming it is consenting to it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
+	f.StringArray("import", nil, "add the MCP servers that another `program` has: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")
 	f.Bool("trust-project", false, "trust the project's settings for this run")
 	f.String("root", "", "project root `dir`; default the nearest parent with .toolreg or .git")
 	f.Bool("json", false, "print JSON")
@@ -68,7 +86,9 @@ func globalFlags(f *pflag.FlagSet) {
 	f.Bool("non-interactive", false, "never ask; what would be asked about fails with exit code 6")
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
 	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
+	f.Bool("locked", false, "refuse tools that are not in toolreg.lock as they are now")
 	f.String("channel", "", "`name` of the channel the agent speaks on")
+	f.StringArray("context", nil, "`k=v` for plugins: factories get it, conditions are about it (repeatable)")
 	f.BoolP("verbose", "v", false, "tell what happens on stderr")
 	f.BoolP("quiet", "q", false, "no warnings on stderr")
 	f.String("color", "auto", "auto, always or never")

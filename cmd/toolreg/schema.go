@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +14,11 @@ import (
 
 type schemaOptions struct {
 	selection
-	format string
-	encode declare.Options
+	format  string
+	encode  declare.Options
+	lint    bool
+	explain bool
+	all     bool // formats, with lint
 }
 
 func newSchemaCommand(a *app) *cobra.Command {
@@ -24,16 +26,23 @@ func newSchemaCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
-		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() +
-			"\nExit codes: 0, 2, 3 (no such tool), 8 (with --strict-sources).",
+		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + lintHelp +
+			"\nExit codes: 0, 2, 3 (no such tool), 8 (with --strict-sources), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
-  toolreg schema read_file grep --format openai --request`,
-		RunE: func(cmd *cobra.Command, argv []string) error { return runSchema(cmd.Context(), a, o, argv) },
+  toolreg schema read_file grep --format openai --request
+  toolreg schema --lint --strict`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			o.all = !cmd.Flags().Changed("format")
+			return runSchema(cmd.Context(), a, o, argv)
+		},
 	}
+	presetFlag(a, cmd.Flags())
 	o.flags(cmd.Flags(), "strict-sources") // --strict is the word for OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them to what the API's tools field takes")
-	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas")
+	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
+	cmd.Flags().BoolVar(&o.lint, "lint", false, "tell what providers would refuse, ignore or change")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
 	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools by parameters too")
 	return cmd
 }
@@ -58,7 +67,13 @@ func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) er
 	a.diagnose(reg.Diagnostics())
 	defs := make([]registry.Definition, len(tools))
 	for i, t := range tools {
-		defs[i] = t.Definition
+		defs[i] = definition(reg, t)
+	}
+	switch {
+	case o.lint:
+		return a.printLint(o, format, defs, o.strictFailure(reg))
+	case o.explain:
+		return a.printExplanations(format, defs, o.encode)
 	}
 	out, diags := format.Encode(defs, o.encode)
 	a.diagnose(diags)
@@ -106,7 +121,14 @@ func (a *app) named(ctx context.Context, s *selection, names []string) (*registr
 			return nil, nil, err
 		}
 	}
-	tools := slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !wanted[t] || !s.matches(t) })
+	var tools []*registry.Tool
+	for _, t := range reg.Tools() {
+		for _, v := range reg.Versions(t.Name) {
+			if wanted[v] && s.matches(v) {
+				tools = append(tools, v)
+			}
+		}
+	}
 	return reg, tools, nil
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -50,10 +52,11 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":   codeCommand,
-			"answer": answerCommand,
-			"signal": signalCommand,
-			"gone":   goneCommand,
+			"code":    codeCommand,
+			"answer":  answerCommand,
+			"signal":  signalCommand,
+			"gone":    goneCommand,
+			"website": websiteCommand,
 		},
 	})
 }
@@ -82,15 +85,24 @@ func exitCode(err error) int {
 	return -1
 }
 
-// answerCommand runs "answer FILE N [<STDIN] command args…" at a terminal of its
-// own and types one line of FILE at each question: the program throws away what
-// was typed before it asks. What was shown on the terminal is in the file "tty",
-// stdout and stderr are in the files "out" and "err".
+// answerCommand runs "answer [-stderr] FILE N [<STDIN] command args…" at a
+// terminal of its own and types one line of FILE at each question: the program
+// throws away what was typed before it asks. ^C and ^D are those keys. What was
+// shown on the terminal is in the file "tty", stdout and stderr are in the files
+// "out" and "err"; with -stderr the terminal is stderr too.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: answer FILE N [<STDIN] command args…")
+	onTerminal := len(args) > 0 && args[0] == "-stderr"
+	if onTerminal {
+		args = args[1:]
 	}
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: answer [-stderr] FILE N [<STDIN] command args…")
+	}
+	keys := strings.NewReplacer("^C\n", "\x03", "^D\n", "\x04")
 	answers := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	for i, a := range answers {
+		answers[i] = keys.Replace(a)
+	}
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	args = args[2:]
@@ -106,6 +118,9 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if onTerminal {
+		cmd.Stderr = nil
+	}
 	shown, err := atTerminal(cmd, answers)
 	ts.Check(os.WriteFile(ts.MkAbs("tty"), []byte(shown), 0o666))
 	ts.Check(os.WriteFile(ts.MkAbs("out"), out.Bytes(), 0o666))
@@ -116,8 +131,8 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// atTerminal runs cmd with a new controlling terminal that is none of its
-// standard streams.
+// atTerminal runs cmd with a new controlling terminal, which is also its stderr
+// where it has none.
 func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 	control, tty, err := pty.Open()
 	if err != nil {
@@ -128,6 +143,9 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 		return "", err
 	}
 	cmd.ExtraFiles = []*os.File{tty}
+	if cmd.Stderr == nil {
+		cmd.Stderr = tty
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
 	if err := cmd.Start(); err != nil {
 		tty.Close()
@@ -163,7 +181,7 @@ func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 }
 
 // signalCommand runs "signal SIG CODE FILE command args…", sends SIG once FILE
-// exists and wants the exit code.
+// has content and wants the exit code.
 func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: signal SIG CODE FILE command args…")
@@ -181,7 +199,7 @@ func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if !waitFor(func() bool { _, err := os.Stat(ts.MkAbs(args[2])); return err == nil }, ended) {
+	if !waitFor(func() bool { info, err := os.Stat(ts.MkAbs(args[2])); return err == nil && info.Size() > 0 }, ended) {
 		ts.Fatalf("%s never came\n%s", args[2], errOut.String())
 	}
 	ts.Check(cmd.Process.Signal(sig))
@@ -224,7 +242,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "TOOLREG_DEPTH"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

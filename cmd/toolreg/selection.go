@@ -54,7 +54,7 @@ func (s *selection) matches(t *registry.Tool) bool {
 // local reports whether no tool of an MCP server can match, so that none need
 // be started.
 func (s *selection) local() bool {
-	return s.server == "" && s.source != "" && !strings.ContainsAny(s.source, "*?[") && !strings.HasPrefix(s.source, registry.MCPPrefix)
+	return s.plugin != "" || s.server == "" && s.source != "" && !strings.ContainsAny(s.source, "*?[") && !strings.HasPrefix(s.source, registry.MCPPrefix)
 }
 
 func (s *selection) strictFailure(reg *registry.Registry) error {

@@ -26,6 +26,7 @@ by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed
 		RunE: func(cmd *cobra.Command, argv []string) error { return runServers(cmd.Context(), a, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail with exit code 8 when any server failed")
+	cmd.AddCommand(serverEdits(a)...)
 	return cmd
 }
 

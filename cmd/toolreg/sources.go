@@ -18,6 +18,10 @@ type sources struct {
 	local   []registry.Source   // started for every request
 	servers []*mcpclient.Source // started for those that need them
 	off     []offServer         // disabled or not allowed, never started
+
+	plugins    []foundPlugin        // all that were found
+	composites *discover.Composites // nil: none
+	env        []string             // of the commands that tools run
 }
 
 // offServer is a server that the settings keep out.
@@ -33,6 +37,14 @@ func (o offServer) reason() string {
 	return "not allowed: " + o.Excluded.String()
 }
 
+// setting is the place that keeps it out.
+func (o offServer) setting() string {
+	if o.Disabled {
+		return o.Origin.String()
+	}
+	return o.Excluded.String()
+}
+
 // info is what servers shows of it.
 func (o offServer) info() mcpclient.Info {
 	info := mcpclient.New(o.options).Info()
@@ -40,14 +52,25 @@ func (o offServer) info() mcpclient.Info {
 	return info
 }
 
-func newSources(ctx context.Context, a *app, s *settings.Settings) *sources {
+func newSources(ctx context.Context, a *app, s *settings.Settings, composites *discover.Composites) *sources {
 	x := settings.NewExpander(s.ProjectRoot, a.environ)
 	env, envErr := a.toolEnviron(ctx, s, x)
 	if envErr != nil && !s.DiscoveryCommand.IsSet() {
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "env_unset", Message: envErr.Error(),
 			Hint: "commands run without the variables of the setting env"})
 	}
-	out := &sources{local: []registry.Source{builtin.Source(builtinOptions(a, s, env))}}
+	out := &sources{env: env, plugins: a.pluginSources(ctx, s, x, env, envErr), composites: composites}
+	own := builtinOptions(a, s, env)
+	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.Workspace)...)
+	out.local = []registry.Source{builtin.Source(own)}
+	for _, p := range out.plugins {
+		if p.source != nil {
+			out.local = append(out.local, p.source)
+		}
+	}
+	if composites != nil {
+		out.local = append(out.local, composites)
+	}
 	if s.DiscoveryCommand.IsSet() {
 		out.local = append(out.local, discover.NewCommand(commandOptions(s, x, env, envErr)))
 	}
@@ -88,6 +111,18 @@ func (s *sources) all() []registry.Source {
 	return out
 }
 
+// withoutPlugins returns the local sources without the plugins for the name of
+// a built-in tool, which no plugin can take: a call to it waits for none of
+// them. nil for other names, and where there are no plugins.
+func (s *sources) withoutPlugins(name string) []registry.Source {
+	if len(s.plugins) == 0 || !slices.Contains(builtin.Names(), name) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.local), func(source registry.Source) bool {
+		return strings.HasPrefix(source.Name(), registry.PluginPrefix)
+	})
+}
+
 // serverOf returns the server that a name of the form server__tool speaks of,
 // nil if none; the longest server name wins.
 func (s *sources) serverOf(name string) *mcpclient.Source {
@@ -107,7 +142,7 @@ func (s *sources) serverOf(name string) *mcpclient.Source {
 // filters turns the settings that keep tools out into filters, in the order of
 // spec section 5.
 func filters(s *settings.Settings) []registry.Filter {
-	var out []registry.Filter
+	out := []registry.Filter{discover.DisabledFilter(entries(s.PluginsOff))}
 	if s.CoreTools.Set {
 		out = append(out, registry.CoreToolsFilter(entries(s.CoreTools), listOrigin(s.CoreTools)))
 	}
@@ -118,6 +153,7 @@ func filters(s *settings.Settings) []registry.Filter {
 	}
 	return append(out,
 		registry.PermissionsFilter(deniedPermissions(s)),
+		discover.ConditionFilter(),
 		registry.OptionalFilter(entries(s.AllowOptional)),
 		registry.ExcludeFilter(entries(s.ExcludeTools)))
 }
@@ -142,7 +178,7 @@ func deniedPermissions(s *settings.Settings) map[string]string {
 	out := map[string]string{}
 	for name, allowed := range s.Permissions {
 		if !allowed {
-			out[name] = "permissions." + name
+			out[name] = s.DeniedBy[name].String()
 		}
 	}
 	return out

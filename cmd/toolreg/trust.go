@@ -33,6 +33,15 @@ ask).`,
 		RunE: status,
 	}
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: noArgs,
+		Long: `Show what the project would run, loosen and read, and trust it after a yes.
+
+Where nobody is there to ask, as in CI, --hash grants without a question if the
+files still have the hash that somebody has looked at: keep the hash that
+"toolreg trust status --jq .hash" prints beside the job. --trust-project trusts
+whatever is there, for one run.
+
+Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
+5 (you said no, or it cannot be trusted), 6 (nobody to ask).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrustGrant(cmd.Context(), a, o) }}
 	grant.Flags().StringVar(&o.hash, "hash", "", "grant without a question if the files have this `hash` (from trust status)")
 	cmd.AddCommand(
@@ -138,6 +147,11 @@ func runTrustGrant(ctx context.Context, a *app, o *trustOptions) error {
 	if err := a.agreed(ctx, p, o.hash); err != nil {
 		return err
 	}
+	return a.grantTrust(ctx, p)
+}
+
+// grantTrust remembers that the project may do what it says now.
+func (a *app) grantTrust(ctx context.Context, p *settings.Project) error {
 	store, err := a.trustStore()
 	if err != nil {
 		return err
@@ -175,18 +189,24 @@ func (a *app) agreed(ctx context.Context, p *settings.Project, hash string) erro
 		return needs
 	}
 	defer tty.Close()
-	text := fmt.Sprintf("\nProject %s\n%s\nTrust this project? [y]es, [n]o: ", terminal.Line(p.Root), describeProject(p))
-	answer, err := tty.Ask(ctx, text, 0)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+	if agreed, err := askTrust(ctx, tty, p); err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
 		return err
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+	} else if !agreed {
 		return fmt.Errorf("%w: you said no", registry.ErrDenied)
 	}
 	return nil
+}
+
+// askTrust shows what trusting a project means and asks. An error that is
+// terminal.ErrNoAnswer is no answer, and not a no.
+func askTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
+	text := fmt.Sprintf("\nProject %s\n%s\nTrust this project? [y]es, [n]o: ", terminal.Line(p.Root), describeProject(p))
+	answer, err := tty.Ask(ctx, text, 0)
+	if cause := context.Cause(ctx); cause != nil {
+		return false, cause
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return err == nil && (answer == "y" || answer == "yes"), err
 }
 
 func runTrustRevoke(ctx context.Context, a *app) error {

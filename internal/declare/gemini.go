@@ -27,6 +27,10 @@ func gemini() Format {
 				t.schema = newObject() // the reference declares {} for a tool without params
 				return
 			}
+			if t.def.Source == registry.SourceBuiltin && unclosed(t.schema) {
+				t.schema = newObject()
+				return
+			}
 			for _, what := range sanitize(t.schema) {
 				e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t,
 					"a part of the schema is left as it is: "+what, "the provider may refuse it")
@@ -66,4 +70,15 @@ func (e *encoder) noStrict() {
 		Message: "format " + e.format.Name + " has no strict schemas; declared as usual",
 		Hint:    "formats openai and openai-responses have them",
 	})
+}
+
+// unclosed takes additionalProperties from the schema of a built-in tool and
+// reports whether it has no properties: the API's type Schema knows neither the
+// keyword nor an object without properties, and refuses the whole request.
+// Schemas of others go out as they were given, with Lint to tell.
+func unclosed(n *node) (empty bool) {
+	n.remove("additionalProperties")
+	eachSchema(n, func(sub *node) { unclosed(sub) })
+	properties := n.get("properties")
+	return properties == nil || len(properties.members) == 0
 }

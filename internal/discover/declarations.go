@@ -13,6 +13,7 @@ import (
 type declaration struct {
 	original   string // the name as declared: what the call command is given
 	definition registry.Definition
+	fields     object // all of it, for what else a source reads
 }
 
 // object is a JSON object by its exact keys; of duplicate keys the last counts,

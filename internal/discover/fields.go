@@ -53,7 +53,7 @@ func (d *declarations) declare(place string, o object) {
 			return
 		}
 	}
-	d.tools = append(d.tools, declaration{original: name, definition: def})
+	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o})
 }
 
 // overLimit says which limit a schema is over, "" for none.

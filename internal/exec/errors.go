@@ -63,15 +63,17 @@ func (e *NeedsConfirmation) Error() string {
 // Unwrap returns registry.ErrNeedsConfirmation.
 func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
 
-// hintFor names what would allow a call that nobody can be asked about: the
-// flag for once, the setting for good where one would do.
-func hintFor(t *registry.Tool, v policy.Verdict) string {
+// Hint names what would allow a call that is to be asked about: the flag for
+// once, the setting for good where one would do.
+func Hint(t *registry.Tool, v policy.Verdict) string {
 	const once = "--yes allows it this time"
 	scope, entry := "", ""
 	if len(v.Scopes) > 0 {
 		scope = string(v.Scopes[0].Kind)
 	}
 	switch {
+	case v.Unread:
+		return "write the command line so that it can be parsed, or answer at a terminal; --yes denies such a line"
 	case v.Firm:
 		return once + "; no rule allows it for good"
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:

@@ -33,6 +33,15 @@ type Executor struct {
 	// Grace is how long a tool may clean up once its context is done; 0 means
 	// 5 s. A tool that takes longer is left behind.
 	Grace time.Duration
+	// Limits gives the time limit of a tool from the settings, 0 where they set
+	// none; Timeout stands before it. May be nil.
+	Limits func(*registry.Tool) time.Duration
+	// Hooks may refuse a call, change its params and change its result. May be
+	// nil.
+	Hooks Hooks
+	// Observe is told of every call when it is over, refusals included, before
+	// the hooks see its result. May be nil.
+	Observe func(context.Context, Record)
 	// Warn is told of what went wrong beside the call, such as an answer that
 	// could not be remembered. May be nil.
 	Warn func(registry.Diagnostic)
@@ -51,30 +60,55 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 	if len(call.Params) == 0 {
 		call.Params = json.RawMessage("{}")
 	}
-	verdict, err := x.admit(ctx, t, call)
-	if err != nil {
+	if x.Hooks != nil && x.Hooks.Screens(t) {
+		call.Emit = nil
+	}
+	r := Record{Tool: t, Call: call, Start: time.Now()}
+	r.Result, r.Err = x.execute(ctx, &r)
+	return x.conclude(ctx, r)
+}
+
+func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, error) {
+	var err error
+	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call); err != nil {
 		return registry.Result{}, err
 	}
-	if verdict.Decision == policy.Ask {
-		if call, err = x.confirm(ctx, t, call, verdict); err != nil {
-			return registry.Result{}, err
+	if r.Verdict.Decision == policy.Ask {
+		if r.Call, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict); err != nil {
+			return unasked(err)
 		}
 	}
-	return x.run(ctx, t, call)
+	return x.run(ctx, r.Tool, r.Call)
+}
+
+// unasked is the outcome of a call that nobody agreed to. One that could only
+// fail, as its preview found, has the result that it would have had.
+func unasked(err error) (registry.Result, error) {
+	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
+		return failed.Result, nil
+	}
+	return registry.Result{}, err
+}
+
+// Check looks at the params of a call as Execute does before anything is
+// decided: the schema, then the tool's own check. It needs Validate alone.
+func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Call) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("calling %q: %w", t.Name, err)
+	}
+	if err := x.Validate(ctx, t, call.Params); err != nil {
+		return err
+	}
+	if t.Check == nil {
+		return nil
+	}
+	return guarded(t, "checking params", func() error { return t.Check(call) })
 }
 
 // admit checks params and decides. An error means that the call must not run.
 func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Call) (policy.Verdict, error) {
-	if err := context.Cause(ctx); err != nil {
-		return policy.Verdict{}, fmt.Errorf("calling %q: %w", t.Name, err)
-	}
-	if err := x.Validate(ctx, t, call.Params); err != nil {
+	if err := x.Check(ctx, t, call); err != nil {
 		return policy.Verdict{}, err
-	}
-	if t.Check != nil {
-		if err := guarded(t, "checking params", func() error { return t.Check(call) }); err != nil {
-			return policy.Verdict{}, err
-		}
 	}
 	v := x.Decider.Decide(ctx, t, call)
 	if v.Decision == policy.Deny {
@@ -87,7 +121,7 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 // agreed to.
 func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, error) {
 	if x.Confirmer == nil {
-		return call, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: hintFor(t, v)}
+		return call, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
 	for {
 		q := Question{Tool: t, Call: call, Verdict: v}
@@ -155,8 +189,7 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.C
 	}
 	next.Tool, next.Emit, next.Progress = call.Tool, call.Emit, call.Progress
 	next.Params = bytes.Clone(next.Params)
-	v, err := x.admit(ctx, t, next)
-	return next, v, err
+	return x.vet(ctx, t, next)
 }
 
 // remember keeps an answer. That it cannot be kept does not stop the call.

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,10 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 // limited returns the tool's Run within its time limit, with its panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	limit := t.Timeout
-	if x.Timeout != 0 {
-		limit = x.Timeout
+	if x.Limits != nil {
+		limit = cmp.Or(x.Limits(t), limit)
 	}
+	limit = cmp.Or(x.Timeout, limit)
 	inner := t.Run
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		over := &TimeoutError{Tool: t.Name, Limit: limit}

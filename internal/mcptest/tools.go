@@ -16,6 +16,9 @@ type handle func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResu
 
 func (o *options) addTools(s *mcp.Server, quit exits) {
 	add := func(name, description, schema string, h handle) {
+		if text, err := os.ReadFile(o.description); err == nil {
+			description = string(text)
+		}
 		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
 	}
 	const echoSchema = `{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}`

@@ -48,8 +48,10 @@ type Pin struct {
 // by other processes too; each look-up reads the file, so that what was revoked
 // elsewhere counts at once.
 type Approvals struct {
-	// Dir keeps the file; nil means that nothing can be kept.
-	Dir *state.Dir
+	// Dir keeps the file; nil means that nothing can be kept, and Unavailable
+	// may say why.
+	Dir         *state.Dir
+	Unavailable error
 	// Project is the real path of the project root; approvals of other
 	// projects do not count.
 	Project string
@@ -160,8 +162,19 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	})
 }
 
-// Revoke removes the approvals of the project whose ids begin with one of the
-// given texts, which must each fit exactly one. It returns what was removed.
+// NoApprovalError tells that there is no approval with an id. It wraps
+// registry.ErrNotFound.
+type NoApprovalError struct{ ID string }
+
+func (e *NoApprovalError) Error() string { return fmt.Sprintf("no approval with the id %q", e.ID) }
+
+// Unwrap returns registry.ErrNotFound.
+func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
+
+// Revoke removes the approvals, of whatever project, whose ids begin with one
+// of the given texts, which must each fit exactly one. It returns what was
+// removed; with an error nothing was. One that does not exist is a
+// *NoApprovalError.
 func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
 	list, err := a.List(true)
 	if err != nil {
@@ -177,7 +190,7 @@ func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, erro
 		}
 		switch len(fits) {
 		case 0:
-			return nil, fmt.Errorf("no approval %q; see toolreg approvals list", id)
+			return nil, &NoApprovalError{ID: id}
 		case 1:
 			gone = append(gone, fits[0])
 		default:
@@ -211,7 +224,11 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 // name first, a newer one is left alone.
 func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
 	if a.Dir == nil {
-		return fmt.Errorf("saving approvals: %w: there is no state directory", state.ErrUnavailable)
+		why := a.Unavailable
+		if why == nil {
+			why = fmt.Errorf("%w: there is no state directory", state.ErrUnavailable)
+		}
+		return fmt.Errorf("saving approvals: %w", why)
 	}
 	err := a.Dir.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
 		f, err := parseApprovals(old)

@@ -35,6 +35,13 @@ func fetchTool(urls ...string) *registry.Tool {
 	return builtinTool("web_fetch", registry.CategoryNetwork, registry.Subject{URLs: urls})
 }
 
+// todoTool writes nothing in the workspace, so that it has no Subject.
+func todoTool() *registry.Tool {
+	t := builtinTool("todo_write", "write", registry.Subject{})
+	t.Subject = nil
+	return t
+}
+
 func TestApprovalCovers(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -60,6 +67,8 @@ func TestApprovalCovers(t *testing.T) {
 		{"every host is needed", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
 		{"not another port", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org:8443"), Ask},
 		{"all edits", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "b"), Allow},
+		{"not what writes no file", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, todoTool(), Ask},
+		{"nor does that cover edits", todoTool(), Scope{Kind: ScopeTool}, pathTool("edit", "write", "a"), Ask},
 		{"not edits outside", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "../b"), Ask},
 	}
 	for _, tt := range tests {
@@ -99,6 +108,7 @@ func TestApprovalOffers(t *testing.T) {
 	}{
 		"mcp":              {mcpTool("s", "t", "t"), []Scope{{Kind: ScopeTool}, {Kind: ScopeServer}}},
 		"edit":             {pathTool("edit", "write", "a"), []Scope{{Kind: ScopeEdits}}},
+		"todo list":        {todoTool(), []Scope{{Kind: ScopeTool}}},
 		"edit outside":     {pathTool("edit", "write", "../a"), []Scope{{Kind: ScopeTool}}},
 		"exec":             {shellTool("make; go x; ls; make"), []Scope{{Kind: ScopeCommand, Values: []string{"make", "go", "ls"}}}},
 		"exec with doubts": {shellTool("make > x"), nil},
@@ -191,8 +201,10 @@ func TestApprovalsListRevokeClear(t *testing.T) {
 		t.Fatalf("%q, %v", show(all), err)
 	}
 	for _, id := range []string{"", "zz", "zzzzzzzzzz"} {
-		if _, err := a.Revoke(t.Context(), mine[0].ID, id); err == nil {
-			t.Errorf("revoking %q works", id)
+		_, err := a.Revoke(t.Context(), mine[0].ID, id)
+		var missing *NoApprovalError
+		if !errors.As(err, &missing) || missing.ID != id || !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("revoking %q: %v", id, err)
 		}
 	}
 	if left, _ := a.List(true); len(left) != 4 {
@@ -289,6 +301,51 @@ func TestApprovalsOfNewerVersionAreLeftAlone(t *testing.T) {
 	}
 	if data, err := dir.Read(approvalsFile); string(data) != content || err != nil {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestApprovalsSayWhyThereIsNoState(t *testing.T) {
+	a := &Approvals{Unavailable: errors.New("the disk is gone")}
+	err := a.Remember(t.Context(), mcpTool("s", "t", "t"), Scope{Kind: ScopeTool})
+	if err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Errorf("%v", err)
+	}
+	if list, err := a.List(true); len(list) > 0 || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// A tool as a whole is decided on by what needs no params.
+func TestDecideTool(t *testing.T) {
+	edit := pathTool("edit", "write", "/outside")
+	asked := errors.New("asked for the subject")
+	edit.Subject = func(registry.Call) (registry.Subject, error) { return registry.Subject{}, asked }
+	approvals := &Approvals{Dir: stateDir(t)}
+	path := []Rule{{Tool: "edit", Path: "**", Decision: Deny, Origin: "s.yaml:1"}}
+	command := []Rule{{Command: "ls", Decision: Deny, Origin: "s.yaml:1"}}
+	tests := []struct {
+		name   string
+		policy Policy
+		tool   *registry.Tool
+		want   Decision
+	}{
+		{"by default", Policy{}, edit, Ask},
+		{"rules on paths are left out", Policy{Rules: path}, edit, Ask},
+		{"rules on commands are left out", Policy{Rules: command}, shellTool("ls"), Ask},
+		{"other rules count", Policy{Rules: []Rule{{Tool: "Edit", Decision: Deny}}}, edit, Deny},
+		{"the mode counts", Policy{Mode: ModeAutoEdit}, edit, Allow},
+		{"plan mode counts", Policy{Mode: ModePlan}, edit, Deny},
+		{"approvals count", Policy{Approvals: approvals}, edit, Allow},
+	}
+	if err := approvals.Remember(t.Context(), edit, Scope{Kind: ScopeEdits}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if v := tt.policy.DecideTool(t.Context(), tt.tool); v.Decision != tt.want || v.Reason == "" {
+				t.Errorf("%+v", v)
+			}
+		})
 	}
 }
 

@@ -28,7 +28,7 @@ func (a *Approvals) pins(t *registry.Tool, kind ScopeKind) map[string]Pin {
 		return out
 	}
 	for _, s := range a.Siblings(t.Source) {
-		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite) {
+		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
 			out[originalName(s)] = pinOf(s)
 		}
 	}

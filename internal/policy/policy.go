@@ -70,6 +70,14 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 	return c.verdict()
 }
 
+// DecideTool answers for a tool as a whole, without params: rules that speak of
+// commands, paths or addresses are left out, and edits are taken to stay inside
+// the workspace. It is for telling people; a call needs Decide.
+func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
+	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}
+	return c.verdict()
+}
+
 const (
 	originDefault  = "default"
 	originApproval = "approval"
@@ -85,6 +93,7 @@ type decision struct {
 	loaded  bool
 	found   []Approval
 	unread  bool // the command line could not be parsed
+	whole   bool // the tool is decided on, not a call
 }
 
 func (d *decision) verdict() Verdict {
@@ -99,7 +108,7 @@ func (d *decision) verdict() Verdict {
 			Reason: fmt.Sprintf("%q can make other programs run something; changing it is always asked about", guarded)}
 	}
 	v = d.mode(v)
-	v.Changes = d.changes
+	v.Changes, v.Unread = d.changes, d.unread
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		v.Scopes = d.scopes(v)
 	}
@@ -111,7 +120,7 @@ func (d *decision) mode(v Verdict) Verdict {
 	p := d.policy
 	switch {
 	case v.Decision == Deny:
-	case p.Mode == ModePlan && d.category() != registry.CategoryRead:
+	case p.Mode == ModePlan && d.category() != registry.CategoryRead && d.tool.Source != registry.SourceComposite:
 		return Verdict{Decision: Deny, Origin: p.modeOrigin(), Commands: v.Commands,
 			Reason: fmt.Sprintf("plan mode allows reading only, and %q is a tool that may do more", d.tool.Name)}
 	case v.Decision == Ask && p.Mode == ModeYolo && d.unread:
@@ -156,7 +165,7 @@ func (d *decision) plain() Verdict {
 }
 
 func (d *decision) autoEdit() (Verdict, bool) {
-	if d.policy.Mode != ModeAutoEdit || !d.isEdit() {
+	if d.policy.Mode != ModeAutoEdit || !d.isEdit() && !d.writesNoFile() {
 		return Verdict{}, false
 	}
 	return Verdict{Decision: Allow, Origin: d.policy.modeOrigin(),
@@ -174,7 +183,13 @@ func (d *decision) isEdit() bool {
 			return false
 		}
 	}
-	return d.tool.Subject == nil || len(d.subject.Paths) > 0
+	return len(d.subject.Paths) > 0 || d.whole && d.tool.Subject != nil
+}
+
+// writesNoFile reports whether the call is one of a built-in tool that changes
+// nothing but what toolreg keeps, such as the todo list.
+func (d *decision) writesNoFile() bool {
+	return d.tool.Source == registry.SourceBuiltin && d.category() == registry.CategoryWrite && d.tool.Subject == nil
 }
 
 // inside reports whether a workspace-relative path stays in the workspace by
@@ -221,6 +236,8 @@ func (d *decision) byDefault() Verdict {
 		base.Reason = fmt.Sprintf("tools of server %q are asked about", d.tool.Server)
 	case d.tool.Source == registry.SourceCommand:
 		base.Decision, base.Reason = Allow, "the settings name the command behind discovered tools"
+	case d.tool.Source == registry.SourceComposite:
+		base.Decision, base.Reason = Allow, "each step of a composite is decided on by itself"
 	case cat == registry.CategoryRead:
 		base.Decision, base.Reason = Allow, "tools that only read are allowed"
 	}

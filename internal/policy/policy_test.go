@@ -78,6 +78,7 @@ func TestDecide(t *testing.T) {
 		{"plan denies servers that claim to read", Policy{Mode: ModePlan}, echo, Deny, "approvalMode"},
 		{"plan keeps trusted servers that read", Policy{Mode: ModePlan}, trusted(mcpTool("srv", "echo", "echo")), Allow, "default"},
 		{"auto-edit allows edits", Policy{Mode: ModeAutoEdit}, write, Allow, "approvalMode"},
+		{"auto-edit allows the todo list", Policy{Mode: ModeAutoEdit}, todoTool(), Allow, "approvalMode"},
 		{"auto-edit stays inside", Policy{Mode: ModeAutoEdit}, pathTool("write_file", registry.CategoryWrite, "../x"), Ask, "default"},
 		{"auto-edit knows no absolute paths", Policy{Mode: ModeAutoEdit}, pathTool("write_file", registry.CategoryWrite, "/etc/passwd"), Ask, "default"},
 		{"auto-edit wants every path inside", Policy{Mode: ModeAutoEdit}, pathTool("apply_patch", registry.CategoryWrite, "a", "a/../../b"), Ask, "default"},

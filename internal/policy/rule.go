@@ -105,6 +105,9 @@ func (d *decision) allowNames(r *Rule) bool {
 func (d *decision) ownNames() []string {
 	t := d.tool
 	if !t.IsMCP() {
+		if t.Version != "" {
+			return []string{t.Name, t.Name + "@" + t.Version}
+		}
 		return []string{t.Name}
 	}
 	var out []string

@@ -24,7 +24,8 @@ func TestBashAgrees(t *testing.T) {
 	bin := t.TempDir()
 	log := filepath.Join(bin, "log")
 	for _, name := range []string{"git", "id", "rm", "ls", "cat", "npm", "env", "sudo", "make"} {
-		stub := "#!/bin/bash\nprintf '%q ' " + name + ` "$@" >> ` + log + "\necho >> " + log + "\n"
+		// One write a call: the programs of a pipe run side by side.
+		stub := "#!/bin/bash\nprintf '%s\\n' \"$(printf '%q ' " + name + ` "$@")" >> ` + log + "\n"
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(stub), 0o700); err != nil {
 			t.Fatal(err)
 		}

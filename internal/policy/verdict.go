@@ -18,6 +18,9 @@ type Verdict struct {
 	// Firm is set where no rule and no approval would make the question
 	// unnecessary.
 	Firm bool
+	// Unread is set for a command line that cannot be parsed. The mode yolo
+	// denies it: banned commands cannot be ruled out.
+	Unread bool
 	// Changes tells why a remembered approval did not count.
 	Changes []Change
 }

@@ -13,8 +13,9 @@ type builder struct {
 	opts     Options
 	partial  bool
 	reg      *Registry
-	position map[string]int  // name -> index in reg.tools
-	builtins map[string]bool // names that a plugin id must not have
+	position map[string]int   // name -> index in reg.tools
+	builtins map[string]bool  // names that a plugin id must not have
+	aliases  map[string]*Tool // of built-in tools: no server's tool takes one
 	folded   map[string]string
 }
 
@@ -34,6 +35,7 @@ func newBuilder(opts Options, partial bool, findings []*finding) *builder {
 		},
 		position: make(map[string]int, n),
 		builtins: map[string]bool{},
+		aliases:  map[string]*Tool{},
 		folded:   make(map[string]string, n),
 	}
 }
@@ -78,10 +80,13 @@ func (b *builder) register(found *Tool) {
 		t.DisplayName = t.Name
 	}
 	if t.IsMCP() && b.partial {
-		b.qualify(&t, t.Qualified())
+		b.qualify(&t, nil, t.Qualified())
 		return
 	}
 	old, taken := b.reg.names[t.Name]
+	if owner := b.aliases[t.Name]; owner != nil && !taken && t.IsMCP() {
+		old, taken = owner, true
+	}
 	switch {
 	case !taken:
 		b.put(&t)
@@ -95,24 +100,27 @@ func (b *builder) register(found *Tool) {
 func (b *builder) conflict(t, old *Tool) {
 	switch {
 	case t.IsMCP():
-		b.qualify(t, t.Qualified())
+		b.qualify(t, old, t.Qualified())
 	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
-		b.qualify(t, ValidName(SourceCommand+"__"+t.Name))
+		b.qualify(t, old, ValidName(SourceCommand+"__"+t.Name))
 	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
 		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
 			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, old.Source),
 			"set conflicts.discovered to reject or qualify to keep both")
 		b.replace(t, old)
 	default:
+		hint := "rename the tool"
+		if t.Declared != "" {
+			hint += " in " + t.Declared
+		}
 		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
-			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, old.Source),
-			"rename the tool")
+			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, old.Source), hint)
 	}
 }
 
 // qualify registers t under name, or under name with a hash of the original
-// when that is taken too.
-func (b *builder) qualify(t *Tool, name string) {
+// when that is taken too. old is what took the plain name, nil if nothing did.
+func (b *builder) qualify(t, old *Tool, name string) {
 	plain := t.Name
 	if _, taken := b.reg.names[name]; taken {
 		name = hashedName(name, t.Source+"\x00"+t.ServerTool+"\x00"+plain)
@@ -123,9 +131,9 @@ func (b *builder) qualify(t *Tool, name string) {
 		return
 	}
 	t.Name = name
-	if !b.partial {
+	if old != nil {
 		b.diagnose(SeverityInfo, "name_qualified", t.Source, name,
-			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, b.reg.names[plain].Source, name), "")
+			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, old.Source, name), "")
 	}
 	b.put(t)
 }
@@ -145,6 +153,11 @@ func (b *builder) put(t *Tool) {
 	b.reg.tools = append(b.reg.tools, t)
 	b.reg.names[t.Name] = t
 	b.twins(t)
+	if t.Source == SourceBuiltin {
+		for _, alias := range t.Aliases {
+			b.aliases[alias] = t
+		}
+	}
 }
 
 // twins warns of names that differ in case alone: people and file systems

@@ -15,6 +15,15 @@ var (
 	ErrSourceFailed      = errors.New("source failed")
 )
 
+// FailedError tells, from a preview, that the call would fail and how: the params
+// do not fit what they are about, such as a text to replace that the file does
+// not hold. Whoever asks before a call shows the result in place of asking.
+type FailedError struct {
+	Result Result // with IsError set
+}
+
+func (e *FailedError) Error() string { return e.Result.Text() }
+
 // Violation is one way in which params break the schema.
 type Violation struct {
 	Pointer  string `json:"pointer"`            // JSON pointer into the params, "" for the whole

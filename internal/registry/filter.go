@@ -38,9 +38,13 @@ func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 }
 
 // Spellings returns every name under which the tool could be meant: its name,
-// its aliases, the server's own name for it and server__tool, raw and cleaned.
+// its aliases, name@version, the server's own name for it and server__tool, raw
+// and cleaned.
 func (d *Definition) Spellings() []string {
 	out := append([]string{d.Name}, d.Aliases...)
+	if d.Version != "" {
+		out = append(out, d.Name+"@"+d.Version)
+	}
 	if d.IsMCP() {
 		out = append(out, d.ServerTool, d.Server+"__"+d.ServerTool, d.Qualified(), ValidName(d.ServerTool))
 	}

@@ -64,3 +64,7 @@ func canonical(raw json.RawMessage) string {
 	}
 	return string(text)
 }
+
+// CanonicalJSON returns JSON with sorted keys and no spaces, numbers as they
+// were written; text that is not JSON as it is, and "" of nothing.
+func CanonicalJSON(raw json.RawMessage) string { return canonical(raw) }

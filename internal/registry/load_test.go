@@ -246,6 +246,8 @@ func TestConflicts(t *testing.T) {
 			[]string{"a builtin"}, []string{"plugin_blocked "}},
 		{"nameless", "", []Tool{{Definition: Definition{Source: SourceCommand}}, discoveredTool("b")},
 			[]string{"b command"}, []string{"tool_nameless "}},
+		{"a server's tool takes no alias of a built-in", "", []Tool{builtinTool("read_file", "read"), mcpTool("s", "read")},
+			[]string{"read_file builtin", "s__read mcp:s"}, []string{"name_qualified s__read"}},
 		{"case twins", "", []Tool{mcpTool("s", "echo"), mcpTool("s", "Echo")},
 			[]string{"echo mcp:s", "Echo mcp:s"}, []string{"name_case_twin Echo"}},
 	}

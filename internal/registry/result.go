@@ -150,6 +150,8 @@ type Result struct {
 	Locations  []Location
 	Duration   time.Duration
 	Truncated  bool // something was cut; Content says what
+	Cached     bool // taken from the cache of results, not run
+	Attempts   int  // how often it ran, where more than once
 }
 
 // TextResult returns a result that is one text.

@@ -25,6 +25,13 @@ type Tool struct {
 	// be asked about (mcpServers.NAME.trust).
 	Trusted bool
 
+	// Declared is the file that declares the tool, for messages; "" if none.
+	Declared string
+
+	// Unmet says which of the tool's conditions (channels, when) does not hold in
+	// this run; "" = it applies.
+	Unmet string
+
 	// Timeout bounds one call; 0 means no limit of the tool's own.
 	Timeout time.Duration
 

@@ -17,7 +17,8 @@ type program struct {
 	origin Origin
 	argv   []string // unexpanded; empty for an address
 	url    string
-	dir    string // where it runs, absolute
+	cwd    string   // where it runs, unexpanded, relative to the project root
+	env    []string // values of the variables that the settings give it, unexpanded
 }
 
 // programs lists what a layer would run, in file order; none of a nil layer.
@@ -29,16 +30,16 @@ func (l *loader) programs(own *layer) []program {
 	for _, e := range own.entries {
 		switch {
 		case e.set.typ == typeCommand:
-			out = append(out, program{key: e.key, origin: e.origin, argv: toCommand(e.node, e.origin).Argv, dir: l.root})
+			out = append(out, program{key: e.key, origin: e.origin, argv: toCommand(e.node, e.origin).Argv, env: own.env()})
 		case e.set.name == "mcpServers":
 			out = append(out, l.serverPrograms(e)...)
 		case e.set.runs && e.set.typ == typeRaw:
 			for _, argv := range rawCommands(e.node) {
-				out = append(out, program{key: e.key, origin: e.origin, argv: argv, dir: l.root})
+				out = append(out, program{key: e.key, origin: e.origin, argv: argv})
 			}
 		case e.set.runs:
 			for _, path := range stringsIn(e.node) {
-				out = append(out, program{key: e.key, origin: e.origin, argv: []string{path}, dir: l.root})
+				out = append(out, program{key: e.key, origin: e.origin, argv: []string{path}})
 			}
 		}
 		out = append(out, l.referencePrograms(e)...)
@@ -51,13 +52,7 @@ func (l *loader) serverPrograms(e entry) []program {
 	for _, f := range e.node.fields {
 		o := e.origin
 		o.Line, o.Col = f.line, f.col
-		p := program{key: e.key + "." + f.name, origin: o, dir: l.root}
-		if cwd := f.value.str("cwd"); cwd != "" {
-			p.dir = filepath.Join(l.root, cwd)
-			if filepath.IsAbs(cwd) {
-				p.dir = cwd
-			}
-		}
+		p := program{key: e.key + "." + f.name, origin: o, cwd: f.value.str("cwd"), env: valuesOf(f.value.get("env"))}
 		if address := f.value.str("httpUrl") + f.value.str("url"); address != "" {
 			out = append(out, program{key: p.key, origin: o, url: address})
 		}
@@ -79,7 +74,7 @@ func (l *loader) referencePrograms(e entry) []program {
 		}
 		o := e.origin
 		o.Line, o.Col = n.line, n.col
-		out = append(out, program{key: key, origin: o, argv: splitAnyhow(target), dir: l.root})
+		out = append(out, program{key: key, origin: o, argv: splitAnyhow(target)})
 	})
 	return out
 }
@@ -126,19 +121,23 @@ func stringsIn(n *node) []string {
 	return out
 }
 
-// pluginTrees are the plugin folders that the project adds.
+// pluginTrees are the plugin folders inside the project that its settings add.
 func (l *loader) pluginTrees(own *layer) []string {
 	if own == nil {
 		return nil
 	}
+	x := NewExpander(l.root, l.opts.Environ)
 	var out []string
 	for _, e := range own.entries {
 		if e.set.name != "plugins.paths" {
 			continue
 		}
-		for _, path := range stringsIn(e.node) {
-			if full := filepath.Join(l.root, path); !filepath.IsAbs(path) && filepath.IsLocal(path) {
-				out = append(out, full)
+		for _, path := range x.allAnyhow(stringsIn(e.node)) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(l.root, path)
+			}
+			if rel, err := filepath.Rel(l.root, path); err == nil && filepath.IsLocal(rel) {
+				out = append(out, path)
 			}
 		}
 	}
@@ -149,13 +148,51 @@ func (l *loader) pluginTrees(own *layer) []string {
 func expandPrograms(programs []program, x *Expander) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {
-		argv := slices.Clone(p.argv)
-		for i, word := range argv {
-			if expanded, err := x.Expand(word); err == nil {
-				argv[i] = expanded
-			}
+		dir := x.anyhow(p.cwd)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(x.Dir, dir)
 		}
-		out = append(out, trust.Program{Argv: argv, Dir: p.dir})
+		out = append(out, trust.Program{Argv: x.allAnyhow(p.argv), Dir: dir, Env: x.allAnyhow(p.env)})
+	}
+	return out
+}
+
+// anyhow expands a string, or returns it as it is.
+func (x *Expander) anyhow(s string) string {
+	if expanded, err := x.Expand(s); err == nil {
+		return expanded
+	}
+	return s
+}
+
+func (x *Expander) allAnyhow(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = x.anyhow(s)
+	}
+	return out
+}
+
+// env returns the values of the layer's own top-level env.
+func (l *layer) env() []string {
+	for _, e := range l.entries {
+		if e.set.name == "env" {
+			return valuesOf(e.node)
+		}
+	}
+	return nil
+}
+
+// valuesOf returns the strings of an object that may not have been checked.
+func valuesOf(n *node) []string {
+	if n == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range n.fields {
+		if f.value.kind == kindString {
+			out = append(out, f.value.text)
+		}
 	}
 	return out
 }

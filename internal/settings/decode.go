@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -16,22 +17,25 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").bool,
 		CoreTools: m.list("coreTools"), ExcludeTools: m.list("excludeTools"),
 		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"),
-		Conflicts:    m.node("conflicts.discovered").text,
-		Rules:        m.rules(),
-		ShellBanned:  m.banned(),
-		ShellTimeout: m.node("shell.timeout").duration(),
-		PluginPaths:  m.list("plugins.paths"),
-		PluginsOff:   m.list("plugins.disabled"),
-		FetchAllow:   m.list("fetch.allowHosts"),
-		DiscoveryTTL: m.node("cache.discovery").duration(),
-		Imports:      m.list("imports"),
-		AuditParams:  m.node("audit.params").bool,
-		Limits:       m.limits(),
-		Globals:      g,
-		merged:       m,
-		Permissions:  map[string]bool{},
-		DeniedBy:     map[string]Origin{},
+		Conflicts:       m.node("conflicts.discovered").text,
+		Rules:           m.rules(),
+		ShellBanned:     m.banned(),
+		ShellTimeout:    m.node("shell.timeout").duration(),
+		ShellMaxTimeout: m.node("shell.maxTimeout").duration(),
+		PluginPaths:     m.list("plugins.paths"),
+		PluginsOff:      m.list("plugins.disabled"),
+		FetchAllow:      m.list("fetch.allowHosts"),
+		Fetch:           m.fetch(),
+		DiscoveryTTL:    m.node("cache.discovery").duration(),
+		Imports:         m.list("imports"),
+		AuditParams:     m.node("audit.params").bool,
+		Limits:          m.limits(),
+		Globals:         g,
+		merged:          m,
+		Permissions:     map[string]bool{},
+		DeniedBy:        map[string]Origin{},
 	}
+	s.Audit, s.ToolOptions = m.audit(), m.toolOptions()
 	s.approval(m)
 	s.permissions(m)
 	s.policyDefaults(m)
@@ -50,13 +54,21 @@ func (m *merged) node(name string) *node {
 	return defaultNode(m.index.byName[name])
 }
 
-// defaultNode reads a default of the table, which is JSON.
+// defaultNode reads a default of the table, which is JSON without escapes.
 func defaultNode(set *setting) *node {
-	if set.def == "" {
+	switch def := set.def; {
+	case def == "":
 		return &node{}
+	case def[0] == '"':
+		return &node{kind: kindString, text: strings.Trim(def, `"`)}
+	case def == "true" || def == "false":
+		return &node{kind: kindBool, bool: def == "true"}
+	case isJSONNumber(def):
+		return &node{kind: kindNumber, text: def}
+	default:
+		p := parser{limit: maxNodes}
+		return p.json([]byte(def))
 	}
-	p := parser{}
-	return p.json([]byte(set.def))
 }
 
 func (m *merged) command(name string) Command {
@@ -99,6 +111,7 @@ func (m *merged) limits() Limits {
 	return Limits{
 		DiscoveryOutput: m.node("limits.discoveryOutput").size(), Frame: m.node("limits.frame").size(),
 		Result: m.node("limits.result").size(), Output: m.node("limits.output").size(), Schema: m.node("limits.schema").size(),
+		Spill: m.node("limits.spill").size(),
 		Tools: m.node("limits.tools").number(), Pages: m.node("limits.pages").number(),
 	}
 }

@@ -1,6 +1,11 @@
 package settings
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
 
 // Value is one effective setting for `toolreg settings show`.
 type Value struct {
@@ -66,4 +71,54 @@ func (m *merged) listNode(name string) *node {
 		out.items = append(out.items, &node{kind: kindString, text: e.Value})
 	}
 	return out
+}
+
+// UnknownKeyError tells that a name is neither a setting nor a group of them.
+type UnknownKeyError struct {
+	Key  string
+	Near []string // names that may be meant
+}
+
+func (e *UnknownKeyError) Error() string {
+	msg := fmt.Sprintf("unknown setting %q", e.Key)
+	if len(e.Near) > 0 {
+		msg += fmt.Sprintf("; did you mean %q?", e.Near[0])
+	}
+	return msg
+}
+
+// Find returns the effective values of one setting, by its name or twin, of a
+// group such as policy, or of one entry such as mcpServers.NAME. A setting that
+// has no value gives none; the error is an [*UnknownKeyError].
+func (s *Settings) Find(key string) ([]Value, error) {
+	if s.merged == nil {
+		return nil, &UnknownKeyError{Key: key}
+	}
+	x := s.merged.index
+	set := x.byName[key]
+	name := key
+	if set != nil {
+		name = set.name
+	}
+	var out []Value
+	for _, v := range s.Effective() {
+		if isBelow(v.Key, name) {
+			out = append(out, v)
+		}
+	}
+	if len(out) > 0 || set != nil || x.groups[key] {
+		return out, nil
+	}
+	return nil, &UnknownKeyError{Key: key, Near: registry.Near(key, x.keys())}
+}
+
+// keys lists the names and twins of all settings, sorted.
+func (x *index) keys() []string {
+	var out []string
+	for name, s := range x.byName {
+		if !s.foreign {
+			out = append(out, name)
+		}
+	}
+	return sorted(out)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ const maxNested = 16
 // Expander expands the strings of the settings at the moment of use (spec
 // section 4): $VAR, ${VAR} and ${VAR:-default}, which also stands for an empty
 // VAR. $$ is a dollar sign, and so is a $ before anything but a name or a
-// brace. What a variable holds is not expanded again. The zero value knows no
+// brace; ${} is nothing. What a variable holds is not expanded again. The zero value knows no
 // variable. An Expander is safe for concurrent use when Lookup is.
 type Expander struct {
 	Lookup  func(name string) (string, bool) // nil = no variable is set
@@ -100,6 +99,9 @@ func (x *Expander) braced(s string, depth int) (value, after string, err error) 
 	end := closing(s)
 	if end < 0 {
 		return "", "", errors.New("${ without its }; write $$ for a dollar sign")
+	}
+	if end == 0 { // ${} is nothing: before a word that looks like a reference it makes it text
+		return "", s[1:], nil
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
 	if !isVariableName(name) {
@@ -276,52 +278,4 @@ func (x *Expander) oauth(ctx context.Context, in *OAuth) (*OAuth, error) {
 		return nil, fmt.Errorf("oauth: %w", err)
 	}
 	return &o, nil
-}
-
-// Environment composes the environment of a child: the minimum that a program
-// needs of environ, or all of it with inherit, and the pairs, already expanded,
-// over it. Each name stands once, the last value counts.
-func Environment(environ []string, pairs []Pair, inherit bool) []string {
-	if !inherit {
-		environ = process.BaseEnv(environ)
-	}
-	out := make([]string, 0, len(environ)+len(pairs))
-	at := make(map[string]int, cap(out))
-	put := func(name, entry string) {
-		if i, ok := at[envKey(name)]; ok {
-			out[i] = entry
-			return
-		}
-		at[envKey(name)] = len(out)
-		out = append(out, entry)
-	}
-	for _, e := range environ {
-		if name, _, ok := cutVariable(e); ok {
-			put(name, e)
-		}
-	}
-	for _, p := range pairs {
-		put(p.Name, p.Name+"="+p.Value)
-	}
-	return out
-}
-
-// cutVariable cuts "K=V". Windows has names that begin with "=".
-func cutVariable(entry string) (name, value string, ok bool) {
-	if entry == "" {
-		return "", "", false
-	}
-	i := strings.Index(entry[1:], "=")
-	if i < 0 {
-		return "", "", false
-	}
-	return entry[:i+1], entry[i+2:], true
-}
-
-// envKey folds the case of a variable's name where the system does.
-func envKey(name string) string {
-	if runtime.GOOS == "windows" {
-		return strings.ToUpper(name)
-	}
-	return name
 }

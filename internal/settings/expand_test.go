@@ -33,7 +33,8 @@ func TestExpand(t *testing.T) {
 		{"$CMD", "cmd:id", ""},
 		{"${ProgramFiles(x86)}\\x", "C:\\x", ""},
 		{"${A", "", "${ without its }"},
-		{"${}", "", "not the name of a variable"},
+		{"${}", "", ""},
+		{"${}file:/x ${}$A", "file:/x 1", ""}, // so that text does not look like a reference
 		{"${A:=x}", "", "${A:=x}: not the name of a variable"},
 		{"${\x1b[2J}", "", `${\x1b[2J}: not the name`},
 		{"$Ä", "$Ä", ""},

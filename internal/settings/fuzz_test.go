@@ -21,7 +21,10 @@ func addSeeds(f *testing.F) {
 // checkFile holds what is true of every settings file, whatever is in it.
 func checkFile(t *testing.T, name, text string) {
 	l := read(newIndex(table()), ScopeProject, name, []byte(text))
-	lines := strings.Count(text, "\n") + 1
+	lines := 1
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // those of YAML
+		lines += strings.Count(text, end)
+	}
 	for _, p := range l.problems {
 		if p.File != name || p.Line < 1 || p.Col < 1 || p.Message == "" {
 			t.Errorf("problem without a place: %+v", p)

@@ -25,6 +25,7 @@ type Globals struct {
 	Color          string        // --color, TOOLREG_COLOR: auto (default), always, never
 	Quiet          bool          // --quiet, TOOLREG_QUIET
 	Verbose        bool          // --verbose, TOOLREG_VERBOSE
+	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
 	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
@@ -39,7 +40,7 @@ func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 
 func (s *scalars) globals() Globals {
 	g := Globals{
-		Files:     s.paths("settings"),
+		Files: s.paths("settings"), Imports: s.words("import"),
 		NoProject: s.isTrue("no-project-settings"), NoUser: s.isTrue("no-user-settings"), TrustProject: s.isTrue("trust-project"),
 		NonInteractive: s.isTrue("non-interactive"), Yes: s.isTrue("yes"), JSON: s.isTrue("json"),
 		Quiet: s.isTrue("quiet"), Verbose: s.isTrue("verbose"),

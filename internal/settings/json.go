@@ -23,7 +23,8 @@ func (p *parser) json(data []byte) *node {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return &node{kind: kindNull, line: 1, col: 1}
 	}
-	v, err := hujson.Parse(data)
+	// A comment on the last line ends with the line, not with the file.
+	v, err := hujson.Parse(append(bytes.Clone(data), '\n'))
 	if err != nil {
 		p.jsonSyntax(err)
 		return nil

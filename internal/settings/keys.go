@@ -6,6 +6,8 @@ const (
 	defaultConnectTimeout   = "30s"
 	defaultDiscoveryTimeout = "30s"
 	defaultShellTimeout     = "120s"
+	defaultShellMaxTimeout  = "1h"
+	defaultFetchTimeout     = "30s"
 	defaultBanned           = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff"]`
 )
 
@@ -37,6 +39,8 @@ func sourceRows() []setting {
 		{name: "mcp.excluded", twin: "excludeMCPServers", typ: typeStrings, merge: mergeUnite, doc: "Servers that may not be connected."},
 		{name: "plugins.paths", typ: typeStrings, runs: true, doc: "Plugin folders beyond the project's and the user's own."},
 		{name: "plugins.disabled", typ: typeStrings, merge: mergeUnite, doc: "Ids of plugins that stay off."},
+		{name: "plugins.settings", typ: typeRawNamed, merge: mergeByName, secret: true, loosens: whenFilled,
+			doc: "Settings of plugins by id, handed to the plugin of that id alone. Strings may be references."},
 		{name: "composites", typ: typeRawNamed, merge: mergeByName, doc: "Tools made of other tools, by name."},
 		{name: "imports", typ: typeStrings, doc: "Programs whose MCP servers are added: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", loosens: whenFilled},
 	}
@@ -142,8 +146,8 @@ func callRows() []setting {
 	return []setting{
 		{name: "env", typ: typePairs, merge: mergeByName, secret: true, loosens: whenFilled, doc: "Variables added for discovery, call and plugin commands. Values may be references."},
 		{name: "inheritEnv", typ: typeBool, def: "false", doc: "Give those commands our whole environment.", loosens: whenTrue},
-		{name: "toolOptions", typ: typeRawNamed, merge: mergeByName, loosens: whenFilled,
-			doc: "By tool name or glob: timeout, retries, retryDelay, cache, maxOutput, log."},
+		{name: "toolOptions", typ: typeNamed, merge: mergeByName, fields: toolOptionFields(), loosens: whenFilled,
+			doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
 		{name: "hooks", typ: typeRaw, runs: true, loosens: whenFilled, doc: "Commands around each call."},
 		{name: "cache.discovery", typ: typeDuration, def: "0", doc: "How long what a source gave may be reused; 0 = never."},
 		{name: "sampling.command", typ: typeCommand, doc: "Command that answers sampling requests of MCP servers; absent = declined."},

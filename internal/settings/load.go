@@ -27,6 +27,7 @@ type Options struct {
 	Flags        *pflag.FlagSet // the global flags, see [Globals]; may be nil
 	SystemDir    string         // "" = /etc/toolreg; for tests
 	Trust        *trust.Store   // remembered grants; nil = none
+	Import       Importer       // knows the files of other programs; nil = the setting imports does nothing
 }
 
 // Load reads, checks and merges the settings of every place (spec section 4).
@@ -36,22 +37,28 @@ type Options struct {
 // files, variables and flags that count. Nothing of an untrusted project counts
 // (spec section 9): its mistakes are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
-	l := loader{index: newIndex(table()), scalars: newScalars(o.Flags), env: newEnviron(o.Environ)}
-	l.globals = l.scalars.globals()
-	l.opts = withGlobals(o, l.globals)
+	l := newLoader(o)
 	if err := l.places(); err != nil {
 		return nil, l.diags, err
 	}
 	m := merge(l.index, l.layers)
+	l.imports(m)
 	l.scalars.addSettings(m)
 	l.scalars.settle(m)
 	s := m.settings(l.globals, l.root)
-	s.Project = l.project
+	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)
 	if err := failure(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
 	return s, l.diags, nil
+}
+
+func newLoader(o Options) *loader {
+	l := &loader{index: newIndex(table()), scalars: newScalars(o.Flags), env: newEnviron(o.Environ)}
+	l.globals = l.scalars.globals()
+	l.opts = withGlobals(o, l.globals)
+	return l
 }
 
 // withGlobals fills in what flags and variables say.
@@ -80,6 +87,11 @@ type loader struct {
 	project  *Project
 	problems []Problem
 	diags    []registry.Diagnostic
+	looked   []Place
+
+	imported    []*layer // of other programs' files in the project, in order
+	withheld    bool     // the project is trusted without them
+	importPaths []string // where other programs' files are looked for
 }
 
 // places reads all files in order of precedence.
@@ -88,17 +100,22 @@ func (l *loader) places() error {
 		return err
 	}
 	l.own(ScopeSystem, l.opts.SystemDir)
-	if !l.opts.NoUser {
+	if l.opts.NoUser {
+		l.seenFolder(ScopeUser, l.env.userDir(), PlaceSkipped, "--no-user-settings")
+	} else {
 		l.own(ScopeUser, l.env.userDir())
 	}
 	for _, file := range l.opts.Files {
 		l.file(file)
 	}
-	if !l.opts.NoProject {
-		l.readProject()
+	if l.opts.NoProject {
+		l.seenFolder(ScopeProject, filepath.Join(l.root, projectDir), PlaceSkipped, "--no-project-settings")
+	} else {
+		l.seenProject(l.readProject())
 	}
 	for _, layer := range l.named {
 		l.count(layer)
+		l.seenLayer(layer)
 	}
 	return nil
 }
@@ -144,16 +161,23 @@ func (l *loader) own(scope Scope, dir string) {
 	path, problem := findFile(dir)
 	if problem != nil {
 		l.problems = append(l.problems, *problem)
+		l.seen(scope, problem.File, PlaceRefused, problem.Message)
+		return
 	}
 	if path == "" {
+		l.seenFolder(scope, dir, PlaceAbsent, "")
 		return
 	}
 	f, err := trust.ReadOwn(path, maxFile)
 	if err != nil {
-		l.problems = append(l.problems, unreadable(path, err))
+		p := unreadable(path, err)
+		l.problems = append(l.problems, p)
+		l.seen(scope, path, PlaceRefused, p.Message)
 		return
 	}
-	l.count(read(l.index, scope, path, f.Data))
+	layer := read(l.index, scope, path, f.Data)
+	l.count(layer)
+	l.seenLayer(layer)
 }
 
 // file reads a --settings file; it counts behind the project's own.
@@ -161,7 +185,9 @@ func (l *loader) file(name string) {
 	path := l.absolute(name)
 	f, err := trust.Read(path, maxFile)
 	if err != nil {
-		l.problems = append(l.problems, unreadable(path, err))
+		p := unreadable(path, err)
+		l.problems = append(l.problems, p)
+		l.seen(ScopeFile, path, PlaceRefused, p.Message)
 		return
 	}
 	layer := read(l.index, ScopeFile, path, f.Data)

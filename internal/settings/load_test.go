@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 	if s.PolicyDefaults["read"].Decision != "allow" || s.PolicyDefaults["other"].Decision != "ask" {
 		t.Errorf("policy defaults: %v", s.PolicyDefaults)
 	}
-	if want := (Limits{10 << 20, 16 << 20, 64 << 20, 10 << 20, 1 << 20, 10000, 100}); s.Limits != want {
+	if want := (Limits{10 << 20, 16 << 20, 64 << 20, 10 << 20, 1 << 30, 1 << 20, 10000, 100}); s.Limits != want {
 		t.Errorf("limits %+v, want %+v", s.Limits, want)
 	}
 }
@@ -179,22 +179,22 @@ excludeTools: ["mcp_*"]
 policy:
   rules: [{tool: edit, decision: ask, reason: Häh}]
   defaults: {write: deny}
-toolOptions: {"git*": {retries: 1e0, maxOutput: 12345678901234567890, b: [true, null]}}
+composites: {"git*": {retries: 1e0, maxOutput: 12345678901234567890, b: [true, null]}}
 context: {channel: dev}
 `
 	json := `{"mcpServers": {"My.Server": {"command": "npx", "args": ["-y", "@x/y"], "env": {"GITHUB_Token": "$T", "B": "5"}, "timeout": "1m"}},
 "excludeTools": ["mcp_*"], "policy": {"rules": [{"tool": "edit", "decision": "ask", "reason": "H\u00e4h"}], "defaults": {"write": "deny"}},
-"toolOptions": {"git*": {"retries": 1e0, "maxOutput": 12345678901234567890, "b": [true, null]}}, "context": {"channel": "dev"}}`
+"composites": {"git*": {"retries": 1e0, "maxOutput": 12345678901234567890, "b": [true, null]}}, "context": {"channel": "dev"}}`
 	a, c := newSandbox(t), newSandbox(t)
 	a.user("settings.yaml", yaml)
 	c.user("settings.json", json)
 	want := []string{
 		`mcpServers.My.Server = {"command":"npx","args":["-y","@x/y"],"env":{"GITHUB_Token":"$T","B":"***"},"timeout":"1m"}`,
+		`composites.git* = {"retries":1e0,"maxOutput":12345678901234567890,"b":[true,null]}`,
 		`excludeTools = ["mcp_*"]`,
 		`context.channel = "dev"`,
 		`policy.rules = [{"tool":"edit","decision":"ask","reason":"Häh"}]`,
 		`policy.defaults.write = "deny"`,
-		`toolOptions.git* = {"retries":1e0,"maxOutput":12345678901234567890,"b":[true,null]}`,
 	}
 	for name, b := range map[string]*sandbox{"yaml": a, "json": c} {
 		s := b.load(b.options())
@@ -204,7 +204,7 @@ context: {channel: dev}
 		if s.Globals.Channel != "dev" {
 			t.Errorf("%s: channel %q, want dev", name, s.Globals.Channel)
 		}
-		if got := s.RawNamed("toolOptions"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON), "12345678901234567890") {
+		if got := s.RawNamed("composites"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON), "12345678901234567890") {
 			t.Errorf("%s: RawNamed: %v", name, got)
 		}
 	}

@@ -175,3 +175,7 @@ func maskWord(before, word string) string {
 	}
 	return Mask(word)
 }
+
+// TellsSecret reports whether the name of a variable, a header or a param
+// announces a secret, as password does.
+func TellsSecret(name string) bool { return tellsSecret(name) }

@@ -82,6 +82,8 @@ type Named struct {
 	Name   string
 	JSON   json.RawMessage // members in file order, numbers as written
 	Origin Origin
+
+	node *node // for At
 }
 
 // Raw returns a setting whose form the feature behind it checks (hooks), or any
@@ -107,7 +109,7 @@ func (s *Settings) RawNamed(key string) []Named {
 	entries := s.merged.named(key)
 	out := make([]Named, len(entries))
 	for i, e := range entries {
-		out[i] = Named{Name: e.name, JSON: e.node.encode(), Origin: e.origin}
+		out[i] = Named{Name: e.name, JSON: e.node.encode(), Origin: e.origin, node: e.node}
 	}
 	return out
 }

@@ -11,6 +11,7 @@ func (s *Settings) OwnPaths(environ []string, dir string, files []string) []stri
 	if user := env.userDir(); user != "" {
 		out = append(out, user)
 	}
+	out = append(out, s.importPaths...)
 	for _, f := range files {
 		if !filepath.IsAbs(f) {
 			f = filepath.Join(dir, f)
@@ -19,3 +20,7 @@ func (s *Settings) OwnPaths(environ []string, dir string, files []string) []stri
 	}
 	return out
 }
+
+// UserDir returns the folder of the user's own settings and plugins, "" where
+// the environment names none.
+func UserDir(environ []string) string { return newEnviron(environ).userDir() }

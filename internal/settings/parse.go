@@ -25,14 +25,17 @@ type document struct {
 // parse reads a settings file: JSON with comments when its name ends in .json,
 // YAML else. It never fails as a whole without saying where.
 func parse(name string, data []byte) document {
-	p := parser{file: name}
+	return (&parser{file: name, limit: maxNodes}).document(name, data)
+}
+
+func (p *parser) document(name string, data []byte) document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if line, ok := badUTF8(data); ok {
 		p.fail(line, 1, "the file is not valid UTF-8", "save it as UTF-8")
 		return document{problems: p.problems}
 	}
 	var root *node
-	if strings.EqualFold(filepath.Ext(name), ".json") {
+	if isJSONFile(name) {
 		root = p.json(data)
 	} else {
 		root = p.yaml(data)
@@ -50,10 +53,18 @@ func parse(name string, data []byte) document {
 	return document{root: root, problems: p.problems}
 }
 
+// isJSONFile tells JSON with comments from YAML.
+func isJSONFile(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".json" || ext == ".jsonc"
+}
+
 // parser turns bytes into nodes and collects what is wrong with them.
 type parser struct {
 	file     string
 	nodes    int
+	limit    int  // of nodes
+	foreign  bool // another program's file: what is odd in the rest of it is its own business
 	overflow bool // maxNodes or maxDepth was reported
 	problems []Problem
 }
@@ -93,9 +104,9 @@ func (p *parser) room(line, col, depth int) bool {
 	case depth > maxDepth:
 		p.overflow = true
 		p.fail(line, col, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
-	case p.nodes > maxNodes:
+	case p.nodes > p.limit:
 		p.overflow = true
-		p.fail(line, col, fmt.Sprintf("more than %d values, aliases counted", maxNodes), "")
+		p.fail(line, col, fmt.Sprintf("more than %d values, aliases counted", p.limit), "")
 	}
 	return !p.overflow
 }
@@ -117,7 +128,7 @@ func (p *parser) names(fields []field) []field {
 
 // text refuses what no program can take in an argument or a variable.
 func (p *parser) text(line, col int, s string) {
-	if strings.ContainsRune(s, 0) {
+	if !p.foreign && strings.ContainsRune(s, 0) {
 		p.fail(line, col, "a string holds a NUL character", "")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -84,7 +84,7 @@ func findFile(dir string) (string, *Problem) {
 }
 
 // isNotDir reports that a part of the path is a file: nothing can be below it.
-func isNotDir(err error) bool { return strings.Contains(err.Error(), "not a directory") }
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // plainError is the reason of a failed file operation without path and verb.
 func plainError(err error) string {

@@ -12,27 +12,29 @@ import (
 )
 
 // readProject reads the project's own settings, and lets them count only when
-// the exact bytes of everything they can run are trusted.
-func (l *loader) readProject() {
-	dir := filepath.Join(l.root, projectDir)
+// the exact bytes of everything they can run are trusted. It returns the folder
+// and the settings file, "" where there is none.
+func (l *loader) readProject() (dir, path string) {
+	dir = filepath.Join(l.root, projectDir)
 	path, problem := findFile(dir)
 	if problem != nil {
 		l.refuse("project_settings_invalid", nil, *problem)
-		return
+		return dir, ""
 	}
 	var files []trust.File
 	var own *layer
 	if path != "" {
 		f, ok := l.readOwnProject(path)
 		if !ok {
-			return
+			return dir, path
 		}
 		files = append(files, f)
 		if !l.isNamed(f.Path) {
 			own = read(l.index, ScopeProject, path, f.Data)
 		}
 	}
-	l.judge(dir, own, files)
+	l.judge(dir, own, files, l.importProject(own))
+	return dir, path
 }
 
 func (l *loader) readOwnProject(path string) (trust.File, bool) {
@@ -69,12 +71,15 @@ func (l *loader) isNamed(real string) bool {
 }
 
 // judge collects what a grant covers and decides whether own counts. own is nil
-// where the project has no settings beyond what --settings names.
-func (l *loader) judge(dir string, own *layer, files []trust.File) {
+// where the project has no settings beyond what --settings names. imports are
+// the files of other programs.
+func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	p := &Project{Root: l.root}
 	programs := l.programs(own)
-	trees := append([]string{filepath.Join(dir, "plugins")}, l.pluginTrees(own)...)
-	covered, err := trust.Cover(l.root, files, expandPrograms(programs, NewExpander(l.root, l.opts.Environ)), trees)
+	for _, layer := range l.imported {
+		programs = append(programs, l.programs(layer)...)
+	}
+	covered, err := l.cover(dir, own, slices.Concat(files, imports), programs)
 	if err != nil {
 		p.Obstacle = err.Error()
 		covered = files
@@ -94,13 +99,41 @@ func (l *loader) judge(dir string, own *layer, files []trust.File) {
 	if own != nil {
 		p.Loosens, p.Expands = own.loosens(), own.expands()
 	}
+	for _, layer := range l.imported {
+		p.Loosens, p.Expands = append(p.Loosens, layer.loosens()...), append(p.Expands, layer.expands()...)
+	}
 	l.decide(p)
+	if !p.Trusted && p.Obstacle == "" && len(imports) > 0 {
+		l.withhold(p, dir, own, files)
+	}
 	switch {
 	case p.Trusted && own != nil:
 		l.count(own)
 	case !p.Trusted:
 		l.report(p, own)
 	}
+}
+
+// cover collects the files behind a grant.
+func (l *loader) cover(dir string, own *layer, files []trust.File, programs []program) ([]trust.File, error) {
+	trees := append([]string{filepath.Join(dir, "plugins")}, l.pluginTrees(own)...)
+	return trust.Cover(l.root, files, expandPrograms(programs, NewExpander(l.root, l.opts.Environ)), trees)
+}
+
+// withhold lets a project count that is trusted apart from the files of other
+// programs, which imports has brought in since.
+func (l *loader) withhold(p *Project, dir string, own *layer, files []trust.File) {
+	covered, err := l.cover(dir, own, files, l.programs(own))
+	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
+		return
+	}
+	status, err := l.opts.Trust.Check(p.Root, covered)
+	if err != nil || !status.Trusted {
+		return
+	}
+	p.Trusted, p.Granted, l.withheld = true, status.Granted, true
+	l.warn("imports_untrusted", "MCP servers of other programs in this project are not trusted and do not count: "+changedNames(p.Changes),
+		"see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`")
 }
 
 // decide asks the flags and the remembered grants.

@@ -393,3 +393,44 @@ func TestNoVariableHides(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAGrantCovers(t *testing.T) {
+	tests := []struct {
+		name, settings string
+		want           []string
+	}{
+		{"a working directory", "mcpServers: {a: {command: ./run.sh, cwd: '${DIR:-tools}'}}", []string{"tools/run.sh"}},
+		{"an absolute one", "mcpServers: {a: {command: ./run.sh, cwd: '$ROOT/tools'}}", []string{"tools/run.sh"}},
+		{"a program found in the project's PATH", "mcpServers: {a: {command: run.sh, env: {PATH: './tools:/bin'}}}", []string{"tools/run.sh"}},
+		{"a program of a command found so", "env: {PATH: '$ROOT/tools'}\ntoolCallCommand: run.sh", []string{"tools/run.sh"}},
+		{"what a variable loads", "mcpServers: {a: {command: node, args: [x], env: {NODE_OPTIONS: '--require ./lib/hook.js'}}}", []string{"lib/hook.js"}},
+		{"plugin folders of the settings", "plugins: {paths: [more, '$ROOT/extra', ../outside]}", []string{"extra/plugin.yaml", "more/p/run"}},
+		{"hooks", "hooks: {beforeCall: [{command: './tools/run.sh --x'}], other: {hooks: [{command: [sh, lib/hook.js]}]}}", []string{"lib/hook.js", "tools/run.sh"}},
+		{"a hook's arguments", "hooks: [{command: sh, args: [tools/run.sh]}]", []string{"tools/run.sh"}},
+		{"a command that cannot be split", "hooks: [{command: 'cat x | ./tools/run.sh'}]", []string{"tools/run.sh"}},
+		{"a header's reference", "mcpServers: {a: {url: 'https://h/', headers: {X: 'cmd:tools/run.sh'}}}", []string{"tools/run.sh"}},
+		{"an address alone", "mcpServers: {a: {url: 'https://h/tools/run.sh'}}", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newSandbox(t)
+			for _, name := range []string{"tools/run.sh", "lib/hook.js", "more/p/run", "extra/plugin.yaml", "../outside/plugin.yaml"} {
+				b.projectFile(name, "x")
+			}
+			b.projectFile(".toolreg/settings.yaml", test.settings)
+			p := b.load(b.options("ROOT=" + b.project)).Project
+			var got []string
+			for _, f := range p.Covered {
+				if f.Name != ".toolreg/settings.yaml" {
+					got = append(got, f.Name)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("covered (-want +got):\n%s\n%s", diff, strings.Join(p.Runs, "\n"))
+			}
+			if len(p.Runs) == 0 {
+				t.Error("nothing of it is said to run")
+			}
+		})
+	}
+}

@@ -180,6 +180,10 @@ func (r *reader) checkObject(set *setting, key string, n *node) {
 	case typeObjects:
 		r.objects(set, key, n)
 	case typeRawNamed:
+		if set.name == headersKey {
+			r.checkOriginHeaders(key, n)
+			return
+		}
 		r.want(n, key, kindObject, "an object")
 	}
 }

@@ -46,7 +46,7 @@ func isReference(value string) bool {
 // a file without its last line end; cmd:ARGV what a command prints, without its
 // last line end, run in Dir without a shell and for 30 seconds at most.
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
-// text that looks like a reference, write ${TEXT:-file:x}.
+// text that looks like a reference, put ${} before it: ${}file:x.
 func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
 	switch kind, target := reference(value); kind {
 	case "env":

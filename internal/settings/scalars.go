@@ -27,7 +27,7 @@ type scalars struct {
 func globalFlags() map[string]string {
 	out := map[string]string{"approvalMode": "approval-mode"}
 	for _, f := range []string{"root", "settings", "no-project-settings", "no-user-settings", "trust-project", "timeout", "connect-timeout",
-		"non-interactive", "yes", "json", "color", "quiet", "verbose", "channel"} {
+		"non-interactive", "yes", "json", "color", "quiet", "verbose", "channel", "import"} {
 		out[f] = f
 	}
 	return out
@@ -154,4 +154,26 @@ func (s *scalars) paths(key string) []string {
 		return filepath.SplitList(n.text)
 	}
 	return nil
+}
+
+// words are the values of a flag that may be given several times, or the words
+// of its variable, separated by commas.
+func (s *scalars) words(key string) []string {
+	var given []string
+	if f := s.changed(key); f != nil {
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			given = list.GetSlice()
+		}
+	} else if n := s.global(key, typeString); n != nil {
+		given = []string{n.text}
+	}
+	var out []string
+	for _, text := range given {
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				out = append(out, word)
+			}
+		}
+	}
+	return out
 }

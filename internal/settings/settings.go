@@ -145,15 +145,19 @@ type Settings struct {
 	Rules          []Rule
 	PolicyDefaults map[string]Rule // by category; Decision and Origin set
 
-	ShellBanned  List          // where Set is false, the default
-	ShellTimeout time.Duration // default 120s
+	ShellBanned     List          // where Set is false, the default
+	ShellTimeout    time.Duration // default 120s; 0 = none
+	ShellMaxTimeout time.Duration // default 1h; 0 = any
 
 	PluginPaths  List          // plugins.paths
 	PluginsOff   List          // plugins.disabled
 	FetchAllow   List          // fetch.allowHosts
+	Fetch        Fetch         // the other fetch.* settings
 	Imports      List          // programs whose MCP servers are added
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
 	AuditParams  bool          // audit.params
+	Audit        Audit         // the other audit.* settings
+	ToolOptions  []ToolOption  // in file order
 	Limits       Limits
 
 	// Globals are the global flags with their variables.
@@ -162,7 +166,8 @@ type Settings struct {
 	// Project tells of the project's own settings files; nil where there are none.
 	Project *Project
 
-	merged *merged // everything, for Effective and Raw
+	merged      *merged
+	importPaths []string // where the files of imports are looked for // everything, for Effective and Raw
 }
 
 // Limits are the limits.* settings, in bytes where nothing else is said.
@@ -171,6 +176,7 @@ type Limits struct {
 	Frame           int64 // of one message of an MCP server; default 16 MiB
 	Result          int64 // of the result of a call; default 64 MiB
 	Output          int64 // of a call's output that is kept; default 10 MiB
+	Spill           int64 // of the file that holds the whole of it; default 1 GiB
 	Schema          int64 // of one tool's schema; default 1 MiB
 	Tools           int   // number of tools of a source; default 10,000
 	Pages           int   // number of pages of a listing; default 100

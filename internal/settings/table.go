@@ -59,20 +59,20 @@ func (s *setting) variable() string {
 	if !s.typ.isScalar() || s.foreign {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString("TOOLREG_")
-	for i, r := range s.name {
+	out := append(make([]byte, 0, 40), "TOOLREG_"...)
+	for i := range len(s.name) { // names of the table are ASCII
+		c := s.name[i]
 		switch {
-		case r == '.':
-			b.WriteByte('_')
-		case r >= 'A' && r <= 'Z' && i > 0:
-			b.WriteByte('_')
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.ToUpper(string(r)))
+		case c == '.':
+			c = '_'
+		case c >= 'A' && c <= 'Z':
+			out = append(out, '_')
+		case c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
 		}
+		out = append(out, c)
 	}
-	return b.String()
+	return string(out)
 }
 
 // index finds settings by name or twin and knows the groups their dots make.
@@ -125,6 +125,8 @@ func below(name, group string) (string, bool) {
 func always(*node) bool { return true }
 
 func whenTrue(n *node) bool { return n.kind == kindBool && n.bool }
+
+func whenFalse(n *node) bool { return n.kind == kindBool && !n.bool }
 
 func whenFilled(n *node) bool { return len(n.items)+len(n.fields) > 0 || n.text != "" }
 

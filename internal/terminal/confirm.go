@@ -23,8 +23,9 @@ type Confirmer struct {
 	// $EDITOR; "" means vi (notepad on Windows).
 	Editor string
 	// Before is called before anything is written, such as to take progress
-	// lines off the screen. May be nil.
-	Before func()
+	// lines off the screen, and what it returns after the answer. Both may be
+	// nil.
+	Before func() (after func())
 }
 
 // attempts is how often an answer that is none of the offered ones is asked for
@@ -38,7 +39,9 @@ func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, 
 	c.TTY.mu.Lock()
 	defer c.TTY.mu.Unlock()
 	if c.Before != nil {
-		c.Before()
+		if after := c.Before(); after != nil {
+			defer after()
+		}
 	}
 	columns, _ := c.TTY.Size()
 	v := view{width: columns, color: c.Color}

@@ -43,7 +43,7 @@ func TestStoppedTerminal(t *testing.T) {
 	q := question()
 	q.Preview.Prompt = strings.Repeat("x", 1<<20)
 	ctx, cancel := context.WithCancel(t.Context())
-	got := confirm(ctx, &Confirmer{TTY: p.tty, Before: cancel}, q)
+	got := confirm(ctx, &Confirmer{TTY: p.tty, Before: func() func() { cancel(); return nil }}, q)
 	if o := <-got; !errors.Is(o.err, context.Canceled) {
 		t.Errorf("%+v", o)
 	}
@@ -100,6 +100,26 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%+v, %v; want %s, %q", o.answer, o.err, tt.want, tt.reason)
 			}
 		})
+	}
+}
+
+// What else is on the terminal goes before the question and comes back after
+// the answer.
+func TestBeforeAndAfter(t *testing.T) {
+	p := newPTY(t)
+	var steps []string
+	c := &Confirmer{TTY: p.tty, Before: func() func() {
+		steps = append(steps, "before:"+p.output())
+		return func() { steps = append(steps, "after") }
+	}}
+	got := confirm(t.Context(), c, question(exec.Yes, exec.No))
+	p.await("Allow? ", 1)
+	p.typed("y\n")
+	if o := <-got; o.answer.Choice != exec.Yes || o.err != nil {
+		t.Errorf("%+v", o)
+	}
+	if diff := cmp.Diff([]string{"before:", "after"}, steps); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -88,10 +88,11 @@ func (t *TTY) ask(ctx context.Context, text string, limit time.Duration) (string
 	if err := flush(t.in); err != nil {
 		return "", fmt.Errorf("discarding earlier input: %w", err)
 	}
-	if err := t.write(ctx, text); err != nil {
-		return "", err
+	line := ""
+	err := t.write(ctx, text)
+	if err == nil {
+		line, err = t.readLine(ctx)
 	}
-	line, err := t.readLine(ctx)
 	if err != nil { // the person pressed no Enter: end the line for them
 		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = io.WriteString(t.out, "\n")

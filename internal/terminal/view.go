@@ -173,6 +173,14 @@ func (v *view) params(params json.RawMessage) {
 	v.foreign(out.String())
 }
 
+// Changes draws what is not as it was when a tool was approved, for a screen or
+// a pipe of that width; "" where nothing changed.
+func Changes(list []policy.Change, width int) string {
+	v := view{width: width}
+	v.changes(list)
+	return v.b.String()
+}
+
 // changes shows what is not as it was when the tool was approved (SECURITY:
 // T9).
 func (v *view) changes(changes []policy.Change) {

@@ -90,6 +90,20 @@ func TestViewServer(t *testing.T) {
 		`server: every tool of "my srv", in this project, from now on`)
 }
 
+func TestChanges(t *testing.T) {
+	want(t, "\n"+Changes([]policy.Change{{Part: "tool"}, {Part: "behind", Old: "a", New: "b\x1b[2J"}, {Part: "definition"}}, 80),
+		`Changed: behind`,
+		`  │ --- when you allowed it`,
+		`  │ +++ now`,
+		`  │ @@ -1 +1 @@`,
+		`  │ -a`,
+		`  │ +b\x1b[2J`,
+		`Changed: definition (too long to show, or not kept)`)
+	if got := Changes(nil, 80); got != "" {
+		t.Errorf("nothing changed: %q", got)
+	}
+}
+
 func TestViewInfo(t *testing.T) {
 	want(t, shown(80, false, exec.Question{
 		Tool:    &registry.Tool{Definition: registry.Definition{Name: "look", Source: "plugin:p"}},

@@ -14,6 +14,7 @@ import (
 type Program struct {
 	Argv []string // expanded as far as it can be
 	Dir  string   // where it runs, absolute
+	Env  []string // values of variables that the settings give it, which can name files too: PATH, NODE_OPTIONS
 }
 
 // Cover returns everything that a grant for the project at root covers: the
@@ -106,15 +107,42 @@ func (c *cover) program(p Program) error {
 		}
 	}
 	for _, word := range p.Argv {
-		if err := c.word(p.Dir, word); err != nil {
+		if err := c.words(p.Dir, word); err != nil {
 			return err
 		}
-		parts := pieces(word)
-		if len(parts) == 1 && parts[0] == word {
-			continue
+	}
+	return c.environment(p)
+}
+
+// words covers what a word could mean, as a whole and in its pieces.
+func (c *cover) words(dir, word string) error {
+	if err := c.word(dir, word); err != nil {
+		return err
+	}
+	parts := pieces(word)
+	if len(parts) == 1 && parts[0] == word {
+		return nil
+	}
+	for _, part := range parts {
+		if err := c.word(dir, part); err != nil {
+			return err
 		}
-		for _, part := range parts {
-			if err := c.word(p.Dir, part); err != nil {
+	}
+	return nil
+}
+
+// environment covers the files that variables name, and the program itself in
+// the folders that they name, as PATH does.
+func (c *cover) environment(p Program) error {
+	for _, value := range p.Env {
+		if err := c.words(p.Dir, value); err != nil {
+			return err
+		}
+		for _, folder := range append(filepath.SplitList(value), value) {
+			if folder == "" {
+				continue
+			}
+			if err := c.word(p.Dir, filepath.Join(folder, p.Argv[0])); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
@@ -55,8 +56,9 @@ type granted struct {
 	Text string `json:"text,omitempty"` // to show later what changed; short texts only
 }
 
-// Check compares the files of a project with its grant. An error means that the
-// grant cannot be read: nothing is trusted then.
+// Check compares the files of a project with its grant. They are trusted when
+// each of them is as it was granted, and so is every other file of the grant. An
+// error means that the grant cannot be read: nothing is trusted then.
 func (s *Store) Check(root string, files []File) (Status, error) {
 	root = resolved(root)
 	g, err := s.read(root)
@@ -66,7 +68,23 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	if g.Hash == Hash(files) {
 		return Status{Trusted: true, Granted: g.Time}, nil
 	}
-	return Status{Granted: g.Time, Changes: changes(g.Files, files)}, nil
+	all := changes(g.Files, files)
+	if !slices.ContainsFunc(all, func(c Change) bool { return c.Kind != Removed || !g.stands(c.Name) }) {
+		return Status{Trusted: true, Granted: g.Time}, nil
+	}
+	return Status{Granted: g.Time, Changes: all}, nil
+}
+
+// stands reports whether a granted file that is not asked about now is there as
+// it was granted. Then consent to more is consent to less.
+func (g grant) stands(name string) bool {
+	i := slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(g.Root, path)
+	}
+	f, err := digest(path, maxBytes)
+	return err == nil && i >= 0 && f.Sum == g.Files[i].Sum && f.Path == g.Files[i].Path
 }
 
 // Grant remembers consent to exactly these files, in place of an older grant.

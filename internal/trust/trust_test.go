@@ -173,6 +173,37 @@ func TestGrantIsForTheseBytesAlone(t *testing.T) {
 	}
 }
 
+func TestConsentToMoreIsConsentToLess(t *testing.T) {
+	s, root := newStore(t), tempDir(t)
+	file := func(name, text string) File {
+		f, err := Read(write(t, filepath.Join(root, name), text), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Name = name
+		return f
+	}
+	own, other := file("own.yaml", "one\n"), file("other.json", "{}")
+	if _, err := s.Grant(t.Context(), root, []File{own, other}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, want bool) {
+		t.Helper()
+		if st, err := s.Check(root, []File{own}); err != nil || st.Trusted != want {
+			t.Errorf("%s: trusted %v, %v; want %v", when, st.Trusted, err, want)
+		}
+	}
+	check("the other file is as it was", true)
+	write(t, filepath.Join(root, "other.json"), "[]")
+	check("the other file has changed", false)
+	write(t, filepath.Join(root, "other.json"), "{}")
+	check("it is as it was again", true)
+	if err := os.Remove(filepath.Join(root, "other.json")); err != nil {
+		t.Fatal(err)
+	}
+	check("the other file is gone", false)
+}
+
 func TestHashTellsNamesAndTargetsApart(t *testing.T) {
 	base := []File{{Name: "a", Path: "/p/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}}
 	for _, other := range [][]File{

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+const lintHelp = `With --lint nothing is declared; instead it is told what providers would refuse
+(error), what is ignored or had to be changed (warning), and advice (hint), for
+the format given or for all. With --explain each schema is shown as the tool gave
+it and as it is declared.
+`
+
+// lintDocument is the JSON of schema --lint.
+type lintDocument struct {
+	OK       bool              `json:"ok"` // no errors and no warnings
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Hints    int               `json:"hints"`
+	Findings []declare.Finding `json:"findings"`
+}
+
+func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry.Definition, failed error) error {
+	formats := []declare.Format{format}
+	if o.all {
+		formats = declare.Formats()
+	}
+	doc := lintDocument{Findings: orEmpty(declare.Lint(formats, defs, o.encode))}
+	for _, f := range doc.Findings {
+		switch f.Severity {
+		case registry.SeverityError:
+			doc.Errors++
+		case registry.SeverityWarning:
+			doc.Warnings++
+		default:
+			doc.Hints++
+		}
+	}
+	doc.OK = doc.Errors+doc.Warnings == 0
+	var err error
+	if a.globals.JSON {
+		err = a.printJSON(doc)
+	} else {
+		_, err = io.WriteString(a.out, lintText(doc, len(defs)))
+	}
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
+	case o.encode.Strict && !doc.OK:
+		return &reported{code: exitCheckFailed}
+	}
+	return nil
+}
+
+// lintText is a line for each finding and one with the sums.
+func lintText(doc lintDocument, tools int) string {
+	var b strings.Builder
+	for _, f := range doc.Findings {
+		severity := string(f.Severity)
+		if f.Severity == registry.SeverityInfo {
+			severity = "hint"
+		}
+		where := []string{severity}
+		for _, part := range []string{strings.Join(f.Formats, ","), f.Tool, f.Pointer} {
+			if part != "" {
+				where = append(where, terminal.Line(part))
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), terminal.Line(f.Message))
+	}
+	fmt.Fprintf(&b, "%d tools: %d errors, %d warnings, %d hints\n", tools, doc.Errors, doc.Warnings, doc.Hints)
+	return b.String()
+}
+
+func (a *app) printExplanations(format declare.Format, defs []registry.Definition, opts declare.Options) error {
+	list := format.Explain(defs, opts)
+	if a.globals.JSON {
+		return a.printJSON(map[string]any{"format": format.Name, "tools": orEmpty(list)})
+	}
+	var b strings.Builder
+	for _, e := range list {
+		writeExplanation(&b, e)
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+func writeExplanation(b *strings.Builder, e declare.Explanation) {
+	b.WriteString(terminal.Line(e.Tool))
+	switch {
+	case e.LeftOut != "":
+		b.WriteString(": " + terminal.Line(e.LeftOut) + "\n")
+		return
+	case e.Own == e.Declared || e.Declared == "":
+		b.WriteString(": schema as it is\n")
+	default:
+		fmt.Fprintf(b, ": schema changed, declared as %s\n", e.Field)
+	}
+	for _, c := range e.Changes {
+		b.WriteString("  " + terminal.Line(c) + "\n")
+	}
+	if e.Declared != "" {
+		if diff := udiff.Unified("own", "declared", e.Own, e.Declared); diff != "" {
+			b.WriteString(block(diff))
+		}
+	}
+}

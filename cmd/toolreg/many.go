@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// manyCalls are the options of call that take many calls from stdin.
+type manyCalls struct {
+	format   string
+	batch    bool
+	parallel int
+}
+
+func (m *manyCalls) flags(f *pflag.FlagSet) {
+	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
+	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
+	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
+}
+
+func (m *manyCalls) wanted() bool { return m.format != "" || m.batch }
+
+// check refuses what is about one call alone.
+func (m *manyCalls) check(cmd *cobra.Command, argv []string) error {
+	name := "--batch"
+	if m.format != "" {
+		name = "--format"
+	}
+	refuse := func(what string) error {
+		return &usageError{err: fmt.Errorf("%s and %s exclude each other", name, what), hint: name + " takes every call from stdin; see toolreg call --help"}
+	}
+	if len(argv) > 0 {
+		return refuse(fmt.Sprintf("the tool %q", argv[0]))
+	}
+	for _, other := range []string{"params", "params-file", "raw", "output", "stream"} {
+		if cmd.Flags().Changed(other) {
+			return refuse("--" + other)
+		}
+	}
+	if m.format != "" && (m.batch || cmd.Flags().Changed("parallel")) {
+		return refuse("--batch and --parallel")
+	}
+	return nil
+}
+
+func (m *manyCalls) run(ctx context.Context, a *app) error {
+	if m.batch {
+		return runBatch(ctx, a, m.parallel)
+	}
+	return runRoundTrip(ctx, a, m.format)
+}

@@ -1,0 +1,233 @@
+package audit
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Defaults of [Log].
+const (
+	DefaultMaxSize = 10 << 20
+	DefaultKeep    = 5
+)
+
+// fileName is the log's name in the state directory; older files are
+// audit.log.1 and so on.
+const fileName = "audit.log"
+
+// Log is the audit log. It may be shared by goroutines, and its files by
+// processes.
+type Log struct {
+	Dir     *state.Dir
+	MaxSize int64 // of one file, in bytes; 0 = DefaultMaxSize
+	Keep    int   // older files that stay; 0 = DefaultKeep
+
+	added atomic.Int64
+}
+
+// Add writes one entry and sets a full file aside. Errors wrap
+// [state.ErrUnavailable].
+func (l *Log) Add(ctx context.Context, e Entry) error {
+	data, err := e.line()
+	if err != nil {
+		return fmt.Errorf("%w: encoding an entry of the audit log: %w", state.ErrUnavailable, err)
+	}
+	if err := l.Dir.Append(fileName, data); err != nil {
+		return err
+	}
+	size := cmp.Or(l.MaxSize, DefaultMaxSize)
+	// Looking at the size costs as much as a line. Until an eighth of it may have
+	// been added there is no need to look again.
+	if every := max(size/8/state.MaxLine, 1); (l.added.Add(1)-1)%every != 0 {
+		return nil
+	}
+	return l.Dir.Rotate(ctx, fileName, size, cmp.Or(l.Keep, DefaultKeep))
+}
+
+// ScanOptions tune [Log.Scan]. The zero value reads what is there.
+type ScanOptions struct {
+	// Follow goes on with what is added, until ctx ends.
+	Follow bool
+	// Poll is how often to look for more; 0 = 200 ms.
+	Poll time.Duration
+	// Current is called once, when all that was there has been visited. May be
+	// nil.
+	Current func() error
+}
+
+// Scan visits the entries, oldest first, until visit returns an error, which it
+// returns. damaged counts lines that are no entries; they are passed over. With
+// Follow the end of ctx is no error.
+func (l *Log) Scan(ctx context.Context, o ScanOptions, visit func(Entry) error) (damaged int, err error) {
+	s := &scanner{log: l, visit: visit}
+	defer s.close()
+	if err := s.advance(); err != nil {
+		return s.damaged, err
+	}
+	if o.Current != nil {
+		if err := o.Current(); err != nil {
+			return s.damaged, err
+		}
+	}
+	if !o.Follow {
+		return s.damaged, nil
+	}
+	tick := time.NewTicker(cmp.Or(o.Poll, 200*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return s.damaged, nil
+		case <-tick.C:
+		}
+		if err := s.advance(); err != nil {
+			return s.damaged, err
+		}
+	}
+}
+
+// scanner reads the files of the log, the current one last.
+type scanner struct {
+	log     *Log
+	visit   func(Entry) error
+	file    *os.File // the newest that was read
+	in      *bufio.Reader
+	partial []byte // a line whose end is not written yet
+	damaged int
+}
+
+func (s *scanner) close() {
+	if s.file != nil {
+		_ = s.file.Close() // only read from
+	}
+}
+
+// advance reads to the end of what is there now.
+func (s *scanner) advance() error {
+	newer, err := s.newer()
+	if err != nil {
+		return err
+	}
+	for i, f := range newer {
+		// What is newer was looked for first: nothing more comes to the file before.
+		err := s.read()
+		s.close()
+		s.file, s.in = f, bufio.NewReaderSize(f, 64<<10)
+		s.damage(s.partial)
+		s.partial = nil
+		if err != nil {
+			for _, f := range newer[i+1:] {
+				_ = f.Close()
+			}
+			return err
+		}
+	}
+	return s.read()
+}
+
+// newer opens the files that are newer than the one being read, oldest first.
+// They are opened newest first: a rotation in between shows one twice, which
+// can be told, and never leaves one out.
+func (s *scanner) newer() ([]*os.File, error) {
+	var out []*os.File
+	var seen []fs.FileInfo
+	if s.file != nil {
+		if info, err := s.file.Stat(); err == nil {
+			seen = append(seen, info)
+		}
+	}
+	current := len(seen)
+	for i := 0; i <= cmp.Or(s.log.Keep, DefaultKeep); i++ {
+		name := fileName
+		if i > 0 {
+			name = fmt.Sprintf("%s.%d", fileName, i)
+		}
+		f, err := s.log.Dir.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			closeAll(out)
+			return nil, err
+		}
+		info, err := f.Stat()
+		known := -1
+		for j := range seen {
+			if err == nil && os.SameFile(seen[j], info) {
+				known = j
+			}
+		}
+		if known >= 0 {
+			_ = f.Close()
+			if known < current {
+				break // the one being read: all others are older
+			}
+			continue
+		}
+		seen = append(seen, info)
+		out = append([]*os.File{f}, out...)
+	}
+	return out, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// read visits the whole lines up to the end of the file.
+func (s *scanner) read() error {
+	if s.in == nil {
+		return nil
+	}
+	for {
+		chunk, err := s.in.ReadSlice('\n')
+		if len(s.partial)+len(chunk) <= 2*state.MaxLine {
+			s.partial = append(s.partial, chunk...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading the audit log: %w", err)
+		}
+		line := s.partial
+		s.partial = s.partial[:0]
+		if err := s.line(line); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *scanner) line(line []byte) error {
+	var e Entry
+	if json.Unmarshal(line, &e) != nil || e.Outcome == "" || e.Time.IsZero() {
+		s.damage(line)
+		return nil
+	}
+	return s.visit(e)
+}
+
+// damage counts a line that is no entry; an empty one is none.
+func (s *scanner) damage(line []byte) {
+	for _, b := range line {
+		if b != '\n' && b != ' ' {
+			s.damaged++
+			return
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package audit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Grouping is what calls are counted by.
+type Grouping string
+
+// The groupings of `toolreg stats --by`.
+const (
+	ByTool   Grouping = "tool"
+	BySource Grouping = "source"
+	ByServer Grouping = "server"
+)
+
+// Count is what is known of the calls of one group. Durations are those of the
+// calls that were made, in milliseconds.
+type Count struct {
+	Name      string    `json:"name"`
+	Source    string    `json:"source,omitempty"` // with ByTool
+	Calls     int       `json:"calls"`            // made
+	Successes int       `json:"successes"`
+	Errors    int       `json:"errors"`
+	Refused   int       `json:"refused"` // denied or invalid, never made
+	TotalMs   float64   `json:"totalMs"`
+	AverageMs float64   `json:"averageMs"`
+	P50Ms     float64   `json:"p50Ms"`
+	P95Ms     float64   `json:"p95Ms"`
+	Last      time.Time `json:"last"` // of the last call or refusal
+
+	durations []float64
+}
+
+// Stats counts entries. The zero value counts by tool.
+type Stats struct {
+	By     Grouping
+	groups map[[2]string]*Count
+}
+
+// Add counts one entry. Entries without a server do not count by server.
+func (s *Stats) Add(e Entry) {
+	key := [2]string{e.Source, e.Tool}
+	switch s.By {
+	case BySource:
+		key = [2]string{"", e.Source}
+	case ByServer:
+		if e.Server == "" {
+			return
+		}
+		key = [2]string{"", e.Server}
+	}
+	if s.groups == nil {
+		s.groups = map[[2]string]*Count{}
+	}
+	c := s.groups[key]
+	if c == nil {
+		c = &Count{Name: key[1], Source: key[0]}
+		s.groups[key] = c
+	}
+	c.add(e)
+}
+
+func (c *Count) add(e Entry) {
+	if e.Time.After(c.Last) {
+		c.Last = e.Time
+	}
+	if !e.Outcome.Made() {
+		c.Refused++
+		return
+	}
+	c.Calls++
+	if e.Outcome == OK {
+		c.Successes++
+	} else {
+		c.Errors++
+	}
+	c.TotalMs += e.DurationMs
+	c.durations = append(c.durations, e.DurationMs)
+}
+
+// Counts returns the groups, most calls first, ties by name.
+func (s *Stats) Counts() []Count {
+	out := make([]Count, 0, len(s.groups))
+	for _, c := range s.groups {
+		slices.Sort(c.durations)
+		c.P50Ms, c.P95Ms = percentile(c.durations, 0.50), percentile(c.durations, 0.95)
+		done := *c
+		if c.Calls > 0 {
+			done.AverageMs = round(c.TotalMs / float64(c.Calls))
+		}
+		done.TotalMs, done.durations = round(c.TotalMs), nil
+		out = append(out, done)
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
+	})
+	return out
+}
+
+// percentile is the nearest-rank percentile of sorted values, 0 of none.
+func percentile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(p * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}
+
+// round keeps microseconds.
+func round(ms float64) float64 { return math.Round(ms*1000) / 1000 }
+
+// Milliseconds returns a duration as the log writes it.
+func Milliseconds(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }

@@ -1,0 +1,55 @@
+package audit
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestStats(t *testing.T) {
+	entries := []Entry{
+		{Time: at(1), Tool: "read_file", Source: "builtin", Outcome: OK, DurationMs: 10},
+		{Time: at(9), Tool: "read_file", Source: "builtin", Outcome: Error, DurationMs: 30},
+		{Time: at(5), Tool: "read_file", Source: "builtin", Outcome: Invalid, DurationMs: 1000},
+		{Time: at(3), Tool: "git__log", Source: "mcp:git", Server: "git", Outcome: Timeout, DurationMs: 100},
+		{Time: at(4), Tool: "git__push", Source: "mcp:git", Server: "git", Outcome: Denied},
+	}
+	git := Count{Name: "git", Calls: 1, Errors: 1, Refused: 1, TotalMs: 100, AverageMs: 100, P50Ms: 100, P95Ms: 100, Last: at(4)}
+	for by, want := range map[Grouping][]Count{
+		ByTool: {
+			{Name: "read_file", Source: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, Last: at(9)},
+			{Name: "git__log", Source: "mcp:git", Calls: 1, Errors: 1, TotalMs: 100, AverageMs: 100, P50Ms: 100, P95Ms: 100, Last: at(3)},
+			{Name: "git__push", Source: "mcp:git", Refused: 1, Last: at(4)},
+		},
+		ByServer: {git},
+		BySource: {
+			{Name: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, Last: at(9)},
+			func() Count { c := git; c.Name = "mcp:git"; return c }(),
+		},
+	} {
+		s := Stats{By: by}
+		for _, e := range entries {
+			s.Add(e)
+		}
+		if diff := cmp.Diff(want, s.Counts(), cmpopts.IgnoreUnexported(Count{})); diff != "" {
+			t.Errorf("by %s (-want +got):\n%s", by, diff)
+		}
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(i + 1)
+	}
+	for _, tt := range []struct {
+		values []float64
+		p      float64
+		want   float64
+	}{{nil, 0.5, 0}, {[]float64{7}, 0.95, 7}, {[]float64{1, 2}, 0.5, 1}, {[]float64{1, 2, 3}, 0.5, 2}, {hundred, 0.95, 95}, {hundred, 0.5, 50}} {
+		if got := percentile(tt.values, tt.p); got != tt.want {
+			t.Errorf("percentile %v of %d values = %v, want %v", tt.p, len(tt.values), got, tt.want)
+		}
+	}
+}

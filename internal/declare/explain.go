@@ -1,0 +1,59 @@
+package declare
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Explanation tells what declaring did to one tool.
+type Explanation struct {
+	Tool  string `json:"tool"`
+	Name  string `json:"name,omitempty"`  // as declared
+	Field string `json:"field,omitempty"` // of the declaration that holds the schema
+	// Changes says in words what was changed; empty where nothing was, or where
+	// the provider's own form is all there is to it.
+	Changes []string `json:"changes"`
+	// LeftOut says why the tool is not declared, "" where it is.
+	LeftOut string `json:"leftOut,omitempty"`
+	// Own and Declared are the two schemas over several lines.
+	Own      string `json:"-"`
+	Declared string `json:"-"`
+}
+
+// Explain declares the definitions and tells of each what was changed.
+func (f Format) Explain(defs []registry.Definition, opts Options) []Explanation {
+	out, diags := f.Encode(defs, opts)
+	declared := make(map[string]Declaration, len(out.Declarations))
+	for _, d := range out.Declarations {
+		declared[d.Tool] = d
+	}
+	list := make([]Explanation, len(defs))
+	for i := range defs {
+		d, ok := declared[defs[i].Name]
+		e := Explanation{Tool: defs[i].Name, Name: d.Name, Changes: []string{}, Own: pretty(defs[i].InputSchema)}
+		if schema, field := f.declaredSchema(d.Data); ok && schema != nil {
+			e.Field, e.Declared = field, pretty(schema.appendTo(nil))
+		}
+		for _, diag := range diags {
+			switch {
+			case diag.Tool != e.Tool:
+			case diag.Code == "declaration_left_out":
+				e.LeftOut = diag.Message
+			default:
+				e.Changes = append(e.Changes, diag.Message)
+			}
+		}
+		list[i] = e
+	}
+	return list
+}
+
+func pretty(schema []byte) string {
+	var b bytes.Buffer
+	if len(schema) == 0 || json.Indent(&b, schema, "", "  ") != nil {
+		return string(schema)
+	}
+	return b.String() + "\n"
+}

@@ -1,0 +1,90 @@
+package dialogue
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// object is a JSON object whose values are not looked at yet.
+type object map[string]json.RawMessage
+
+// asObject returns the members of raw, nil where it is no object.
+func asObject(raw json.RawMessage) object {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// asList returns the items of raw; ok is false where it is no list.
+func asList(raw json.RawMessage) (items []json.RawMessage, ok bool) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
+		return nil, false
+	}
+	return items, true
+}
+
+// asText returns the string that raw is, "" where it is none.
+func asText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func isText(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) }
+
+func isNull(raw json.RawMessage) bool {
+	return len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null"
+}
+
+func (o object) has(key string) bool { _, ok := o[key]; return ok }
+
+func (o object) text(key string) string { return asText(o[key]) }
+
+// either returns the value of the first key that is there: some clients write
+// camelCase, some snake_case.
+func (o object) either(keys ...string) json.RawMessage {
+	for _, k := range keys {
+		if raw, ok := o[k]; ok {
+			return raw
+		}
+	}
+	return nil
+}
+
+// params returns params that stand as an object or as text that holds one.
+func params(raw json.RawMessage) []byte {
+	switch raw = bytes.TrimSpace(raw); {
+	case isNull(raw):
+		return nil
+	case raw[0] == '"':
+		return []byte(asText(raw))
+	}
+	return raw
+}
+
+// textID returns an id that the answer has to carry, nil where there is no text
+// that is one.
+func textID(raw json.RawMessage) json.RawMessage {
+	if asText(raw) == "" {
+		return nil
+	}
+	return raw
+}
+
+// requestID is a text or, as JSON-RPC has it, a number.
+func requestID(raw json.RawMessage) json.RawMessage {
+	var n json.Number
+	if textID(raw) == nil && (isNull(raw) || raw[0] == '"' || json.Unmarshal(raw, &n) != nil) {
+		return nil
+	}
+	return raw
+}

@@ -1,0 +1,163 @@
+package dialogue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// decodeOpenAI reads a chat completion, its message, or a list of tool calls
+// (OpenAI chat completions; Mistral, Ollama and many others speak it too).
+func decodeOpenAI(t *Turn, raw json.RawMessage) error {
+	if list, ok := asList(raw); ok {
+		return t.addOpenAI(list)
+	}
+	o := asObject(raw)
+	if err := apiError(o); err != nil {
+		return err
+	}
+	switch {
+	case o.has("choices"):
+		return t.openAIChoices(o)
+	case o.has("tool_calls") || o.text("role") == "assistant":
+		return t.openAIMessage(o, false)
+	case o.has("function"):
+		return t.addOpenAI([]json.RawMessage{raw})
+	}
+	return errUnrecognised
+}
+
+func (t *Turn) openAIChoices(o object) error {
+	choices, ok := asList(o["choices"])
+	if !ok {
+		return errors.New("choices is no list")
+	}
+	calling := 0
+	for _, raw := range choices {
+		choice := asObject(raw)
+		message := asObject(choice["message"])
+		if message == nil {
+			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
+		}
+		before := len(t.Calls)
+		if err := t.openAIMessage(message, choice.text("finish_reason") == "length"); err != nil {
+			return err
+		}
+		if len(t.Calls) > before {
+			calling++
+		}
+	}
+	if calling > 1 {
+		return fmt.Errorf("%d of its choices call tools; send the message of the one that the conversation goes on with", calling)
+	}
+	return nil
+}
+
+func (t *Turn) openAIMessage(m object, cut bool) error {
+	if !isNull(m["function_call"]) && isNull(m["tool_calls"]) {
+		return errors.New("its message has a function_call, the form from before tools; declare with --request and the field tools")
+	}
+	if isNull(m["tool_calls"]) {
+		return nil
+	}
+	list, ok := asList(m["tool_calls"])
+	if !ok {
+		return errors.New("tool_calls is no list")
+	}
+	if err := t.addOpenAI(list); err != nil {
+		return err
+	}
+	if cut && len(list) > 0 {
+		t.Calls[len(t.Calls)-1].Fault = cutOff
+	}
+	return nil
+}
+
+func (t *Turn) addOpenAI(list []json.RawMessage) error {
+	for _, raw := range list {
+		o := asObject(raw)
+		function := asObject(o["function"])
+		c := Call{id: textID(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
+		switch {
+		case o.has("role"):
+			return errors.New("it is a list of messages; send the last message alone")
+		case c.id == nil && (function != nil || o.has("custom")):
+			return errors.New("a call in it has no id to answer to")
+		case o.has("custom"):
+			c.Name = asObject(o["custom"]).text("name")
+			c.Fault = "Calls of type custom are not known here. Call a declared function."
+		case function == nil:
+			return errUnrecognised
+		}
+		t.Calls = append(t.Calls, c)
+	}
+	return nil
+}
+
+// replyOpenAI writes a message of role tool for each call. Those hold text
+// alone, so images, sound and files follow in a message of role user.
+func replyOpenAI(t *Turn, answers []Answer) []any {
+	type toolMessage struct {
+		Role    string          `json:"role"`
+		ID      json.RawMessage `json:"tool_call_id"`
+		Content string          `json:"content"`
+	}
+	type userMessage struct {
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
+	}
+	var messages, media []any
+	for i, a := range answers {
+		text := notes{}
+		var own []any
+		for _, p := range a.parts() {
+			if m := openAIMedia(p); m != nil {
+				text.add(p.note() + " in the message below")
+				own = append(own, m)
+				continue
+			}
+			text.add(p.asText())
+		}
+		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text.result(a.IsError)})
+		if len(own) > 0 {
+			media = append(media, textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + t.Calls[i].Name + ":"})
+			media = append(media, own...)
+		}
+	}
+	if len(media) > 0 {
+		messages = append(messages, userMessage{"user", media})
+	}
+	return messages
+}
+
+func openAIMedia(p part) any {
+	type location struct {
+		URL string `json:"url"`
+	}
+	type sound struct {
+		Data   []byte `json:"data"`
+		Format string `json:"format"`
+	}
+	type file struct {
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	}
+	switch {
+	case p.isImage():
+		return struct {
+			Type string   `json:"type"`
+			URL  location `json:"image_url"`
+		}{"image_url", location{p.dataURL()}}
+	case p.soundFormat() != "":
+		return struct {
+			Type  string `json:"type"`
+			Sound sound  `json:"input_audio"`
+		}{"input_audio", sound{p.Data, p.soundFormat()}}
+	case p.isPDF():
+		return struct {
+			Type string `json:"type"`
+			File file   `json:"file"`
+		}{"file", file{p.fileName(), p.dataURL()}}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package discover
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+//go:embed composite.schema.json
+var compositeSchema string
+
+// compositeReader reads one entry of composites and collects its mistakes.
+type compositeReader struct {
+	named    settings.Named
+	problems []settings.Problem
+}
+
+func (r *compositeReader) fail(pointer, message, hint string) {
+	r.problems = append(r.problems, problemAt(r.named, pointer, message, hint))
+}
+
+// read returns the composite; it is of use only without problems. What the
+// schema refuses is read on as far as it can be, so that all mistakes are told
+// at once.
+func (r *compositeReader) read(ctx context.Context) *composite {
+	c := &composite{named: r.named}
+	violations, err := registry.NewValidator(json.RawMessage(compositeSchema)).Validate(ctx, r.named.JSON)
+	if err != nil {
+		r.fail("", err.Error(), "")
+		return c
+	}
+	for _, v := range violations {
+		r.fail(v.Pointer, v.Message, expected(v))
+	}
+	o, err := readObject(r.named.JSON)
+	if err != nil {
+		return c // the schema has said so
+	}
+	c.description, _ = stringIn(o, "description")
+	c.parameters = o["parameters"]
+	if !present(c.parameters) {
+		c.parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+	} else if _, err := registry.NewValidator(c.parameters).Compile(ctx); err != nil && c.parameters[0] == '{' {
+		r.fail("/parameters", "the schema cannot be used: "+err.Error(), "")
+	}
+	steps, _ := readList(o["steps"])
+	for i, raw := range steps {
+		s, err := readObject(raw)
+		if err != nil {
+			continue
+		}
+		c.steps = append(c.steps, r.step(fmt.Sprintf("/steps/%d", i), s))
+	}
+	c.result = r.expression("/result", o)
+	return c
+}
+
+func (r *compositeReader) step(at string, o object) step {
+	s := step{params: r.expression(at+"/params", o), when: r.expression(at+"/if", o)}
+	s.tool, _ = stringIn(o, "tool")
+	s.continueOnError = string(o["continueOnError"]) == "true"
+	return s
+}
+
+// stringIn returns a field that is a string.
+func stringIn(o object, field string) (text string, ok bool) {
+	ok = present(o[field]) && json.Unmarshal(o[field], &text) == nil
+	return text, ok
+}
+
+// expression compiles the field that a pointer ends in; nil where there is none.
+func (r *compositeReader) expression(pointer string, o object) *expression {
+	text, ok := stringIn(o, path.Base(pointer))
+	if !ok {
+		return nil
+	}
+	e, err := compileExpression(text)
+	if err != nil {
+		r.fail(pointer, err.Error(), "it is a jq expression over {params, steps, context}")
+	}
+	return e
+}

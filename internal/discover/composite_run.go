@@ -1,0 +1,277 @@
+package discover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// stepTrace is what became of one step: an entry of "steps" in the _meta of a
+// composite's result.
+type stepTrace struct {
+	Tool       string `json:"tool"`
+	State      string `json:"state"` // ok, failed, skipped
+	DurationMs int64  `json:"durationMs"`
+	Error      string `json:"error,omitempty"`
+}
+
+const (
+	stepOK      = "ok"
+	stepFailed  = "failed"
+	stepSkipped = "skipped"
+)
+
+// stepBudget is the key of a call's count of steps left, an *atomic.Int64,
+// which composites within composites share.
+type stepBudget struct{}
+
+// composing is one run of a composite.
+type composing struct {
+	*composite
+	call    StepCall
+	params  any
+	context any
+	steps   []any // what expressions see of the steps so far
+	trace   []stepTrace
+	last    registry.Result // of the last step that succeeded
+}
+
+func (c *Composites) run(ctx context.Context, one *composite, call registry.Call) (registry.Result, error) {
+	if ctx.Value(stepBudget{}) == nil {
+		left := new(atomic.Int64)
+		left.Store(maxRun)
+		ctx = context.WithValue(ctx, stepBudget{}, left)
+	}
+	start := time.Now()
+	r := &composing{composite: one, call: c.opts.Call, steps: []any{}}
+	var err error
+	if r.params, err = decodeValue(call.Params); err != nil {
+		return registry.Result{}, fmt.Errorf("reading the params of composite %q: %w", one.named.Name, err)
+	}
+	if r.context, err = decodeValue(c.opts.Context); err != nil {
+		return registry.Result{}, fmt.Errorf("reading the context: %w", err)
+	}
+	result, err := r.all(ctx)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	result.Duration = time.Since(start)
+	result.Meta = r.meta()
+	result.Summary = r.summary()
+	return result, nil
+}
+
+// all runs the steps in order.
+func (r *composing) all(ctx context.Context) (registry.Result, error) {
+	for i := range r.composite.steps {
+		s := &r.composite.steps[i]
+		failed, err := r.step(ctx, i, s)
+		if err != nil {
+			if noSuchTool(err) {
+				return registry.Result{}, &settings.Error{Problems: []settings.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
+			}
+			return registry.Result{}, fmt.Errorf("composite %q, step %d of %d (%s)%s: %w",
+				r.named.Name, i+1, len(r.composite.steps), s.tool, r.before(), err)
+		}
+		if failed != nil && !s.continueOnError {
+			return *failed, nil
+		}
+	}
+	if r.result == nil {
+		return r.last, nil // empty where no step succeeded; the trace says why
+	}
+	v, err := r.result.value(ctx, r.view())
+	if err != nil {
+		return r.broken(ctx, "result", r.result, err)
+	}
+	return valueResult(v)
+}
+
+// before tells what was done when a later step could not be made.
+func (r *composing) before() string {
+	var done []string
+	for _, t := range r.trace {
+		if t.State != stepSkipped {
+			done = append(done, t.Tool)
+		}
+	}
+	if len(done) == 0 {
+		return ""
+	}
+	return " after " + strings.Join(done, ", ")
+}
+
+// step runs one step. failed is its result where it failed; an error means that
+// the whole call ends.
+func (r *composing) step(ctx context.Context, i int, s *step) (failed *registry.Result, err error) {
+	start := time.Now()
+	wanted, result, err := r.attempt(ctx, s)
+	t := stepTrace{Tool: s.tool, State: stepOK, DurationMs: time.Since(start).Milliseconds()}
+	switch {
+	case err != nil && ends(ctx, err):
+		return nil, err
+	case err != nil:
+		result = registry.ErrorResult(category(err), fmt.Sprintf("step %d (%s): %s", i+1, s.tool, err))
+	case !wanted:
+		t.State, t.DurationMs = stepSkipped, 0
+	}
+	if result.IsError {
+		t.State, t.Error = stepFailed, firstLine([]byte(result.Text()))
+		failed = &result
+	} else if wanted {
+		r.last = result
+	}
+	r.trace = append(r.trace, t)
+	r.steps = append(r.steps, stepView(t, &result))
+	return failed, nil
+}
+
+// attempt evaluates the condition and the params of a step and makes its call.
+func (r *composing) attempt(ctx context.Context, s *step) (wanted bool, result registry.Result, err error) {
+	if s.when != nil {
+		wanted, err := s.when.holds(ctx, r.view())
+		if err != nil {
+			return false, result, fmt.Errorf("its if %q: %w", s.when.text, err)
+		}
+		if !wanted {
+			return false, result, nil
+		}
+	}
+	params := json.RawMessage("{}")
+	if s.params != nil {
+		v, err := s.params.value(ctx, r.view())
+		if err != nil {
+			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)
+		}
+		if _, ok := v.(map[string]any); !ok {
+			return true, result, fmt.Errorf("its params %q give %s, not an object", s.params.text, gojq.TypeOf(v))
+		}
+		if params, err = gojq.Marshal(v); err != nil {
+			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)
+		}
+	}
+	if left, ok := ctx.Value(stepBudget{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
+		return true, result, fmt.Errorf("%w of %d", errTooManySteps, maxRun)
+	}
+	result, err = r.call(ctx, s.tool, params)
+	return true, result, err
+}
+
+// errTooManySteps tells that composites within composites ran wild.
+var errTooManySteps = errors.New("the call reached the limit on steps")
+
+// ends reports whether an error ends the whole composite, whatever
+// continueOnError says: the call is over, or somebody said no.
+func ends(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
+		errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
+}
+
+// noSuchTool reports whether a step names a tool that no source has, though all
+// of them answered: a mistake in the settings.
+func noSuchTool(err error) bool {
+	e, ok := errors.AsType[*registry.NotFoundError](err)
+	return ok && e.Hidden == nil && !errors.Is(err, registry.ErrSourceFailed)
+}
+
+// category says in which stage a step failed that made no result.
+func category(err error) registry.ErrorCategory {
+	if _, ok := errors.AsType[*registry.ArgsError](err); ok {
+		return registry.ErrorValidation
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return registry.ErrorTimeout
+	}
+	return registry.ErrorExecution
+}
+
+// broken is the failed result of an expression that gave no value.
+func (r *composing) broken(ctx context.Context, what string, e *expression, err error) (registry.Result, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return registry.Result{}, cause
+	}
+	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.text, err)), nil
+}
+
+// view is what expressions are over. jq may change what it is given, so each
+// gets a copy of its own of what could be shared.
+func (r *composing) view() any {
+	return map[string]any{"params": copyValue(r.params), "steps": copyValue(r.steps), "context": copyValue(r.context)}
+}
+
+func copyValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = copyValue(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = copyValue(x)
+		}
+		return out
+	}
+	return v
+}
+
+// stepView is what expressions see of a step.
+func stepView(t stepTrace, result *registry.Result) any {
+	out := map[string]any{"tool": t.Tool, "state": t.State, "ok": t.State == stepOK, "text": result.Text()}
+	if t.Error != "" {
+		out["error"] = result.Text()
+	}
+	if v, err := decodeValue(result.Structured); err == nil && v != nil {
+		out["structuredContent"] = v
+	}
+	if raw, err := json.Marshal(result.Content); err == nil && len(result.Content) > 0 {
+		if v, err := decodeValue(raw); err == nil {
+			out["content"] = v
+		}
+	}
+	return out
+}
+
+// valueResult makes a result of what an expression gave: text as it is,
+// everything else as JSON, an object as structured content too.
+func valueResult(v any) (registry.Result, error) {
+	if s, ok := v.(string); ok {
+		return registry.TextResult(s), nil
+	}
+	raw, err := gojq.Marshal(v)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("encoding the result of a composite: %w", err)
+	}
+	result := registry.TextResult(string(raw))
+	if _, ok := v.(map[string]any); ok {
+		result.Structured = raw
+	}
+	return result, nil
+}
+
+func (r *composing) meta() json.RawMessage {
+	raw, err := json.Marshal(map[string]any{"steps": r.trace})
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+func (r *composing) summary() string {
+	parts := make([]string, len(r.trace))
+	for i, t := range r.trace {
+		parts[i] = t.Tool + " " + t.State
+	}
+	return strings.Join(parts, ", ")
+}

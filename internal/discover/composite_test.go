@@ -1,0 +1,251 @@
+package discover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// parseComposites reads composites as a settings file gives them.
+func parseComposites(t testing.TB, text string, o CompositeOptions) (*Composites, error) {
+	t.Helper()
+	dir := t.TempDir()
+	path := writeFile(t, dir, "s.yaml", text)
+	s, _, err := settings.Load(settings.Options{Dir: dir, Root: dir, Files: []string{path}, NoUser: true, NoProject: true, SystemDir: filepath.Join(dir, "none")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseComposites(t.Context(), s.RawNamed("composites"), o)
+}
+
+// recorder answers steps: "echo" gives its params back, "fail" an error result,
+// "json" structured content, "no" a denial.
+type recorder struct{ calls []string }
+
+func (r *recorder) call(_ context.Context, tool string, params json.RawMessage) (registry.Result, error) {
+	r.calls = append(r.calls, tool+string(params))
+	switch tool {
+	case "fail":
+		return registry.ErrorResult(registry.ErrorTimeout, "it failed\nbadly"), nil
+	case "json":
+		return registry.Result{Structured: params, Meta: json.RawMessage(`{"own":1}`)}, nil
+	case "no":
+		return registry.Result{}, fmt.Errorf("%q: %w", tool, registry.ErrDenied)
+	case "args":
+		return registry.Result{}, registry.Invalid(tool, "/x", "is wrong")
+	case "missing":
+		return registry.Result{}, &registry.NotFoundError{Name: tool, Count: 3}
+	case "down":
+		return registry.Result{}, fmt.Errorf("%w: %w", registry.ErrSourceFailed, &registry.NotFoundError{Name: tool})
+	case "cannot":
+		return registry.Result{}, errors.New("no wire")
+	}
+	return registry.TextResult(string(params)), nil
+}
+
+// runOne parses composites and calls the first.
+func runOne(t *testing.T, text, params string) (registry.Result, []string, error) {
+	t.Helper()
+	r := &recorder{}
+	c, err := parseComposites(t, "composites:\n  one:\n"+text, CompositeOptions{Call: r.call, Context: json.RawMessage(`{"channel":"cli"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, _, _ := c.Discover(t.Context())
+	result, err := tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage(params)})
+	return result, r.calls, err
+}
+
+func TestStepsPassTheirResultsOn(t *testing.T) {
+	result, calls, err := runOne(t, `
+    steps:
+      - {tool: echo, params: '{a: .params.n, ch: .context.channel}'}
+      - {tool: json, params: '.steps[0].text | fromjson | {b: .a}'}
+      - {tool: echo, if: '.steps[1].structuredContent.b == 0'}
+      - {tool: echo}
+    result: '{n: .steps[1].structuredContent.b, skipped: .steps[2].state, kinds: [.steps[0].content[].type]}'
+`, `{"n": 12345678901234567890}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`echo{"a":12345678901234567890,"ch":"cli"}`, `json{"b":12345678901234567890}`, "echo{}"}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if got, want := string(result.Structured), `{"kinds":["text"],"n":12345678901234567890,"skipped":"skipped"}`; got != want || result.Text() != want {
+		t.Errorf("result %s, text %s, want %s", got, result.Text(), want)
+	}
+	if result.Summary != "echo ok, json ok, echo skipped, echo ok" {
+		t.Errorf("summary %q", result.Summary)
+	}
+	var meta struct{ Steps []stepTrace }
+	if err := json.Unmarshal(result.Meta, &meta); err != nil || len(meta.Steps) != 4 || meta.Steps[2].State != "skipped" {
+		t.Errorf("meta %s: %v", result.Meta, err)
+	}
+}
+
+func TestHowCompositesEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		calls   int
+		want    string // text of the result
+		isError bool
+		err     error
+		says    string // in the error
+	}{
+		"last step":          {text: "    steps: [{tool: echo, params: '{a: 1}'}]\n", calls: 1, want: `{"a":1}`},
+		"text":               {text: "    steps: [{tool: echo}]\n    result: '\"plain\"'\n", calls: 1, want: "plain"},
+		"failure stops":      {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "it failed\nbadly", isError: true},
+		"failure tolerated":  {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: "{}"},
+		"failure is seen":    {text: "    steps: [{tool: fail, continueOnError: true}]\n    result: '[.steps[0].ok, .steps[0].error]'\n", calls: 1, want: `[false,"it failed\nbadly"]`},
+		"bad params":         {text: "    steps: [{tool: args}]\n", calls: 1, want: "step 1 (args): invalid params for args: /x: is wrong", isError: true},
+		"cannot be made":     {text: "    steps: [{tool: cannot, continueOnError: true}, {tool: echo}]\n", calls: 2, want: "{}"},
+		"denial stops":       {text: "    steps: [{tool: echo}, {tool: no, continueOnError: true}, {tool: echo}]\n", calls: 2, err: registry.ErrDenied, says: `composite "one", step 2 of 3 (no) after echo: `},
+		"no such tool":       {text: "    steps: [{tool: echo}, {tool: missing, continueOnError: true}]\n", calls: 2, says: `s.yaml:3:`},
+		"source down":        {text: "    steps: [{tool: down}]\n", calls: 1, err: registry.ErrSourceFailed},
+		"params no object":   {text: "    steps: [{tool: echo, params: '[1]'}]\n", want: "step 1 (echo): its params \"[1]\" give array, not an object", isError: true},
+		"params nothing":     {text: "    steps: [{tool: echo, params: 'empty'}]\n", want: "step 1 (echo): its params \"empty\": it gave no value", isError: true},
+		"params two":         {text: "    steps: [{tool: echo, params: '{}, {}'}]\n", want: "step 1 (echo): its params \"{}, {}\": it gave more than one value; put them in [ ]", isError: true},
+		"if fails":           {text: "    steps: [{tool: echo, if: '.params.x.y.z'}]\n    result: '1'\n", want: `step 1 (echo): its if ".params.x.y.z": expected an object but got: number (1)`, isError: true},
+		"result fails":       {text: "    steps: [{tool: echo}]\n    result: 'error(\"no\")'\n", calls: 1, want: `the result of composite "one", "error(\"no\")", failed: error: no`, isError: true},
+		"environment hidden": {text: "    steps: [{tool: echo, params: '{e: env, h: $ENV.HOME}'}]\n", calls: 1, want: `{"e":{},"h":null}`},
+		"none ran":           {text: "    steps: [{tool: echo, if: 'false'}]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, calls, err := runOne(t, c.text, `{"x":1}`)
+			if len(calls) != c.calls {
+				t.Errorf("calls %q, want %d", calls, c.calls)
+			}
+			if (c.err != nil || c.says != "") != (err != nil) || c.err != nil && !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want %v %q", err, c.err, c.says)
+			}
+			if result.Text() != c.want || result.IsError != c.isError {
+				t.Errorf("result %q, error %v; want %q, %v", result.Text(), result.IsError, c.want, c.isError)
+			}
+			if _, settingsError := errors.AsType[*settings.Error](err); settingsError != (name == "no such tool") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestAnEndlessExpressionEndsWithTheCall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := parseComposites(t, "composites: {one: {steps: [{tool: x}], result: 'def f: f; f'}}", CompositeOptions{
+		Call: func(context.Context, string, json.RawMessage) (registry.Result, error) {
+			cancel()
+			return registry.TextResult("x"), nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, _, _ := c.Discover(ctx)
+	if _, err := tools[0].Run(ctx, registry.Call{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Composites within composites multiply; the steps of one call are bounded.
+func TestStepsOfOneCallAreBounded(t *testing.T) {
+	text := "composites:\n  c0: {steps: [{tool: leaf}]}\n"
+	for i := 1; i < 12; i++ {
+		text += fmt.Sprintf("  c%d: {steps: [%s{tool: c%d}]}\n", i, strings.Repeat(fmt.Sprintf("{tool: c%d}, ", i-1), 9), i-1)
+	}
+	var tools map[string]registry.Tool
+	calls := 0
+	c, err := parseComposites(t, text, CompositeOptions{Call: func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error) {
+		if calls++; tool == "leaf" {
+			return registry.TextResult(""), nil
+		}
+		return tools[tool].Run(ctx, registry.Call{Params: params})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, _ := c.Discover(t.Context())
+	tools = map[string]registry.Tool{}
+	for _, tool := range found {
+		tools[tool.Name] = tool
+	}
+	if _, err := tools["c11"].Run(t.Context(), registry.Call{}); !errors.Is(err, errTooManySteps) || calls > maxRun {
+		t.Errorf("%d calls, error %v", calls, err)
+	}
+}
+
+func TestMistakesInComposites(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"all at once": {"composites:\n  a:\n    step: 1\n    parameters: {type: 7}\n    steps:\n      - tool: x\n        params: '{a'\n        if: 'nofunc'\n      - {tol: x}\n      - 7\n    result: '. |'\n", []string{
+			`:3:5: composites.a: step: unknown property "step", did you mean "steps"?`,
+			":4:5: composites.a: parameters: the schema cannot be used",
+			":7:9: composites.a: steps.0.params: not a jq expression",
+			":8:9: composites.a: steps.0.if: not a jq expression: function not defined: nofunc/0",
+			`:9:9: composites.a: steps.1: missing property "tool"`,
+			`:9:10: composites.a: steps.1.tol: unknown property "tol"`,
+			":10:9: composites.a: steps.2: expected object, but got number",
+			":11:5: composites.a: result: not a jq expression",
+		}},
+		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:7: composites.a: steps: minimum 1 items required"}},
+		"not an entry": {"composites:\n  a: 7\n", []string{":2:3: composites.a: expected object, but got number"}},
+		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a: steps.0.tool: "a" leads back to a composite`}},
+		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b: steps.1.tool: "a" leads back`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseComposites(t, c.text, CompositeOptions{})
+			e, ok := errors.AsType[*settings.Error](err)
+			if !ok || len(e.Problems) != len(c.want) {
+				t.Fatalf("error %v, want %d problems", err, len(c.want))
+			}
+			for i, p := range e.Problems {
+				if !strings.Contains(p.String(), "s.yaml"+c.want[i]) {
+					t.Errorf("problem %d: %s\nwant %s", i, p, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestStepsWithoutATool(t *testing.T) {
+	c, err := parseComposites(t, "composites:\n  a: {steps: [{tool: x}, {tool: y}]}\n", CompositeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := c.Unresolved(func(name string) error {
+		if name == "x" {
+			return nil
+		}
+		return errors.New("no tool named " + name)
+	})
+	if len(problems) != 1 || !strings.HasSuffix(problems[0].String(), "s.yaml:2:27: composites.a: steps.1.tool: no tool named y") {
+		t.Errorf("problems %v", problems)
+	}
+}
+
+func TestCompositesAreTools(t *testing.T) {
+	c, err := parseComposites(t, "composites:\n  One.Two: {description: d, parameters: {type: object, required: [x]}, steps: [{tool: x}]}\n  b: {steps: [{tool: One.Two}]}\n", CompositeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, diags, err := c.Discover(t.Context())
+	if err != nil || len(diags) > 0 || len(tools) != 2 || c.Len() != 2 || c.Name() != "composite" {
+		t.Fatalf("%d tools, %v, %v", len(tools), diags, err)
+	}
+	want := registry.Definition{Name: "One.Two", Description: "d", Source: "composite", Category: "other", InputSchema: json.RawMessage(`{"type":"object","required":["x"]}`)}
+	if diff := cmp.Diff(want, tools[0].Definition); diff != "" {
+		t.Error(diff)
+	}
+	if tools[0].Fingerprint() == tools[1].Fingerprint() {
+		t.Error("two composites have one fingerprint")
+	}
+}

@@ -1,0 +1,83 @@
+package discover
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/itchyny/gojq"
+)
+
+// expression is a compiled jq expression. It reads no environment, no files and
+// no modules.
+type expression struct {
+	text string
+	code *gojq.Code
+}
+
+// compileExpression compiles a jq expression over one value.
+func compileExpression(text string) (*expression, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("not a jq expression: %w", err)
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, fmt.Errorf("not a jq expression: %w", err)
+	}
+	return &expression{text: text, code: code}, nil
+}
+
+// errNoValue tells that an expression gave nothing.
+var errNoValue = errors.New("it gave no value")
+
+// value returns the one value that the expression gives for input, which must
+// be made of JSON's types; ctx ends an expression without end.
+func (e *expression) value(ctx context.Context, input any) (any, error) {
+	iter := e.code.RunWithContext(ctx, input)
+	v, ok := iter.Next()
+	if !ok {
+		return nil, errNoValue
+	}
+	if err, failed := v.(error); failed {
+		return nil, jqError(ctx, err)
+	}
+	if more, ok := iter.Next(); ok {
+		if err, failed := more.(error); failed {
+			return nil, jqError(ctx, err)
+		}
+		return nil, errors.New("it gave more than one value; put them in [ ]")
+	}
+	return v, nil
+}
+
+func jqError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// holds reports whether the expression gives anything but false and null; no
+// value counts as false.
+func (e *expression) holds(ctx context.Context, input any) (bool, error) {
+	v, err := e.value(ctx, input)
+	if errors.Is(err, errNoValue) {
+		return false, nil
+	}
+	return v != nil && v != false, err
+}
+
+// decodeValue reads JSON as jq wants it; big whole numbers keep their digits.
+func decodeValue(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return v, err
+}

@@ -1,0 +1,142 @@
+package discover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// condition says in which runs a tool is there (spec section 6.2).
+type condition struct {
+	channels []string       // empty: all
+	wanted   map[string]any // dotted keys of the context; nil: none
+	when     *expression    // nil: none
+}
+
+// readCondition reads the fields channels and when of a declaration.
+func readCondition(o object) (condition, error) {
+	var c condition
+	if raw := o["channels"]; present(raw) {
+		if json.Unmarshal(raw, &c.channels) != nil {
+			return c, fmt.Errorf("its channels is %s, not a list of strings", kind(raw))
+		}
+	}
+	raw := o["when"]
+	if !present(raw) {
+		return c, nil
+	}
+	v, err := decodeValue(raw)
+	if err != nil {
+		return c, fmt.Errorf("its when: %w", err)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		c.wanted = v
+	case string:
+		if c.when, err = compileExpression(v); err != nil {
+			return c, fmt.Errorf("its when is %w", err)
+		}
+	default:
+		return c, fmt.Errorf("its when is %s, not an object or a jq expression", kind(raw))
+	}
+	return c, nil
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// unmet returns the first condition that does not hold, "" when all do. One
+// that cannot be told does not hold. The context is decoded anew, since jq
+// changes what it is given.
+func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
+	v, err := decodeValue(about)
+	if err != nil {
+		return "the context cannot be read: " + err.Error()
+	}
+	facts, _ := v.(map[string]any)
+	channel, _ := facts["channel"].(string)
+	if len(c.channels) > 0 && !slices.Contains(c.channels, channel) {
+		return fmt.Sprintf("it is for channel %s, and this is %s", strings.Join(c.channels, ", "), channelName(channel))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.wanted)) {
+		if have := lookUp(facts, key); !matches(have, c.wanted[key]) {
+			return fmt.Sprintf("its condition on %s does not hold: wanted %s, have %s", key, compact(c.wanted[key]), compact(have))
+		}
+	}
+	if c.when == nil {
+		return ""
+	}
+	switch ok, err := c.when.holds(ctx, facts); {
+	case err != nil:
+		return fmt.Sprintf("its condition %q cannot be told: %s", c.when.text, err)
+	case !ok:
+		return fmt.Sprintf("its condition %q does not hold", c.when.text)
+	}
+	return ""
+}
+
+func channelName(name string) string {
+	if name == "" {
+		return "no channel (--channel)"
+	}
+	return name
+}
+
+// lookUp finds a dotted key, the whole name first.
+func lookUp(facts map[string]any, key string) any {
+	if v, ok := facts[key]; ok {
+		return v
+	}
+	group, rest, ok := strings.Cut(key, ".")
+	if !ok {
+		return nil
+	}
+	inner, _ := facts[group].(map[string]any)
+	return lookUp(inner, rest)
+}
+
+// matches reports whether a value is the wanted one, or one of a list.
+func matches(have, want any) bool {
+	if list, ok := want.([]any); ok {
+		return slices.ContainsFunc(list, func(w any) bool { return reflect.DeepEqual(have, w) })
+	}
+	return reflect.DeepEqual(have, want)
+}
+
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+// DisabledFilter hides the tools of plugins that an entry of plugins.disabled
+// names.
+func DisabledFilter(entries []registry.Entry) registry.Filter {
+	return func(t *registry.Tool) *registry.Hidden {
+		if t.Plugin == "" {
+			return nil
+		}
+		if e, ok := registry.MatchAny(entries, t.Plugin); ok {
+			return &registry.Hidden{Reason: "plugins.disabled names its plugin " + t.Plugin, Setting: e.Setting}
+		}
+		return nil
+	}
+}
+
+// ConditionFilter hides tools whose channels or conditions do not hold in this
+// run.
+func ConditionFilter() registry.Filter {
+	return func(t *registry.Tool) *registry.Hidden {
+		if t.Unmet == "" {
+			return nil
+		}
+		return &registry.Hidden{Reason: t.Unmet, Setting: t.Declared}
+	}
+}

@@ -1,0 +1,76 @@
+package discover
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestConditions(t *testing.T) {
+	about := json.RawMessage(`{"channel":"slack","sandboxed":true,"n":3,"team":{"name":"x","a.b":1},"x.y":"dot"}`)
+	for declared, want := range map[string]string{ // "" = it applies
+		`{}`:                                      "",
+		`{"channels":[]}`:                         "",
+		`{"channels":["slack","cli"]}`:            "",
+		`{"channels":["cli"]}`:                    "it is for channel cli, and this is slack",
+		`{"when":{}}`:                             "",
+		`{"when":null,"channels":null}`:           "",
+		`{"when":{"sandboxed":true}}`:             "",
+		`{"when":{"sandboxed":false}}`:            "its condition on sandboxed does not hold: wanted false, have true",
+		`{"when":{"sandboxed":"true"}}`:           "its condition on sandboxed does not hold",
+		`{"when":{"n":3,"team.name":"x"}}`:        "",
+		`{"when":{"team.a.b":1,"x.y":"dot"}}`:     "",
+		`{"when":{"n":[1,2]}}`:                    "wanted [1,2], have 3",
+		`{"when":{"n":[1,3]}}`:                    "",
+		`{"when":{"agentId":"a"}}`:                `wanted "a", have null`,
+		`{"when":{"agentId":null}}`:               "",
+		`{"when":".sandboxed and .n > 2"}`:        "",
+		`{"when":".sandboxed | not"}`:             "does not hold",
+		`{"when":"empty"}`:                        "does not hold",
+		`{"when":".n.x"}`:                         "cannot be told",
+		`{"when":"1, 2"}`:                         "more than one value",
+		`{"when":"env.HOME // \"\" | . != \"\""}`: "does not hold",
+		`{"when":"$ENV.PATH != null"}`:            "does not hold",
+	} {
+		o, err := readObject(json.RawMessage(declared))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := readCondition(o)
+		if err != nil {
+			t.Errorf("%s: %v", declared, err)
+			continue
+		}
+		for range 2 { // jq must not change what the second time sees
+			got := c.unmet(t.Context(), about)
+			if want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %q", declared, got, want)
+			}
+		}
+	}
+	if got := (condition{channels: []string{"a"}}).unmet(t.Context(), json.RawMessage("{}")); !strings.Contains(got, "no channel (--channel)") {
+		t.Errorf("without a channel: %q", got)
+	}
+	if got := (condition{}).unmet(t.Context(), json.RawMessage("{")); got == "" {
+		t.Error("a context that cannot be read lets everything in")
+	}
+}
+
+func TestPluginFilters(t *testing.T) {
+	tool := &registry.Tool{Definition: registry.Definition{Name: "t", Plugin: "acme"}, Declared: "/p/plugin.yaml", Unmet: "it is for channel x"}
+	off := DisabledFilter([]registry.Entry{{Value: "ac*", Setting: "s.yaml:3"}})
+	if h := off(tool); h == nil || h.Setting != "s.yaml:3" || !strings.Contains(h.Reason, "acme") {
+		t.Errorf("disabled: %+v", h)
+	}
+	if h := off(&registry.Tool{Definition: registry.Definition{Name: "acme"}}); h != nil {
+		t.Errorf("a tool of no plugin: %+v", h)
+	}
+	if h := ConditionFilter()(tool); h == nil || h.Reason != "it is for channel x" || h.Setting != "/p/plugin.yaml" {
+		t.Errorf("condition: %+v", h)
+	}
+	if h := ConditionFilter()(&registry.Tool{}); h != nil {
+		t.Errorf("no condition: %+v", h)
+	}
+}

@@ -1,0 +1,148 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// maxPlugins bounds the plugins of one folder.
+const maxPlugins = 1000
+
+// PluginPlace is a path where plugins are looked for.
+type PluginPlace struct {
+	// Path is a folder of plugins, a plugin's own folder, or a script alone.
+	// Absolute.
+	Path string
+	// Name says in messages where the path comes from: file:line, or which
+	// folder it is.
+	Name string
+	// Required makes it a problem when nothing is there.
+	Required bool
+}
+
+// FindPlugins looks for plugins and reads their manifests; it runs nothing.
+// Plugins come in the order of their names. What looks like a plugin and cannot
+// be one is in the result too, with its Problems. Hidden entries and files that
+// are not executable are passed over.
+func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
+	schema := registry.NewValidator(PluginSchema()) // compiled on first need, once for all
+	info, err := os.Stat(place.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !place.Required:
+		return nil
+	case err != nil:
+		return []*Plugin{refused(place, place.Path, reasonOf(err), "plugins.paths names it")}
+	case !info.IsDir():
+		if p := scriptPlugin(place, place.Path, info); p != nil {
+			return []*Plugin{p}
+		}
+		return []*Plugin{refused(place, place.Path, "neither a folder nor an executable file", "chmod +x makes a script executable")}
+	}
+	if manifests := manifestsIn(place.Path); len(manifests) > 0 {
+		return []*Plugin{folderPlugin(ctx, place, place.Path, manifests, schema)}
+	}
+	return pluginsIn(ctx, place, schema)
+}
+
+func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validator) []*Plugin {
+	entries, err := os.ReadDir(place.Path)
+	if err != nil {
+		return []*Plugin{refused(place, place.Path, reasonOf(err), "")}
+	}
+	var out []*Plugin
+	for _, e := range entries {
+		path := filepath.Join(place.Path, e.Name())
+		info, err := os.Stat(path) // a link counts as what it leads to
+		if err != nil || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if len(out) == maxPlugins {
+			return append(out, refused(place, place.Path, fmt.Sprintf("more than %d plugins; the rest is left out", maxPlugins), ""))
+		}
+		if info.IsDir() {
+			if manifests := manifestsIn(path); len(manifests) > 0 {
+				out = append(out, folderPlugin(ctx, place, path, manifests, schema))
+			} else if !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
+				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows what goes there"))
+			}
+			continue
+		}
+		if p := scriptPlugin(place, path, info); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// refused is what cannot be a plugin. The name of its path stands for the id.
+func refused(place PluginPlace, path, message, hint string) *Plugin {
+	return &Plugin{ID: nameOf(path), Dir: path, Path: path, Place: place.Name,
+		Problems: []settings.Problem{{File: path, Message: message, Hint: hint}}}
+}
+
+// nameOf makes an id of a path that is harmless, if not unique.
+func nameOf(path string) string {
+	name := strings.TrimLeft(registry.ValidName(filepath.Base(path)), "._-")
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+func reasonOf(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+func manifestsIn(dir string) []string {
+	var out []string
+	for _, name := range manifestNames() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out
+}
+
+func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
+	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name}
+	if len(manifests) > 1 {
+		p.Problems = []settings.Problem{{File: manifests[1], Message: "stands beside " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
+		return p
+	}
+	p.readManifest(ctx, schema)
+	return p
+}
+
+// scriptPlugin makes a plugin of an executable file; nil for any other.
+func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
+	if !info.Mode().IsRegular() || !isExecutable(path, info) {
+		return nil
+	}
+	base := filepath.Base(path)
+	id := strings.TrimSuffix(base, filepath.Ext(base))
+	if !IsPluginID(id) {
+		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id), "ids are letters, digits, _ . and -, and begin with a letter or digit")
+	}
+	return &Plugin{ID: id, Dir: filepath.Dir(path), Path: path, Place: place.Name, script: true, call: []string{path}}
+}
+
+func isExecutable(path string, info fs.FileInfo) bool {
+	if runtime.GOOS == "windows" {
+		return slices.Contains([]string{".exe", ".bat", ".cmd", ".com"}, strings.ToLower(filepath.Ext(path)))
+	}
+	return info.Mode()&0o111 != 0
+}

@@ -1,0 +1,263 @@
+package discover
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+//go:embed plugin.schema.json
+var pluginSchema string
+
+// PluginSchema returns the JSON Schema of a plugin's manifest.
+func PluginSchema() json.RawMessage { return json.RawMessage(pluginSchema) }
+
+// manifestNames are the names of a manifest; one of them may be there.
+func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "plugin.json"} }
+
+// readManifest reads the manifest of the plugin in p.Dir and notes every
+// mistake in it.
+func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
+	doc, problems := settings.ReadDocument(p.Path)
+	if doc == nil {
+		p.Problems = append(p.Problems, problems...)
+		return
+	}
+	p.Sum = doc.Sum
+	raw := doc.JSON()
+	violations, err := schema.Validate(ctx, raw)
+	if err != nil {
+		p.Problems = append(p.Problems, settings.Problem{File: p.Path, Message: err.Error()})
+		return
+	}
+	for _, v := range violations {
+		p.problem(doc, v.Pointer, v.Message, expected(v))
+	}
+	p.adopt(raw)
+	p.checkCommands(doc)
+	p.Problems = settings.SortProblems(p.Problems)
+}
+
+// adopt takes over what is of the right type; the schema names what is not.
+func (p *Plugin) adopt(raw json.RawMessage) {
+	o, err := readObject(raw)
+	if err != nil {
+		return
+	}
+	into := func(field string, v any) bool { return present(o[field]) && json.Unmarshal(o[field], v) == nil }
+	if id := ""; into("id", &id) && IsPluginID(id) {
+		p.ID = id
+	}
+	into("version", &p.Version)
+	into("author", &p.Author)
+	into("description", &p.Description)
+	into("factory", &p.factory)
+	into("call", &p.call)
+	tools, _ := readList(o["tools"])
+	for _, raw := range tools {
+		tool, _ := readObject(raw)
+		p.tools = append(p.tools, tool)
+	}
+	if raw := o["timeout"]; present(raw) {
+		if d, err := readDuration(raw); err == nil {
+			p.timeout = d
+		}
+	}
+}
+
+// IsPluginID reports whether a text can be the id of a plugin: letters, digits,
+// "_", "." and "-", at most 63, a letter or digit first.
+func IsPluginID(id string) bool {
+	return len(id) <= 63 && registry.ValidName(id) == id && id != "" && !strings.ContainsAny(id[:1], "._-")
+}
+
+func place(pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + ": "
+}
+
+func expected(v registry.Violation) string {
+	if v.Expected == "" {
+		return ""
+	}
+	return "expected " + v.Expected
+}
+
+// checkCommands looks at what the schema cannot say of commands: a plugin keeps
+// what it runs in its own folder, so that trust in the folder covers it.
+func (p *Plugin) checkCommands(doc *settings.Document) {
+	check := func(pointer string, argv []string) {
+		for i, word := range argv {
+			at := fmt.Sprintf("%s/%d", pointer, i)
+			switch {
+			case i == 0 && word == "":
+				p.problem(doc, at, "the program's name is empty", "")
+			case strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word)):
+				p.problem(doc, at, fmt.Sprintf("%q leads out of the plugin's folder", word), "keep what the plugin runs inside it")
+			}
+		}
+	}
+	check("/factory", p.factory)
+	check("/call", p.call)
+	for i, o := range p.tools {
+		var argv []string
+		pointer := fmt.Sprintf("/tools/%d", i)
+		switch {
+		case len(p.bad[i]) > 0:
+		case !present(o["command"]) && p.call == nil:
+			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command", `add command: [./run.sh]`)
+		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
+			check(pointer+"/command", argv)
+		}
+	}
+	if len(p.Problems) == 0 && len(p.tools) == 0 && p.factory == nil {
+		p.problem(doc, "", "the plugin has neither tools nor a factory", "")
+	}
+}
+
+// checkTools finds schemas that cannot be used, examples that break them,
+// conditions that cannot be read, and names that clash.
+func (p *Plugin) checkTools(ctx context.Context, doc *settings.Document) {
+	seen := map[string]bool{}
+	for i, o := range p.tools {
+		at := fmt.Sprintf("/tools/%d", i)
+		if len(p.bad[i]) > 0 {
+			continue
+		}
+		var name, version string
+		_ = json.Unmarshal(o["name"], &name) // the schema has seen to the types
+		if json.Unmarshal(o["version"], &version) != nil {
+			version = p.Version
+		}
+		if key := registry.ValidName(name) + "@" + version; seen[key] {
+			p.problem(doc, at+"/name", fmt.Sprintf("a second tool %q of version %q", name, version), "give it another name or version")
+		} else {
+			seen[key] = true
+		}
+		if _, err := readCondition(o); err != nil {
+			p.problem(doc, at+"/when", err.Error(), "")
+		}
+		p.checkSchemas(ctx, doc, at, o)
+	}
+}
+
+func (p *Plugin) checkSchemas(ctx context.Context, doc *settings.Document, at string, o object) {
+	if raw := o["outputSchema"]; present(raw) {
+		if _, err := registry.NewValidator(raw).Compile(ctx); err != nil {
+			p.problem(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error(), "")
+		}
+	}
+	validator := registry.NewValidator(o["parameters"])
+	if _, err := validator.Compile(ctx); err != nil {
+		p.problem(doc, at+"/parameters", "the schema cannot be used: "+err.Error(), "")
+		return
+	}
+	examples, _ := readList(o["examples"])
+	for i, raw := range examples {
+		e, err := readObject(raw)
+		if err != nil {
+			continue
+		}
+		violations, err := validator.Validate(ctx, e["params"])
+		if err != nil {
+			p.problem(doc, at+"/examples", err.Error(), "")
+		}
+		for _, v := range violations {
+			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example breaks the tool's own schema: "+place(v.Pointer)+v.Message, expected(v))
+		}
+	}
+}
+
+// problem notes what is wrong, with the plugin or with one of its tools.
+func (p *Plugin) problem(doc *settings.Document, pointer, message, hint string) {
+	problem := doc.Problem(pointer, place(pointer)+message, hint)
+	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
+		index, _, _ := strings.Cut(rest, "/")
+		if i, err := strconv.Atoi(index); err == nil {
+			if p.bad == nil {
+				p.bad = map[int][]settings.Problem{}
+			}
+			p.bad[i] = append(p.bad[i], problem)
+			return
+		}
+	}
+	p.Problems = append(p.Problems, problem)
+}
+
+// Check returns every mistake, in order of place: what keeps the plugin or one
+// of its tools out, and what would show only when a tool is called, such as a
+// schema that cannot be used or an example that breaks it.
+func (p *Plugin) Check(ctx context.Context) []settings.Problem {
+	q := *p
+	q.bad = maps.Clone(p.bad)
+	if doc, _ := settings.ReadDocument(p.Path); doc != nil && p.Sum == doc.Sum {
+		q.checkTools(ctx, doc)
+	}
+	out := slices.Clone(q.Problems)
+	for _, problems := range q.bad {
+		out = append(out, problems...)
+	}
+	return settings.SortProblems(out)
+}
+
+// LeftOut returns what is wrong with tools that are left out; the others are
+// there.
+func (p *Plugin) LeftOut() []settings.Problem {
+	var out []settings.Problem
+	for _, problems := range p.bad {
+		out = append(out, problems...)
+	}
+	return settings.SortProblems(out)
+}
+
+// Lint looks at what does not keep a plugin from working everywhere, but does
+// here or soon will: programs that are not found in env, tools that a model
+// will not understand. It runs nothing.
+func (p *Plugin) Lint(env []string) []settings.Problem {
+	var out []settings.Problem
+	doc, _ := settings.ReadDocument(p.Path)
+	tell := func(pointer, message, hint string) {
+		if doc == nil {
+			out = append(out, settings.Problem{File: p.Path, Message: message, Hint: hint})
+			return
+		}
+		out = append(out, doc.Problem(pointer, place(pointer)+message, hint))
+	}
+	program := func(pointer string, argv []string) {
+		if len(argv) == 0 {
+			return
+		}
+		_, err := process.Spec{Argv: argv, Dir: p.Dir, Env: env}.Program()
+		if start := (*process.StartError)(nil); errors.As(err, &start) {
+			tell(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err), "a program in the plugin's folder is written ./NAME and must be executable")
+		}
+	}
+	program("/factory", p.factory)
+	program("/call", p.call)
+	for i, o := range p.tools {
+		at := fmt.Sprintf("/tools/%d", i)
+		var argv []string
+		if json.Unmarshal(o["command"], &argv) == nil {
+			program(at+"/command", argv)
+		}
+		for _, field := range []string{"description", "parameters"} {
+			if !present(o[field]) {
+				tell(at, "the tool has no "+field, "models choose and call tools by them")
+			}
+		}
+	}
+	return settings.SortProblems(out)
+}

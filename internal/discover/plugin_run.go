@@ -1,0 +1,177 @@
+package discover
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// describeFlag is what a script alone is asked with for its declarations.
+const describeFlag = "--toolreg-describe"
+
+// noBytecode keeps Python from writing into the plugin's folder, which would
+// void the trust in it.
+const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
+
+// envPlugin is told to a plugin's programs beside TOOLREG_TOOL and
+// TOOLREG_PROJECT_ROOT.
+const envPlugin = "TOOLREG_PLUGIN"
+
+// made adds what the factory or the script declares.
+func (p *plugin) made(ctx context.Context, found *declarations) error {
+	argv, what := p.factory, "factory"
+	if p.script {
+		argv, what = []string{p.Path, describeFlag}, describeFlag
+	}
+	stdin, err := p.facts(ctx)
+	if err != nil {
+		return err
+	}
+	if p.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, p.opts.Timeout, errDiscoveryTimeout)
+		defer cancel()
+	}
+	o, err := process.Run(ctx, process.Spec{
+		Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin, MaxOutput: p.opts.MaxDiscovery,
+	})
+	if err != nil || o.ExitCode != 0 || o.Signal != "" {
+		return fmt.Errorf("%s: %w", what, p.ended(o, err))
+	}
+	if err := found.printed(o.Stdout); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// facts is the context with what belongs to this plugin alone.
+func (p *plugin) facts(ctx context.Context) ([]byte, error) {
+	var own json.RawMessage
+	if p.opts.Settings != nil {
+		var err error
+		if own, err = p.opts.Settings(ctx); err != nil {
+			return nil, fmt.Errorf("plugins.settings.%s: %w", p.ID, err)
+		}
+	}
+	facts := map[string]json.RawMessage{}
+	if err := json.Unmarshal(p.opts.Context, &facts); err != nil {
+		return nil, fmt.Errorf("reading the context: %w", err)
+	}
+	id, err := json.Marshal(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	facts["plugin"] = id
+	if len(own) > 0 {
+		facts["settings"] = own
+	}
+	return json.Marshal(facts)
+}
+
+func (p *plugin) environ(tool string) []string {
+	env := append(slices.Clone(p.opts.Env), envProjectRoot+"="+p.opts.ProjectRoot, envPlugin+"="+p.ID, noBytecode)
+	if tool != "" {
+		env = append(env, envTool+"="+tool)
+	}
+	return env
+}
+
+// ended tells of a factory that did not end as it should.
+func (p *plugin) ended(o process.Outcome, err error) error {
+	said := stderrSaid(o.Stderr)
+	var start *process.StartError
+	switch {
+	case errors.As(err, &start):
+		return fmt.Errorf("cannot start %q in %s: %w", start.Program, p.Dir, start.Err)
+	case errors.Is(err, errDiscoveryTimeout):
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", p.opts.Timeout, said)
+	case errors.Is(err, process.ErrOutputLimit):
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
+			p.opts.MaxDiscovery, overflowed(o, p.opts.MaxDiscovery), said)
+	case err != nil:
+		return fmt.Errorf("it was stopped: %w%s", err, said)
+	case o.Signal != "":
+		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
+	}
+	return fmt.Errorf("it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
+}
+
+// printed adds the declarations that a factory printed: one, a list of them, or
+// null for none.
+func (d *declarations) printed(stdout []byte) error {
+	data := trim([]byte(decode(stdout)))
+	switch {
+	case len(data) == 0:
+		return errors.New("it printed nothing on stdout; it should print a declaration, a list of them, or null for none")
+	case string(data) == "null":
+		return nil
+	case data[0] == '{':
+		data = slices.Concat([]byte("["), data, []byte("]"))
+	}
+	items, err := readArray(data)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		d.function(fmt.Sprintf("item %d", i+1), item)
+	}
+	return nil
+}
+
+// run makes one call. What a plugin says on stderr counts only when it fails.
+func (p *plugin) run(ctx context.Context, argv []string, d declaration, call registry.Call) (registry.Result, error) {
+	spec := process.Spec{
+		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
+		MaxOutput: p.opts.MaxOutput, Grace: callGrace, Linger: callLinger,
+	}
+	if spec.Stdin == nil {
+		spec.Stdin = []byte("{}")
+	}
+	if d.definition.CanUpdateOutput && call.Emit != nil {
+		spec.Output = emitter(call.Emit)
+	}
+	start := time.Now()
+	o, err := process.Run(ctx, spec)
+	if err == nil && o.ExitCode == 0 && o.Signal == "" {
+		o.Stderr = nil
+	}
+	result := callResult(o, err)
+	switch {
+	case result.IsError && ctx.Err() != nil:
+		result.ErrorCategory = interrupted(ctx.Err())
+	case !result.IsError && len(d.definition.OutputSchema) > 0:
+		result = structured(ctx, d.definition.OutputSchema, o.Stdout, result)
+	}
+	result.Duration = time.Since(start)
+	return result, nil
+}
+
+// structured holds a tool to the output schema that it declares: what it prints
+// is a JSON object of that form.
+func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
+	doc := bytes.TrimSpace(stdout)
+	refused := func(format string, args ...any) registry.Result {
+		r := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(format, args...)+"\n\n"+result.Text())
+		r.Summary = fmt.Sprintf(format, args...)
+		return r
+	}
+	if !json.Valid(doc) || doc[0] != '{' {
+		return refused("the tool declares an outputSchema but printed no JSON object")
+	}
+	violations, err := registry.NewValidator(schema).Validate(ctx, doc)
+	switch {
+	case err != nil:
+		return refused("the tool's outputSchema cannot be used: %s", err)
+	case len(violations) > 0:
+		return refused("the tool's output breaks its outputSchema: %q: %s", violations[0].Pointer, violations[0].Message)
+	}
+	result.Structured = doc
+	return result
+}

@@ -1,0 +1,65 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Record is what became of one call, made or refused.
+type Record struct {
+	Tool    *registry.Tool
+	Call    registry.Call // as it was last checked: hooks and the person may have changed it
+	Verdict policy.Verdict
+	Start   time.Time
+	Result  registry.Result // zero where the call was not made
+	Err     error           // what Execute returned, hooks after the call apart
+}
+
+// Hooks are the programs of the settings around a call (spec section 8.6). An
+// error of either function stops the call or withholds its result.
+type Hooks interface {
+	// Before returns the params to go on with; nil keeps those of the call.
+	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, error)
+	// After returns the result to go on with.
+	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
+	// Screens reports whether After looks at the results of a tool, so that
+	// nothing of them may be shown before.
+	Screens(*registry.Tool) bool
+}
+
+// vet admits a call and shows it to the hooks. Params that they change pass
+// every check again, the decision included.
+func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
+	v, err := x.admit(ctx, t, call)
+	if err != nil || x.Hooks == nil {
+		return call, v, err
+	}
+	params, err := x.Hooks.Before(ctx, t, call)
+	if err != nil || params == nil || bytes.Equal(params, call.Params) {
+		return call, v, err
+	}
+	call.Params = bytes.Clone(params)
+	v, err = x.admit(ctx, t, call)
+	return call, v, err
+}
+
+// conclude tells the observer of a call and shows its result to the hooks.
+func (x *Executor) conclude(ctx context.Context, r Record) (registry.Result, error) {
+	if x.Observe != nil {
+		x.Observe(ctx, r)
+	}
+	if x.Hooks == nil || r.Err != nil && !r.Result.IsError {
+		return r.Result, r.Err
+	}
+	result, err := x.Hooks.After(ctx, r.Tool, r.Call, r.Result)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	result.Duration = r.Result.Duration
+	return result, r.Err
+}

@@ -1,0 +1,175 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// hooked are hooks that note what they see.
+type hooked struct {
+	trace   []string
+	params  string // what Before gives
+	before  error
+	after   func(registry.Result) (registry.Result, error)
+	screens bool
+}
+
+func (h *hooked) Before(_ context.Context, _ *registry.Tool, c registry.Call) (json.RawMessage, error) {
+	h.trace = append(h.trace, "before "+string(c.Params))
+	if h.params == "" {
+		return nil, h.before
+	}
+	return json.RawMessage(h.params), h.before
+}
+
+func (h *hooked) After(_ context.Context, _ *registry.Tool, c registry.Call, r registry.Result) (registry.Result, error) {
+	h.trace = append(h.trace, "after "+string(c.Params))
+	if h.after == nil {
+		return r, nil
+	}
+	return h.after(r)
+}
+
+func (h *hooked) Screens(*registry.Tool) bool { return h.screens }
+
+// observed is an executor with hooks whose parts note what they do in order.
+func observed(h *hooked, decide func(string) policy.Verdict) (*Executor, *registry.Tool) {
+	note := func(what string, params json.RawMessage) { h.trace = append(h.trace, what+" "+string(params)) }
+	x := &Executor{
+		Validate: func(_ context.Context, _ *registry.Tool, params json.RawMessage) error {
+			note("validate", params)
+			if strings.Contains(string(params), "bad") {
+				return registry.Invalid("t", "", "bad")
+			}
+			return nil
+		},
+		Decider: decider(func(c registry.Call) policy.Verdict { note("decide", c.Params); return decide(string(c.Params)) }),
+		Hooks:   h,
+		Observe: func(_ context.Context, r Record) {
+			h.trace = append(h.trace, "observe "+string(r.Call.Params)+" "+r.Verdict.Decision.String()+" "+r.Result.Text())
+		},
+	}
+	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: func(_ context.Context, c registry.Call) (registry.Result, error) {
+		note("run", c.Params)
+		return registry.TextResult("done"), nil
+	}}
+}
+
+type decider func(registry.Call) policy.Verdict
+
+func (d decider) Decide(_ context.Context, _ *registry.Tool, c registry.Call) policy.Verdict {
+	return d(c)
+}
+
+func allowAll(string) policy.Verdict { return policy.Verdict{Decision: policy.Allow} }
+
+func TestHooksAndObserver(t *testing.T) {
+	stop := errors.New("stop")
+	for name, tt := range map[string]struct {
+		hooks  hooked
+		decide func(string) policy.Verdict
+		want   []string
+		text   string
+		err    error
+	}{
+		"params stay": {hooked{}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", "run {}", "observe {} allow done", "after {}"}, "done", nil},
+		"changed params pass every check again": {hooked{params: `{"n":1}`}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", `validate {"n":1}`, `decide {"n":1}`, `run {"n":1}`, `observe {"n":1} allow done`, `after {"n":1}`}, "done", nil},
+		"changed params may be denied": {hooked{params: `{"n":1}`}, func(params string) policy.Verdict {
+			if params == "{}" {
+				return policy.Verdict{Decision: policy.Allow}
+			}
+			return policy.Verdict{Decision: policy.Deny}
+		}, []string{"validate {}", "decide {}", "before {}", `validate {"n":1}`, `decide {"n":1}`, `observe {"n":1} deny `}, "", registry.ErrDenied},
+		"changed params may be asked about": {hooked{params: `{"n":1}`}, func(params string) policy.Verdict {
+			if params == "{}" {
+				return policy.Verdict{Decision: policy.Allow}
+			}
+			return policy.Verdict{Decision: policy.Ask}
+		}, []string{"validate {}", "decide {}", "before {}", `validate {"n":1}`, `decide {"n":1}`, `observe {"n":1} ask `}, "", registry.ErrNeedsConfirmation},
+		"changed params may be invalid": {hooked{params: `{"bad":1}`}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", `validate {"bad":1}`, `observe {"bad":1} ask `}, "", &registry.ArgsError{}},
+		"a hook stops the call": {hooked{before: stop}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", "observe {} allow "}, "", stop},
+		"denied before any hook": {hooked{}, func(string) policy.Verdict { return policy.Verdict{Decision: policy.Deny} },
+			[]string{"validate {}", "decide {}", "observe {} deny "}, "", registry.ErrDenied},
+		"the result is replaced": {hooked{after: func(registry.Result) (registry.Result, error) { return registry.TextResult("other"), nil }}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", "run {}", "observe {} allow done", "after {}"}, "other", nil},
+		"the result is withheld": {hooked{after: func(r registry.Result) (registry.Result, error) { return r, stop }}, allowAll,
+			[]string{"validate {}", "decide {}", "before {}", "run {}", "observe {} allow done", "after {}"}, "", stop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := tt.hooks
+			x, tool := observed(&h, tt.decide)
+			r, err := x.Execute(t.Context(), tool, registry.Call{})
+			if diff := cmp.Diff(tt.want, h.trace); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if _, invalid := tt.err.(*registry.ArgsError); invalid {
+				if !errors.As(err, new(*registry.ArgsError)) {
+					t.Errorf("error %v", err)
+				}
+			} else if !errors.Is(err, tt.err) {
+				t.Errorf("error %v, want %v", err, tt.err)
+			}
+			if r.Text() != tt.text {
+				t.Errorf("text %q", r.Text())
+			}
+		})
+	}
+}
+
+// What a hook may still take out must not be on the screen already.
+func TestScreenedOutputIsNotStreamed(t *testing.T) {
+	for _, screens := range []bool{true, false} {
+		h := &hooked{screens: screens}
+		x, tool := observed(h, allowAll)
+		tool.Run = func(_ context.Context, c registry.Call) (registry.Result, error) {
+			c.Emit(registry.TextContent("x"))
+			return registry.Result{}, nil
+		}
+		n := 0
+		if _, err := x.Execute(t.Context(), tool, registry.Call{Emit: func(registry.Content) { n++ }}); err != nil || (n == 0) != screens {
+			t.Errorf("screened %t: %d pieces, %v", screens, n, err)
+		}
+	}
+}
+
+func TestLimitsOfTheSettings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own, set, flag time.Duration
+		want           time.Duration // 0 = none
+	}{
+		"the tool's own":       {time.Minute, 0, 0, time.Minute},
+		"the settings'":        {time.Minute, time.Hour, 0, time.Hour},
+		"the flag's":           {time.Minute, time.Hour, time.Second, time.Second},
+		"none by the settings": {time.Minute, -1, 0, 0},
+		"none by the flag":     {time.Minute, time.Hour, -1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+					if end, ok := ctx.Deadline(); ok != (tt.want > 0) || ok && time.Until(end) != tt.want {
+						t.Errorf("deadline in %s, %t", time.Until(end), ok)
+					}
+					return registry.Result{}, nil
+				})
+				tool.Timeout, x.Timeout = tt.own, tt.flag
+				x.Limits = func(*registry.Tool) time.Duration { return tt.set }
+				if _, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParse(t *testing.T) {
+	got, unknown, err := Parse(json.RawMessage(`{
+		"beforeCall": [{"command": "a 'b c'"}, {"command": ["x", "y"], "tools": ["git_*"], "timeout": 1500}],
+		"onDiagnostic": [{"command": "z", "timeout": "1m"}], "afterCall": null, "BeforeTool": [{"matcher": "*"}]}`))
+	want := []Hook{
+		{Event: BeforeCall, Command: []string{"a", "b c"}, Timeout: DefaultTimeout},
+		{Event: BeforeCall, Command: []string{"x", "y"}, Tools: []string{"git_*"}, Timeout: 1500 * time.Millisecond},
+		{Event: OnDiagnostic, Command: []string{"z"}, Timeout: time.Minute},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"BeforeTool"}, unknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for raw, want := range map[string]string{
+		`[]`:                                                        "hooks: expected an object",
+		`{"beforeCall": {}}`:                                        "hooks.beforeCall: expected a list",
+		`{"beforeCall": ["x"]}`:                                     "hooks.beforeCall[0]: ",
+		`{"afterCall": [{}]}`:                                       "hooks.afterCall[0]: command",
+		`{"afterCall": [{"command": ""}]}`:                          "command: the command is empty",
+		`{"afterCall": [{"command": []}]}`:                          "command is missing",
+		`{"afterCall": [{"command": "a 'b"}]}`:                      "command: ",
+		`{"afterCall": [{"command": 1}]}`:                           "expected a string or a list",
+		`{"afterCall": [{"command": "x", "tool": ["y"]}]}`:          `unknown field "tool"`,
+		`{"afterCall": [{"command": "x", "timeout": 0}]}`:           "timeout: expected",
+		`{"afterCall": [{"command": "x", "timeout": "soon"}]}`:      `got "soon"`,
+		`{"afterCall": [{"command": "x", "timeout": "-1s"}]}`:       "timeout: expected",
+		`{"afterCall": [{"command": "x", "timeout": 1e300}]}`:       "timeout: expected",
+		`{"afterCall": [{"command": "x"}, {"command": ["", "y"]}]}`: "hooks.afterCall[1]: command is missing",
+	} {
+		if _, _, err := Parse(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+// script returns a hook that runs a shell script.
+func script(e Event, text string, tools ...string) Hook {
+	return Hook{Event: e, Command: []string{"/bin/sh", "-c", text}, Tools: tools, Timeout: time.Minute}
+}
+
+func set(t *testing.T, hooks ...Hook) *Set {
+	return &Set{Hooks: hooks, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}}
+}
+
+var tool = &registry.Tool{Definition: registry.Definition{
+	Name: "log", Source: "mcp:git", Server: "git", ServerTool: "log", Category: registry.CategoryOther}}
+
+func params(text string) registry.Call {
+	return registry.Call{Tool: "log", Params: json.RawMessage(text)}
+}
+
+func TestBefore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hooks  []Hook
+		want   string // params; "" = unchanged
+		denied string // part of the error
+	}{
+		"nothing said":        {[]Hook{script(BeforeCall, "")}, "", ""},
+		"allowed":             {[]Hook{script(BeforeCall, `echo '{"decision":"allow"}'`)}, "", ""},
+		"input is not read":   {[]Hook{script(BeforeCall, "exec <&-")}, "", ""},
+		"params replaced":     {[]Hook{script(BeforeCall, `echo '{"params":{"n":12345678901234567890}}'`)}, `{"n":12345678901234567890}`, ""},
+		"one after the other": {[]Hook{script(BeforeCall, `echo '{"params":{"n":2}}'`), script(BeforeCall, `grep -q '"params":{"n":2}'`)}, `{"n":2}`, ""},
+		"of other tools":      {[]Hook{script(BeforeCall, "exit 1", "status"), script(AfterCall, "exit 1"), script(OnRegister, "exit 1")}, "", ""},
+		"denied":              {[]Hook{script(BeforeCall, `echo '{"decision":"deny","reason":"not today"}'`), script(BeforeCall, "exit 1")}, "", `"log" is denied by the beforeCall hook "/bin/sh": not today`},
+		"denied by alias":     {[]Hook{script(BeforeCall, `echo '{"decision":"deny"}'`, "GIT__*")}, "", "no reason"},
+		"exit code":           {[]Hook{script(BeforeCall, "echo one; echo two >&2; exit 3")}, "", "failed: exit code 3: two"},
+		"signal":              {[]Hook{script(BeforeCall, "kill -9 $$")}, "", "ended by SIGKILL"},
+		"no such program":     {[]Hook{{Event: BeforeCall, Command: []string{"/no/such"}, Timeout: time.Second}}, "", "/no/such"},
+		"too late":            {[]Hook{{Event: BeforeCall, Command: []string{"/bin/sleep", "600"}, Timeout: 20 * time.Millisecond}}, "", "time limit of 20ms"},
+		"too much":            {[]Hook{script(BeforeCall, "yes")}, "", "output limit"},
+		"no JSON":             {[]Hook{script(BeforeCall, "echo ok")}, "", "not valid JSON"},
+		"two answers":         {[]Hook{script(BeforeCall, "echo '{}{}'")}, "", "text behind"},
+		"duplicate keys":      {[]Hook{script(BeforeCall, `echo '{"decision":"deny","decision":"allow"}'`)}, "", "duplicate key"},
+		"no object":           {[]Hook{script(BeforeCall, "echo null")}, "", "not understood"},
+		"a misspelt key":      {[]Hook{script(BeforeCall, `echo '{"decison":"deny"}'`)}, "", "not understood"},
+		"a misspelt decision": {[]Hook{script(BeforeCall, `echo '{"decision":"no"}'`)}, "", "not understood"},
+		"params of no use":    {[]Hook{script(BeforeCall, `echo '{"params":[1]}'`)}, "", "must be a JSON object"},
+		"a result too early":  {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may give params"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := set(t, tt.hooks...).Before(t.Context(), tool, params(`{"n":1}`))
+			if string(got) != tt.want {
+				t.Errorf("params %s, want %s", got, tt.want)
+			}
+			if tt.denied == "" && err != nil || tt.denied != "" && (!errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), tt.denied)) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatAHookReads(t *testing.T) {
+	s := set(t, script(BeforeCall, "cat > in; pwd >> in"), script(AfterCall, "cat > in"), script(OnRegister, "cat > in"), script(OnDiagnostic, "cat > in"))
+	if _, err := s.Before(t.Context(), tool, params(`{"a":"<é>"}`)); err != nil {
+		t.Fatal(err)
+	}
+	const about = `{"name":"log","source":"mcp:git","server":"git","serverTool":"log","category":"other"}`
+	read := func(want string) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join(s.Dir, "in"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(data)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	real, err := filepath.EvalSymlinks(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(`{"event":"beforeCall","tool":` + about + `,"params":{"a":"<é>"}}` + "\n" + real + "\n")
+	r := registry.Result{Content: []registry.Content{registry.TextContent("x")}, IsError: true, ErrorCategory: "execution", Duration: 2 * time.Millisecond}
+	if _, err := s.After(t.Context(), tool, params(`{}`), r); err != nil {
+		t.Fatal(err)
+	}
+	read(`{"event":"afterCall","tool":` + about + `,"params":{},"result":{"ok":false,"isError":true,"errorCategory":"execution","llmContent":[{"type":"text","text":"x"}],"durationMs":2}}` + "\n")
+	if err := s.Registered(t.Context(), []*registry.Tool{tool}); err != nil {
+		t.Fatal(err)
+	}
+	read(`{"event":"onRegister","tools":[` + about + `]}` + "\n")
+	if err := s.Noticed(t.Context(), []registry.Diagnostic{{Severity: "warning", Code: "c", Message: "m"}}); err != nil {
+		t.Fatal(err)
+	}
+	read(`{"event":"onDiagnostic","diagnostics":[{"severity":"warning","code":"c","message":"m"}]}` + "\n")
+}
+
+func TestAfter(t *testing.T) {
+	old := registry.Result{Content: []registry.Content{registry.TextContent("secret")}, Display: registry.Display{Text: "secret"}, Summary: "secret",
+		Structured: json.RawMessage(`"secret"`), Locations: []registry.Location{{Path: "secret"}}, Duration: 7}
+	for name, tt := range map[string]struct {
+		answer string // script
+		want   registry.Result
+		failed string
+	}{
+		"nothing said":  {"", old, ""},
+		"replaced":      {`echo '{"result":{"llmContent":"clean"}}'`, registry.Result{Content: []registry.Content{registry.TextContent("clean")}, Duration: 7}, ""},
+		"made an error": {`echo '{"result":{"llmContent":"bad","isError":true}}'`, registry.Result{Content: []registry.Content{registry.TextContent("bad")}, IsError: true, ErrorCategory: "execution", Duration: 7}, ""},
+		"parts": {`echo '{"result":{"llmContent":[{"type":"text","text":"t"},{"type":"image","data":"AAE=","mimeType":"image/png"}],"structuredContent":{"n":1}}}'`,
+			registry.Result{Content: []registry.Content{registry.TextContent("t"), {Type: "image", Data: []byte{0, 1}, MIMEType: "image/png"}}, Structured: json.RawMessage(`{"n":1}`), Duration: 7}, ""},
+		"withheld":         {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
+		"failed":           {"exit 1", registry.Result{}, "withheld because"},
+		"params too late":  {`echo '{"params":{}}'`, registry.Result{}, "after a call it may give a result"},
+		"no content":       {`echo '{"result":{}}'`, registry.Result{}, "needs llmContent"},
+		"null content":     {`echo '{"result":{"llmContent":null}}'`, registry.Result{}, "needs llmContent"},
+		"an unknown part":  {`echo '{"result":{"llmContent":[{"type":"video"}]}}'`, registry.Result{}, `type "video"`},
+		"an unknown field": {`echo '{"result":{"llmContent":"x","text":1}}'`, registry.Result{}, "not understood"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := set(t, script(AfterCall, tt.answer)).After(t.Context(), tool, params("{}"), old)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if tt.failed == "" && err != nil || tt.failed != "" && (err == nil || !strings.Contains(err.Error(), tt.failed)) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestScreens(t *testing.T) {
+	s := set(t, script(AfterCall, "", "lo?"), script(BeforeCall, ""))
+	if other := (&registry.Tool{Definition: registry.Definition{Name: "status"}}); !s.Screens(tool) || s.Screens(other) {
+		t.Error("it screens the wrong tools")
+	}
+}
+
+func TestACancelledHookIsNoAnswer(t *testing.T) {
+	stop := errors.New("interrupt")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if _, err := set(t, script(BeforeCall, "")).Before(ctx, tool, params("{}")); !errors.Is(err, stop) {
+		t.Errorf("error %v", err)
+	}
+	if r, err := set(t, script(AfterCall, "")).After(ctx, tool, params("{}"), registry.TextResult("x")); !errors.Is(err, stop) || r.Content != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestExpansionFailsClosed(t *testing.T) {
+	s := set(t, script(BeforeCall, "exit 1"))
+	s.Expand = func([]string) ([]string, error) { return nil, errors.New("variable X is not set") }
+	if _, err := s.Before(t.Context(), tool, params("{}")); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "X is not set") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// FuzzAnswer makes sure that nothing a hook prints gets further than an answer
+// or an error.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{"", "{}", `{"decision":"deny","reason":"x"}`, `{"params":{"a":1}}`, `{"result":{"llmContent":[{"type":"text"}]}}`, "[", `{"result":null}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := parseAnswer(data)
+		if err != nil {
+			return
+		}
+		if a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
+			t.Errorf("decision %q", a.Decision)
+		}
+		if len(a.Result) > 0 {
+			if r, err := replace(registry.TextResult("old"), a.Result); err == nil && r.Content == nil {
+				t.Error("a result without content")
+			}
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxAnswer bounds what a hook prints, in bytes of stdout and of stderr.
+const maxAnswer = 16 << 20
+
+// Set is the hooks of one run. Its methods are safe for concurrent use; Before,
+// After and Screens make it an exec.Hooks.
+type Set struct {
+	Hooks []Hook
+	Dir   string   // where they run: the project root
+	Env   []string // their whole environment, "K=V" entries
+	// Expand expands the variables of a command; nil leaves it as it is.
+	Expand func(argv []string) ([]string, error)
+}
+
+// Denied tells that a hook said no, or failed before a call. It wraps
+// [registry.ErrDenied].
+type Denied struct {
+	Tool   string
+	Hook   string
+	Reason string
+	Err    error // why the hook failed; nil when it said no
+}
+
+func (e *Denied) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%q is denied because the %s failed: %v", e.Tool, e.Hook, e.Err)
+	}
+	return fmt.Sprintf("%q is denied by the %s: %s", e.Tool, e.Hook, e.Reason)
+}
+
+// Unwrap returns ErrDenied and why the hook failed.
+func (e *Denied) Unwrap() []error {
+	if e.Err == nil {
+		return []error{registry.ErrDenied}
+	}
+	return []error{registry.ErrDenied, e.Err}
+}
+
+// about is what a hook is told of a tool.
+type about struct {
+	Name       string            `json:"name"`
+	Source     string            `json:"source"`
+	Server     string            `json:"server,omitempty"`
+	ServerTool string            `json:"serverTool,omitempty"`
+	Category   registry.Category `json:"category,omitempty"`
+}
+
+func aboutTool(t *registry.Tool) *about {
+	return &about{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
+}
+
+// message is what a hook reads.
+type message struct {
+	Event       Event                 `json:"event"`
+	Tool        *about                `json:"tool,omitempty"`
+	Params      json.RawMessage       `json:"params,omitempty"`
+	Result      *resultMessage        `json:"result,omitempty"`
+	Tools       []about               `json:"tools,omitempty"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+// answer is what a hook may print; nothing is an answer too.
+type answer struct {
+	Decision string          `json:"decision"` // "allow" or ""; "deny"
+	Reason   string          `json:"reason"`
+	Params   json.RawMessage `json:"params"` // of beforeCall
+	Result   json.RawMessage `json:"result"` // of afterCall
+}
+
+// Before runs the hooks before a call, in their order, each on the params that
+// the one before left. nil means that none changed them. Errors are *Denied or
+// wrap the cause of ctx.
+func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (json.RawMessage, error) {
+	var changed json.RawMessage
+	params := call.Params
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		if h.Event != BeforeCall || !h.matches(t) {
+			continue
+		}
+		a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: params})
+		if err == nil && len(a.Result) > 0 {
+			err = errors.New("it answered with a result; before a call it may give params")
+		}
+		if err == nil && a.Decision != "deny" && len(a.Params) > 0 {
+			params, err = registry.DecodeParams(t.Name, a.Params)
+			changed = params
+		}
+		if err != nil {
+			return nil, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
+		}
+		if a.Decision == "deny" {
+			return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orUnsaid(a.Reason)}
+		}
+	}
+	return changed, nil
+}
+
+func orUnsaid(reason string) string {
+	if reason == "" {
+		return "it gave no reason"
+	}
+	return reason
+}
+
+// Screens reports whether any hook looks at the results of a tool.
+func (s *Set) Screens(t *registry.Tool) bool {
+	for i := range s.Hooks {
+		if s.Hooks[i].Event == AfterCall && s.Hooks[i].matches(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// After runs the hooks after a call, in their order, each on the result that
+// the one before left.
+func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		if h.Event != AfterCall || !h.matches(t) {
+			continue
+		}
+		a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: call.Params, Result: newResultMessage(r)})
+		switch {
+		case err != nil:
+		case len(a.Params) > 0:
+			err = errors.New("it answered with params; after a call it may give a result")
+		case a.Decision == "deny":
+			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orUnsaid(a.Reason))
+		case len(a.Result) > 0:
+			r, err = replace(r, a.Result)
+		}
+		if err != nil {
+			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld because the %s failed: %w", t.Name, h, err)
+		}
+	}
+	return r, nil
+}
+
+// Registered tells the onRegister hooks which tools there are. They decide
+// nothing; the errors are for a warning.
+func (s *Set) Registered(ctx context.Context, tools []*registry.Tool) error {
+	m := message{Tools: make([]about, len(tools))}
+	for i, t := range tools {
+		m.Tools[i] = *aboutTool(t)
+	}
+	return s.tell(ctx, OnRegister, m)
+}
+
+// Noticed tells the onDiagnostic hooks what was noticed, if anything was.
+func (s *Set) Noticed(ctx context.Context, diags []registry.Diagnostic) error {
+	if len(diags) == 0 {
+		return nil
+	}
+	return s.tell(ctx, OnDiagnostic, message{Diagnostics: diags})
+}
+
+func (s *Set) tell(ctx context.Context, e Event, m message) error {
+	var errs []error
+	for i := range s.Hooks {
+		if h := &s.Hooks[i]; h.Event == e {
+			if _, err := s.ask(ctx, h, m); err != nil {
+				errs = append(errs, fmt.Errorf("running the %s: %w", h, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ask runs one hook. Everything but a clean exit with a clean answer is an
+// error.
+func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
+	m.Event = h.Event
+	input, err := encode(m)
+	if err != nil {
+		return answer{}, fmt.Errorf("encoding what it is told: %w", err)
+	}
+	argv := h.Command
+	if s.Expand != nil {
+		if argv, err = s.Expand(argv); err != nil {
+			return answer{}, err
+		}
+	}
+	late := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, late)
+	defer cancel()
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: input, MaxOutput: maxAnswer})
+	switch {
+	case err != nil:
+		return answer{}, err
+	case out.Signal != "":
+		return answer{}, errors.New("ended by " + out.Signal + lastLine(out.Stderr))
+	case out.ExitCode != 0:
+		return answer{}, fmt.Errorf("exit code %d%s", out.ExitCode, lastLine(out.Stderr))
+	}
+	return parseAnswer(out.Stdout)
+}
+
+// lastLine is the end of what a hook said on stderr.
+func lastLine(stderr []byte) string {
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "\uFFFD")), "\n")
+	last := lines[len(lines)-1]
+	if last == "" {
+		return ""
+	}
+	const most = 500
+	if len(last) > most {
+		last = strings.ToValidUTF8(last[:most], "") + "…"
+	}
+	return ": " + last
+}
+
+// parseAnswer is strict: an answer that is not understood must not pass for
+// none.
+func parseAnswer(data []byte) (answer, error) {
+	var a answer
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return a, nil
+	}
+	if err := registry.CheckJSON(data); err != nil {
+		return a, fmt.Errorf("its answer is not valid JSON: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&a); err != nil && !errors.Is(err, io.EOF) {
+		return a, fmt.Errorf("its answer is not understood: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if data[0] != '{' || a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
+		return a, errors.New(`its answer is not understood: expected an object, with "allow" or "deny" as decision`)
+	}
+	if string(a.Params) == "null" {
+		a.Params = nil
+	}
+	if string(a.Result) == "null" {
+		a.Result = nil
+	}
+	return a, nil
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,0 +1,159 @@
+// Package hooks runs the commands of the setting hooks around calls (spec
+// section 8.6). A hook gets one JSON object on stdin and may answer with one on
+// stdout. It can make things stricter, never looser: policy decides before it,
+// and again on params that it changed. A hook before or after a call that fails
+// in any way stops the call or withholds its result.
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Event is an occasion on which hooks run.
+type Event string
+
+// The events.
+const (
+	BeforeCall   Event = "beforeCall"
+	AfterCall    Event = "afterCall"
+	OnRegister   Event = "onRegister"
+	OnDiagnostic Event = "onDiagnostic"
+)
+
+// Events returns all of them.
+func Events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
+
+// DefaultTimeout is the time limit of a hook that names none.
+const DefaultTimeout = 10 * time.Second
+
+// Hook is one command.
+type Hook struct {
+	Event   Event
+	Command []string // argv, unexpanded, run without a shell
+	Tools   []string // names or globs of the tools it is for; empty = all
+	Timeout time.Duration
+}
+
+// String names the hook in messages.
+func (h *Hook) String() string { return fmt.Sprintf("%s hook %q", h.Event, h.Command[0]) }
+
+// matches reports whether the hook is for a tool, by any of its spellings.
+func (h *Hook) matches(t *registry.Tool) bool {
+	return len(h.Tools) == 0 || slices.ContainsFunc(t.Spellings(), func(name string) bool {
+		return slices.ContainsFunc(h.Tools, func(p string) bool {
+			return registry.MatchName(strings.ToLower(p), strings.ToLower(name))
+		})
+	})
+}
+
+// Parse reads the setting hooks: an object of lists by event. unknown are keys
+// that are no events, which do not count: other programs keep hooks of their own
+// under the same name.
+func Parse(raw json.RawMessage) (found []Hook, unknown []string, err error) {
+	var byEvent map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &byEvent); err != nil {
+		return nil, nil, fmt.Errorf("hooks: expected an object with the keys %s, %s, %s or %s", BeforeCall, AfterCall, OnRegister, OnDiagnostic)
+	}
+	for _, e := range Events() {
+		list, ok := byEvent[string(e)]
+		delete(byEvent, string(e))
+		if !ok || string(list) == "null" {
+			continue
+		}
+		hooks, err := parseList(e, list)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, hooks...)
+	}
+	for name := range byEvent {
+		unknown = append(unknown, name)
+	}
+	slices.Sort(unknown)
+	return found, unknown, nil
+}
+
+func parseList(e Event, list json.RawMessage) ([]Hook, error) {
+	var items []json.RawMessage
+	if json.Unmarshal(list, &items) != nil {
+		return nil, fmt.Errorf("hooks.%s: expected a list of objects with the key command", e)
+	}
+	out := make([]Hook, 0, len(items))
+	for i, item := range items {
+		h, err := parseHook(item)
+		if err != nil {
+			return nil, fmt.Errorf("hooks.%s[%d]: %w", e, i, err)
+		}
+		h.Event = e
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+func parseHook(item json.RawMessage) (Hook, error) {
+	var in struct {
+		Command json.RawMessage `json:"command"`
+		Tools   []string        `json:"tools"`
+		Timeout json.RawMessage `json:"timeout"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(item))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return Hook{}, fmt.Errorf("%s; it takes command, tools and timeout", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	h := Hook{Tools: in.Tools, Timeout: DefaultTimeout}
+	var err error
+	if h.Command, err = parseCommand(in.Command); err != nil {
+		return Hook{}, err
+	}
+	if len(in.Timeout) > 0 {
+		h.Timeout, err = parseTimeout(in.Timeout)
+	}
+	return h, err
+}
+
+func parseCommand(raw json.RawMessage) ([]string, error) {
+	var line string
+	var argv []string
+	if json.Unmarshal(raw, &line) == nil {
+		var err error
+		if argv, err = process.Split(line); err != nil {
+			return nil, fmt.Errorf("command: %w", err)
+		}
+	} else if json.Unmarshal(raw, &argv) != nil {
+		return nil, errors.New("command: expected a string or a list of strings")
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, errors.New("command is missing")
+	}
+	return argv, nil
+}
+
+// parseTimeout reads milliseconds or a duration. A hook without a limit could
+// hold up every call, so there is none.
+func parseTimeout(raw json.RawMessage) (time.Duration, error) {
+	var text string
+	var ms int64
+	var d time.Duration
+	if json.Unmarshal(raw, &text) == nil {
+		var err error
+		if d, err = time.ParseDuration(text); err != nil {
+			return 0, fmt.Errorf(`timeout: expected a duration such as "5s", got %q`, text)
+		}
+	} else if json.Unmarshal(raw, &ms) == nil && ms < int64(time.Hour/time.Millisecond) {
+		d = time.Duration(ms) * time.Millisecond
+	}
+	if d <= 0 || d > time.Hour {
+		return 0, errors.New(`timeout: expected a duration such as "5s", or milliseconds, up to an hour`)
+	}
+	return d, nil
+}

@@ -1,0 +1,201 @@
+package imports
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Limits of a TOML file: its parser goes as deep as the file does.
+const (
+	maxTOML  = 1 << 20 // bytes
+	maxDepth = 64      // brackets that are open at once
+)
+
+// codexFiles: Codex keeps its settings in TOML.
+func codexFiles(w where) []settings.ImportFile {
+	return append([]settings.ImportFile{w.project(readCodex, ".codex", "config.toml")}, w.user(readCodex, w.set("CODEX_HOME", ".codex"), "config.toml")...)
+}
+
+// codexServer is a table mcp_servers.NAME.
+type codexServer struct {
+	Command           string            `toml:"command"`
+	Args              []string          `toml:"args"`
+	Env               map[string]string `toml:"env"`
+	EnvVars           []any             `toml:"env_vars"`
+	Cwd               string            `toml:"cwd"`
+	URL               string            `toml:"url"`
+	BearerTokenEnvVar string            `toml:"bearer_token_env_var"`
+	HTTPHeaders       map[string]string `toml:"http_headers"`
+	EnvHTTPHeaders    map[string]string `toml:"env_http_headers"`
+	StartupTimeoutSec *float64          `toml:"startup_timeout_sec"`
+	StartupTimeoutMs  *int64            `toml:"startup_timeout_ms"`
+	ToolTimeoutSec    *float64          `toml:"tool_timeout_sec"`
+	Enabled           *bool             `toml:"enabled"`
+	EnabledTools      *[]string         `toml:"enabled_tools"`
+	DisabledTools     []string          `toml:"disabled_tools"`
+}
+
+func readCodex(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := bounded(data); err != nil {
+		return nil, []settings.Problem{{File: path, Message: err.Error()}}
+	}
+	var file struct {
+		Servers map[string]any `toml:"mcp_servers"`
+	}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, []settings.Problem{problem(path, err)}
+	}
+	var out []settings.ImportedServer
+	for _, name := range tables(data) {
+		table, known := file.Servers[name.Name]
+		if !known {
+			continue
+		}
+		delete(file.Servers, name.Name) // a table may be named again, by its parts
+		name.Origin.Name = path
+		e, why := codexEntry(table)
+		out = append(out, imported(name, e, asIs, why))
+	}
+	return out, nil
+}
+
+// bounded refuses what could exhaust the parser.
+func bounded(data []byte) error {
+	if len(data) > maxTOML {
+		return errors.New("is larger than 1 MiB")
+	}
+	depth := 0
+	for line := range bytes.Lines(data) {
+		if bytes.Count(line, []byte(".")) > 10_000 {
+			return errors.New("a line has too many dots")
+		}
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(depth-1, 0)
+			}
+			if depth > maxDepth {
+				return fmt.Errorf("more than %d brackets are open at once", maxDepth)
+			}
+		}
+	}
+	return nil
+}
+
+func problem(path string, err error) settings.Problem {
+	p := settings.Problem{File: path, Message: "invalid TOML"}
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		p.Line, p.Col = at.Position()
+	}
+	return p
+}
+
+// tables lists the names below mcp_servers with the place of their first
+// mention, in file order.
+func tables(data []byte) []settings.Named {
+	var out []settings.Named
+	seen := map[string]bool{}
+	var p unstable.Parser
+	p.Reset(data)
+	inServers := false
+	for p.NextExpression() {
+		e := p.Expression()
+		keys := e.Key()
+		var path []string
+		var at unstable.Range
+		for keys.Next() {
+			path, at = append(path, string(keys.Node().Data)), keys.Node().Raw
+			if len(path) == 2 {
+				break
+			}
+		}
+		if e.Kind == unstable.Table || e.Kind == unstable.ArrayTable {
+			inServers = len(path) == 1 && path[0] == "mcp_servers"
+		} else if inServers {
+			path = append([]string{"mcp_servers"}, path...)
+		}
+		if len(path) < 2 || path[0] != "mcp_servers" || seen[path[1]] {
+			continue
+		}
+		seen[path[1]] = true
+		start := p.Shape(at).Start
+		out = append(out, settings.Named{Name: path[1], Origin: settings.Origin{Line: start.Line, Col: start.Column}})
+	}
+	return out
+}
+
+// codexEntry makes an entry of a table.
+func codexEntry(table any) (entry, string) {
+	var s codexServer
+	data, err := toml.Marshal(table)
+	if err == nil {
+		err = toml.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return entry{}, "its table has not the form that is expected"
+	}
+	e := entry{Command: s.Command, Args: s.Args, Env: sorted(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sorted(s.HTTPHeaders),
+		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
+	if err := e.expand(plain); err != nil { // what follows is made of names of variables
+		return e, err.Error()
+	}
+	for _, v := range s.EnvVars {
+		name, ok := v.(string)
+		if table, isTable := v.(map[string]any); isTable {
+			name, ok = table["name"].(string)
+		}
+		if !ok || !isName(name) {
+			return e, "env_vars holds what is no name of a variable"
+		}
+		e.Env = append(e.Env, pair{name, "${" + name + ":-}"})
+	}
+	header := func(name, before, variable string) bool {
+		e.Headers = append(e.Headers, pair{name, before + "${" + variable + "}"})
+		return isName(variable)
+	}
+	if s.BearerTokenEnvVar != "" && !header("Authorization", "Bearer ", s.BearerTokenEnvVar) {
+		return e, "bearer_token_env_var is no name of a variable"
+	}
+	for _, h := range sorted(s.EnvHTTPHeaders) {
+		if !header(h.name, "", h.value) {
+			return e, "env_http_headers holds what is no name of a variable"
+		}
+	}
+	e.Timeout, e.ConnectTimeout = seconds(s.ToolTimeoutSec), seconds(s.StartupTimeoutSec)
+	if s.StartupTimeoutMs != nil {
+		e.ConnectTimeout = *s.StartupTimeoutMs
+	}
+	return e, ""
+}
+
+// asIs is for strings that are in our form already.
+func asIs(s string, _ bool) (string, error) { return s, nil }
+
+// sorted gives a table, whose order is not kept, in order of name.
+func sorted(m map[string]string) pairs {
+	var out pairs
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, pair{name, m[name]})
+	}
+	return out
+}
+
+func seconds(s *float64) any {
+	if s == nil {
+		return nil
+	}
+	return strconv.FormatFloat(*s, 'f', -1, 64) + "s"
+}

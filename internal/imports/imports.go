@@ -1,0 +1,133 @@
+// Package imports reads the MCP servers that other programs keep in their own
+// files, so that the setting imports and the flag --import can add them to the
+// registry (spec section 4).
+//
+// It knows where each program keeps its files and what their formats mean, and
+// turns every server into an entry of mcpServers. It opens no file: package
+// settings reads the bytes, checks that they may count, and merges.
+package imports
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Programs knows the files of other programs. It is a [settings.Importer]; the
+// zero value is ready to use.
+type Programs struct{}
+
+var _ settings.Importer = Programs{}
+
+// Programs returns the names that imports takes.
+func (Programs) Programs() []string {
+	out := make([]string, 0, 8)
+	for _, p := range programs() {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// Files returns the files of a program in the order in which they count: the
+// project's before the user's. An unknown program has none.
+func (Programs) Files(program, root string, environ []string) []settings.ImportFile {
+	for _, p := range programs() {
+		if p.name == program {
+			return once(p.files(newWhere(root, environ)))
+		}
+	}
+	return nil
+}
+
+// once drops a file that is the project's and the user's own at the same time:
+// where the home folder is the project it is the user's.
+func once(files []settings.ImportFile) []settings.ImportFile {
+	users := map[string]bool{}
+	for _, f := range files {
+		users[f.Path] = users[f.Path] || !f.Project
+	}
+	var out []settings.ImportFile
+	for _, f := range files {
+		if !f.Project || !users[f.Path] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// program is another program with its files.
+type program struct {
+	name  string
+	files func(where) []settings.ImportFile
+}
+
+// programs lists the programs in the order of the documentation.
+func programs() []program {
+	return []program{
+		{"gemini", geminiFiles}, {"claude", claudeFiles}, {"vscode", vscodeFiles}, {"cursor", cursorFiles},
+		{"codex", codexFiles}, {"windsurf", windsurfFiles}, {"opencode", opencodeFiles}, {"zed", zedFiles},
+	}
+}
+
+// where says in which folders programs keep their files.
+type where struct {
+	root string // of the project
+	home string // "" = not known
+	env  map[string]string
+}
+
+func newWhere(root string, environ []string) where {
+	w := where{root: root, env: make(map[string]string, len(environ))}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		w.env[name] = value
+	}
+	w.home = w.env["HOME"]
+	if runtime.GOOS == "windows" {
+		w.home = w.env["USERPROFILE"]
+	}
+	return w
+}
+
+// reader finds the servers in the bytes of a file.
+type reader = func(path string, data []byte) ([]settings.ImportedServer, []settings.Problem)
+
+// project is a file of the project.
+func (w where) project(read reader, path ...string) settings.ImportFile {
+	return settings.ImportFile{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
+}
+
+// user is a file below a folder of the user, none where there is no such folder.
+func (w where) user(read reader, dir string, path ...string) []settings.ImportFile {
+	if !filepath.IsAbs(dir) {
+		return nil
+	}
+	return []settings.ImportFile{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
+}
+
+// set is a folder that a variable names, or one in the home folder.
+func (w where) set(variable string, path ...string) string {
+	if dir := w.env[variable]; filepath.IsAbs(dir) {
+		return dir
+	}
+	if w.home == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{w.home}, path...)...)
+}
+
+// application is where programs with windows keep their settings.
+func (w where) application() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return w.set("", "Library", "Application Support")
+	case "windows":
+		return w.set("APPDATA", "AppData", "Roaming")
+	}
+	return w.set("XDG_CONFIG_HOME", ".config")
+}

@@ -1,0 +1,106 @@
+package imports
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestHomeAsProject(t *testing.T) {
+	for _, f := range (Programs{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {
+		if f.Project {
+			t.Errorf("%s is the user's own, and counts as the project's", f.Path)
+		}
+	}
+}
+
+func TestVariablesSayWhere(t *testing.T) {
+	env := []string{"HOME=/h", "CODEX_HOME=/c", "CLAUDE_CONFIG_DIR=/cl", "XDG_CONFIG_HOME=/x"}
+	want := map[string]string{"codex": "/c/config.toml", "claude": "/cl/.claude.json", "zed": "/x/zed/settings.json", "opencode": "/x/opencode/opencode.json"}
+	for program, path := range want {
+		var paths []string
+		for _, f := range (Programs{}).Files(program, "/p", env) {
+			paths = append(paths, filepath.ToSlash(f.Path))
+		}
+		if !strings.Contains(strings.Join(paths, "\n")+"\n", path+"\n") {
+			t.Errorf("%s looks at %v, want %s among them", program, paths, path)
+		}
+	}
+}
+
+func TestDialectsKeepTextText(t *testing.T) {
+	environ := []string{"A=1", "HOME=/h", "EMPTY="}
+	x := settings.NewExpander("/p", environ)
+	tests := []struct {
+		name string
+		d    dialect
+		in   string
+		want string // after our own expansion
+	}{
+		{"plain", plain, "$A ${A} $$ {env:A}", "$A ${A} $$ {env:A}"},
+		{"plain reference", plain, "cmd:touch /tmp/x", "cmd:touch /tmp/x"},
+		{"braces", braces, "$A ${A} ${NO:-$A} ${1x} ${", "$A 1 $A ${1x} ${"},
+		{"braces reference", braces, "env:A", "env:A"},
+		{"shell", shellLike, "$A ${A}", "1 1"},
+		{"editor", editorLike("/p$A"), "${env:A} ${workspaceFolder} ${userHome} $A", "1 /p$A /h $A"},
+		{"editor reference", editorLike("/p"), "file:/etc/passwd", "file:/etc/passwd"},
+		{"opencode", opencodeLike, "{env:A}{env:NONE} $A {no} {", "1 $A {no} {"},
+	}
+	for _, test := range tests {
+		text, err := test.d(test.in, true)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if got, err := x.Secret(t.Context(), text); err != nil || got != test.want {
+			t.Errorf("%s: %q became %q, expanded to %q, %v; want %q", test.name, test.in, text, got, err, test.want)
+		}
+	}
+}
+
+func TestHostileTOMLIsRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets": "a = " + strings.Repeat("[", 1<<19),
+		"inline":   "a = " + strings.Repeat("{a=", 1<<18),
+		"dots":     strings.Repeat("a.", 1<<18) + "a = 1",
+		"tables":   "[" + strings.Repeat("a.", 1<<18) + "a]",
+		"size":     strings.Repeat("#\n", 1<<20),
+		"syntax":   "x = \n",
+		"type":     "mcp_servers = 3\n",
+	} {
+		if servers, problems := readCodex("c.toml", []byte(text)); len(servers) > 0 || len(problems) != 1 {
+			t.Errorf("%s: %d servers, problems %v", name, len(servers), problems)
+		}
+	}
+}
+
+// FuzzRead wants no file to end the program, whatever is in it.
+func FuzzRead(f *testing.F) {
+	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "fuzz") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		f.Add(data)
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, program := range (Programs{}).Programs() {
+			for _, file := range (Programs{}).Files(program, "/p", []string{"HOME=/h"}) {
+				servers, _ := file.Read(file.Path, data)
+				for _, s := range servers {
+					if (s.JSON == nil) == (s.Problem == "") {
+						t.Fatalf("%s: %q has neither an entry nor a reason, or both", program, s.Name)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package imports
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// server is what the JSON files of the programs say of a server, all spellings
+// together.
+type server struct {
+	Type          string          `json:"type"`
+	Command       json.RawMessage `json:"command"` // a string; a list or an object in some
+	Args          []string        `json:"args"`
+	Env           pairs           `json:"env"`
+	Environment   pairs           `json:"environment"`
+	EnvFile       string          `json:"envFile"`
+	Cwd           string          `json:"cwd"`
+	URL           string          `json:"url"`
+	HTTPURL       string          `json:"httpUrl"`
+	ServerURL     string          `json:"serverUrl"`
+	Headers       pairs           `json:"headers"`
+	HeadersHelper string          `json:"headersHelper"`
+	Timeout       any             `json:"timeout"`
+	Trust         bool            `json:"trust"`
+	Description   string          `json:"description"`
+	IncludeTools  *[]string       `json:"includeTools"`
+	ExcludeTools  []string        `json:"excludeTools"`
+	DisabledTools []string        `json:"disabledTools"`
+	OAuth         json.RawMessage `json:"oauth"`
+	Disabled      bool            `json:"disabled"`
+	Enabled       *bool           `json:"enabled"`
+}
+
+// entry makes the entry of the spellings that most programs share. problem
+// tells why it cannot.
+func (s *server) entry() (e entry, problem string) {
+	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers, ExcludeTools: s.DisabledTools,
+		Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
+	if e.URL == "" {
+		e.URL = s.ServerURL
+	}
+	if len(s.Command) > 0 && json.Unmarshal(s.Command, &e.Command) != nil {
+		return e, "its command is not a string"
+	}
+	switch strings.ToLower(s.Type) {
+	case "stdio":
+		e.Type = "stdio"
+	case "http", "streamable-http", "streamablehttp", "streamable_http":
+		e.Type = "http"
+	case "sse":
+		e.Type = "sse"
+	case "":
+	default:
+		return e, "its type is not one of stdio, http and sse"
+	}
+	switch {
+	case s.EnvFile != "":
+		return e, "envFile is not supported; write its variables into env"
+	case s.HeadersHelper != "":
+		return e, "headersHelper is not supported; write cmd: before its command in headers"
+	}
+	return e, ""
+}
+
+// read reads the servers below a path of names in a JSON file. convert makes an
+// entry of each, or says why it cannot.
+func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
+	return func(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
+		doc, problems := settings.ParseForeign(path, data)
+		if doc == nil {
+			return nil, problems
+		}
+		return servers(doc.Members(keys...), d, convert), nil
+	}
+}
+
+func servers(members []settings.Named, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
+	out := make([]settings.ImportedServer, 0, len(members))
+	for _, m := range members {
+		var s server
+		var e entry
+		problem := "its entry has not the form that is expected"
+		if json.Unmarshal(m.JSON, &s) == nil {
+			e, problem = convert(&s)
+		}
+		out = append(out, imported(m, e, d, problem))
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package imports
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// geminiFiles: the settings of the Gemini CLI hold mcpServers in our own form.
+func geminiFiles(w where) []settings.ImportFile {
+	return append([]settings.ImportFile{w.project(readGemini, ".gemini", "settings.json")},
+		w.user(readGemini, w.set("", ".gemini"), "settings.json")...)
+}
+
+func readGemini(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
+	doc, problems := settings.ParseForeign(path, data)
+	if doc == nil {
+		return nil, problems
+	}
+	allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
+	out := servers(doc.Members("mcpServers"), shellLike, geminiEntry)
+	for i, s := range out {
+		if s.JSON != nil && (slices.Contains(excluded, s.Name) || len(allowed) > 0 && !slices.Contains(allowed, s.Name)) {
+			out[i].JSON, out[i].Problem = nil, "the settings of the Gemini CLI exclude it"
+		}
+	}
+	return out, nil
+}
+
+// lists reads a list of names in the group mcp or in its older place.
+func lists(doc *settings.Document, member, older string) []string {
+	for _, m := range append(doc.Members("mcp"), doc.Members()...) {
+		var names []string
+		if (m.Name == member || m.Name == older) && json.Unmarshal(m.JSON, &names) == nil {
+			return names
+		}
+	}
+	return nil
+}
+
+func geminiEntry(s *server) (entry, string) {
+	e, problem := s.entry()
+	e.Timeout, e.Trust, e.Description = s.Timeout, s.Trust, s.Description
+	e.IncludeTools, e.ExcludeTools, e.OAuth = s.IncludeTools, s.ExcludeTools, s.OAuth
+	return e, problem
+}
+
+// claudeFiles: Claude Code keeps servers of this project alone and of all
+// projects in one file of the user, and those that a team shares in .mcp.json;
+// Claude Desktop has a file of its own.
+func claudeFiles(w where) []settings.ImportFile {
+	shared := read(braces, (*server).entry, "mcpServers")
+	config := w.set("CLAUDE_CONFIG_DIR")
+	var out []settings.ImportFile
+	out = append(out, w.user(read(braces, (*server).entry, "projects", w.root, "mcpServers"), config, ".claude.json")...)
+	out = append(out, w.project(shared, ".mcp.json"))
+	out = append(out, w.user(shared, config, ".claude.json")...)
+	return append(out, w.user(read(plain, (*server).entry, "mcpServers"), w.application(), "Claude", "claude_desktop_config.json")...)
+}
+
+func vscodeFiles(w where) []settings.ImportFile {
+	r := read(editorLike(w.root), (*server).entry, "servers")
+	return append([]settings.ImportFile{w.project(r, ".vscode", "mcp.json")}, w.user(r, w.application(), "Code", "User", "mcp.json")...)
+}
+
+func cursorFiles(w where) []settings.ImportFile {
+	r := read(editorLike(w.root), (*server).entry, "mcpServers")
+	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.set("", ".cursor"), "mcp.json")...)
+}
+
+// windsurfFiles: Windsurf has no file for a project.
+func windsurfFiles(w where) []settings.ImportFile {
+	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.set("", ".codeium", "windsurf"), "mcp_config.json")
+}
+
+// opencodeFiles: opencode looks for its settings in two folders of a project,
+// each with or without comments in the name.
+func opencodeFiles(w where) []settings.ImportFile {
+	var out []settings.ImportFile
+	names := []string{"opencode.json", "opencode.jsonc"}
+	for _, name := range names {
+		out = append(out, w.project(readOpencode, name), w.project(readOpencode, ".opencode", name))
+	}
+	for _, name := range names {
+		out = append(out, w.user(readOpencode, w.set("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
+	}
+	return out
+}
+
+func readOpencode(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
+	doc, problems := settings.ParseForeign(path, data)
+	if doc == nil {
+		return nil, problems
+	}
+	members := doc.Members("mcp")
+	// Its second generation has the servers one level deeper.
+	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m settings.Named) bool { return m.Name == "command" || m.Name == "url" }) {
+		members = nested
+	}
+	return servers(members, opencodeLike, opencodeEntry), nil
+}
+
+func opencodeEntry(s *server) (entry, string) {
+	kind := s.Type
+	var argv []string
+	if kind == "local" && (json.Unmarshal(s.Command, &argv) != nil || len(argv) == 0) {
+		return entry{}, "its command is not a list of strings"
+	}
+	if string(s.OAuth) == "false" || kind == "local" {
+		s.OAuth = nil
+	}
+	s.Command, s.Type = nil, ""
+	e, problem := s.entry()
+	switch kind {
+	case "local":
+		e.Command, e.Args, e.Env, e.URL = argv[0], argv[1:], s.Environment, ""
+	case "remote":
+	default:
+		return e, "its type is not one of local and remote"
+	}
+	return e, problem
+}
+
+func zedFiles(w where) []settings.ImportFile {
+	r := read(plain, zedEntry, "context_servers")
+	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.set("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
+}
+
+// zedEntry: the command was an object in older settings. A server that an
+// extension brings has neither command nor url here.
+func zedEntry(s *server) (entry, string) {
+	var older struct {
+		Path string   `json:"path"`
+		Args []string `json:"args"`
+		Env  pairs    `json:"env"`
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(s.Command)), "{") && json.Unmarshal(s.Command, &older) == nil {
+		s.Command, s.Args, s.Env = nil, older.Args, older.Env
+		e, problem := s.entry()
+		e.Command = older.Path
+		return e, problem
+	}
+	if len(s.Command) == 0 && s.URL == "" {
+		return entry{}, "an extension of the editor brings it"
+	}
+	return s.entry()
+}

@@ -1,0 +1,107 @@
+package imports
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// found reads every file of a program in testdata as if the project were at
+// /work/project, and renders what it gives.
+func found(t *testing.T, program string) []string {
+	t.Helper()
+	var out []string
+	for _, f := range (Programs{}).Files(program, "/work/project", []string{"HOME=/home/me"}) {
+		path := strings.Replace(strings.Replace(f.Path, "/work/project", "testdata/project", 1), "/home/me", "testdata/home", 1)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers, problems := f.Read(f.Path, data)
+		for _, p := range problems {
+			t.Errorf("%s: %s", path, p)
+		}
+		for _, s := range servers {
+			kind := "user"
+			if f.Project {
+				kind = "project"
+			}
+			text := string(s.JSON)
+			if s.Problem != "" {
+				text = "left out: " + s.Problem
+			}
+			out = append(out, fmt.Sprintf("%s %s:%d %s", kind, s.Name, s.Line, text))
+		}
+	}
+	return out
+}
+
+// The samples stand where the programs keep their files on Linux.
+func TestServersOfEveryProgram(t *testing.T) {
+	want := map[string][]string{
+		"gemini": {
+			`project github:6 {"httpUrl":"https://api.githubcopilot.com/mcp/","headers":{"Authorization":"Bearer $GITHUB_TOKEN"},"timeout":5000}`,
+			`project local:11 {"command":"python","args":["-m","srv","${HOME}/x"],"env":{"A":"${}cmd:id","N":"1"},"cwd":"./srv","trust":true,"includeTools":["a"]}`,
+			`project old:12 left out: the settings of the Gemini CLI exclude it`,
+			`user mine:1 {"url":"http://localhost:8080/sse","description":"mine"}`,
+		},
+		"claude": {
+			`user here:8 {"command":"srv","type":"stdio"}`,
+			`project shared:3 {"command":"npx","args":["-y","@scope/server","--cost=$$5","${CACHE_DIR:-/tmp/c}"],"env":{"API_KEY":"${API_KEY}","TEXT":"${}file:not-a-reference"},"type":"stdio"}`,
+			`project api:9 {"url":"${BASE_URL:-https://api.example.com}/mcp","type":"http","headers":{"Authorization":"Bearer ${TOKEN}"}}`,
+			`project helped:10 left out: headersHelper is not supported; write cmd: before its command in headers`,
+			`project odd:11 left out: its type is not one of stdio, http and sse`,
+			`project broken:12 left out: its entry has not the form that is expected`,
+			`user everywhere:12 {"url":"https://sse.example.com/sse","type":"sse"}`,
+			`user filesystem:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/me/$$x"]}`,
+		},
+		"vscode": {
+			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; set the server up with `toolreg servers add` and env:NAME",
+			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/work/project/out","project"],"cwd":"/work/project"}`,
+			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH}"}}`,
+			`project file:7 left out: envFile is not supported; write its variables into env`,
+			`project chosen:8 left out: its variable ${command:pick} means nothing here`,
+			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
+		},
+		"cursor": {
+			`project db:1 {"command":"uvx","args":["db","/work/project"],"env":{"DSN":"${DSN}"}}`,
+			`project web:1 {"url":"https://mcp.example.com","headers":{"Authorization":"Bearer ${T}"}}`,
+		},
+		"codex": {
+			`project docs:1 {"command":"docs-server","cwd":"/srv"}`,
+			`user context7:4 {"command":"npx","args":["-y","@upstash/context7-mcp"],"env":{"MY_ENV":"$$literal","LOCAL_TOKEN":"${LOCAL_TOKEN:-}","REMOTE":"${REMOTE:-}"},"timeout":"45.5s","connectTimeout":"20s"}`,
+			`user figma:14 {"url":"https://mcp.figma.com/mcp","headers":{"X-Figma-Region":"us-east-1","Authorization":"Bearer ${FIGMA_OAUTH_TOKEN}","X-Key":"${FIGMA_KEY}"},"includeTools":["open","screenshot"],"excludeTools":["screenshot"],"disabled":true}`,
+			`user with.dot:23 left out: its table has not the form that is expected`,
+		},
+		"windsurf": {
+			`user github:3 {"command":"npx","args":["-y","@modelcontextprotocol/server-github"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"file:/home/me/.token"},"disabled":true}`,
+			`user remote:4 {"url":"https://r.example.com/mcp","headers":{"API_KEY":"Bearer ${AUTH}"},"excludeTools":["rm"]}`,
+		},
+		"opencode": {
+			`project everything:4 {"command":"npx","args":["-y","@modelcontextprotocol/server-everything"],"env":{"A":"${A:-}","B":"$$B {x}"}}`,
+			`project sentry:5 {"url":"https://mcp.sentry.dev/mcp"}`,
+			`project keyed:6 {"url":"https://k/mcp","headers":{"KEY":"file:${HOME}/.key"},"disabled":true}`,
+			`project string:7 left out: its command is not a list of strings`,
+			`user v2:1 {"command":"v2"}`,
+		},
+		"zed": {
+			`project local:4 {"command":"uv","args":["run","$$HOME"],"env":{"K":"${}env:PATH"}}`,
+			`project older:5 {"command":"node","args":["s.js"]}`,
+			`project extension:6 left out: an extension of the editor brings it`,
+			`project remote:7 {"url":"https://z/mcp","headers":{"Authorization":"Bearer x"},"disabled":true}`,
+		},
+	}
+	for _, program := range (Programs{}).Programs() {
+		if diff := cmp.Diff(want[program], found(t, program)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", program, diff)
+		}
+	}
+}

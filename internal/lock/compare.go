@@ -1,0 +1,94 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Change is one difference between two files.
+type Change struct {
+	Kind    string   `json:"kind"` // added, removed, changed
+	Source  string   `json:"source"`
+	Name    string   `json:"name"`
+	Version string   `json:"version,omitempty"`
+	Parts   []string `json:"parts,omitempty"` // of changed: what of the definition
+	Diff    string   `json:"diff,omitempty"`  // of changed: unified, of the definition
+}
+
+// Kinds of changes.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// Compare returns what makes now differ from was, sorted as the files are; nil
+// where nothing does.
+func Compare(was, now *File) []Change {
+	old := make(map[string]*Entry, len(was.Tools))
+	for i := range was.Tools {
+		old[was.Tools[i].key()] = &was.Tools[i]
+	}
+	var out []Change
+	for i := range now.Tools {
+		e := &now.Tools[i]
+		o := old[e.key()]
+		delete(old, e.key())
+		switch {
+		case o == nil:
+			out = append(out, Change{Kind: Added, Source: e.Source, Name: e.Name, Version: e.Version})
+		case o.Fingerprint != e.Fingerprint:
+			out = append(out, Change{Kind: Changed, Source: e.Source, Name: e.Name, Version: e.Version, Parts: changedParts(o, e),
+				Diff: udiff.Unified("locked", "now", o.pretty(), e.pretty())})
+		}
+	}
+	for i := range was.Tools {
+		if e := &was.Tools[i]; old[e.key()] == e {
+			out = append(out, Change{Kind: Removed, Source: e.Source, Name: e.Name, Version: e.Version})
+		}
+	}
+	return out
+}
+
+// pretty is the definition over several lines.
+func (e *Entry) pretty() string {
+	var b bytes.Buffer
+	if json.Indent(&b, e.Definition, "", "  ") != nil {
+		return string(e.Definition)
+	}
+	return b.String() + "\n"
+}
+
+// changedParts names what of a definition changed. A fingerprint that does not
+// belong to its definition is a change of its own.
+func changedParts(was, now *Entry) []string {
+	a, b := was.parts(), now.parts()
+	var out []string
+	for name, value := range b {
+		if !bytes.Equal(a[name], value) {
+			out = append(out, name)
+		}
+	}
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"fingerprint"}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (e *Entry) parts() map[string]json.RawMessage {
+	var compact bytes.Buffer
+	var out map[string]json.RawMessage
+	if json.Compact(&compact, e.Definition) != nil || json.Unmarshal(compact.Bytes(), &out) != nil {
+		return nil
+	}
+	return out
+}

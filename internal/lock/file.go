@@ -1,0 +1,116 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// MaxFile bounds a lock file, in bytes.
+const MaxFile = 64 << 20
+
+// ErrUnusable tells that there is no lock file that can be used: absent, no
+// file, damaged, of a later format.
+var ErrUnusable = errors.New("no lock to hold to")
+
+// Read reads the lock file in dir. The error wraps ErrUnusable.
+func Read(dir string) (*File, error) {
+	path := filepath.Join(dir, Name)
+	fail := func(err error) (*File, error) { return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, path, err) }
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = errors.New("it is no regular file")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(errors.New("it does not exist; toolreg lock writes it"))
+	}
+	if err != nil {
+		return fail(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return fail(err)
+	}
+	file, err := Decode(data)
+	if err != nil {
+		return fail(err)
+	}
+	return file, nil
+}
+
+// Decode reads the content of a lock file.
+func Decode(data []byte) (*File, error) {
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("it is over the limit of %d bytes", MaxFile)
+	}
+	if err := registry.CheckJSON(data); err != nil { // of two keys one could be overlooked in review
+		return nil, fmt.Errorf("it is damaged: %s", err.Message)
+	}
+	var f File
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	if f.Version != format {
+		return nil, fmt.Errorf("its format is version %d, this toolreg knows version %d", f.Version, format)
+	}
+	seen := map[string]bool{}
+	for i := range f.Tools {
+		key := f.Tools[i].key()
+		if seen[key] {
+			return nil, fmt.Errorf("it is damaged: %s %s is there twice", f.Tools[i].Source, f.Tools[i].Name)
+		}
+		seen[key] = true
+	}
+	return &f, nil
+}
+
+// Encode returns the content of the file: the same tools give the same bytes.
+func (f *File) Encode() []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, encode(f), "", "  ") != nil {
+		return encode(f)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// Write puts content in the place of the lock file in dir, whole or not at all.
+func Write(dir string, content []byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", Name, err)
+	}
+	defer root.Close()
+	temp := Name + ".new-" + strconv.Itoa(os.Getpid())
+	err = writeNew(root, temp, content)
+	if err == nil {
+		err = root.Rename(temp, Name)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+		return fmt.Errorf("writing %s: %w", Name, err)
+	}
+	return nil
+}
+
+func writeNew(root *os.Root, name string, content []byte) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,138 @@
+// Package lock pins tool definitions: a file in the project root holds every
+// definition with its fingerprint (spec section 10), so that a change shows in
+// review and a drifted tool can be refused.
+//
+// A [Recorder] is the last filter of a registry and sees every tool that gets
+// that far, under the names its source gave; the same holds for File.Filter,
+// which keeps out what the file does not hold. Compare tells two files apart.
+package lock
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Name is the name of the file in the project root.
+const Name = "toolreg.lock"
+
+const format = 1
+
+// File is what a lock file holds. Tools is sorted by source, name and version.
+type File struct {
+	Version int     `json:"version"` // of the file's format
+	Tools   []Entry `json:"tools"`
+}
+
+// Entry is one locked tool.
+type Entry struct {
+	Source      string `json:"source"`
+	Name        string `json:"name"` // as its source gave it
+	Version     string `json:"version,omitempty"`
+	Fingerprint string `json:"fingerprint"`
+	// Definition holds what the fingerprint covers, for people to read and for
+	// diffs; the fingerprint alone decides.
+	Definition json.RawMessage `json:"definition"`
+}
+
+func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
+
+// newEntry returns the entry of a tool as a filter sees it.
+func newEntry(t *registry.Tool) Entry {
+	e := Entry{Source: t.Source, Name: t.Name, Version: t.Version, Fingerprint: t.Fingerprint()}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, p := range t.Parts() {
+		switch {
+		case p.Name == "name":
+			e.Name = p.Value
+			continue
+		case p.Name == "source" || p.Value == "":
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(p.Name))
+		b.WriteByte(':')
+		switch {
+		case p.Name == "description": // by lines, for diffs
+			b.Write(encode(strings.Split(p.Value, "\n")))
+		case json.Valid([]byte(p.Value)):
+			b.WriteString(p.Value)
+		default:
+			b.Write(encode(p.Value))
+		}
+	}
+	b.WriteByte('}')
+	e.Definition = b.Bytes()
+	return e
+}
+
+// encode is JSON without the escapes for HTML. Strings cannot fail.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// Recorder collects the tools that a registry is built of. The zero value is
+// ready; it is for one registry at a time.
+type Recorder struct{ entries map[string]Entry }
+
+// Filter lets every tool in and remembers it. It goes last.
+func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
+	if r.entries == nil {
+		r.entries = map[string]Entry{}
+	}
+	e := newEntry(t)
+	r.entries[e.key()] = e
+	return nil
+}
+
+// File returns what was seen.
+func (r *Recorder) File() *File {
+	f := &File{Version: format, Tools: make([]Entry, 0, len(r.entries))}
+	for _, e := range r.entries {
+		f.Tools = append(f.Tools, e)
+	}
+	slices.SortFunc(f.Tools, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
+	return f
+}
+
+// Filter returns the filter that hides tools that f does not hold as they are
+// now. drift, if not nil, is told of each of them, perhaps more than once.
+func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
+	locked := make(map[string]*Entry, len(f.Tools))
+	for i := range f.Tools {
+		locked[f.Tools[i].key()] = &f.Tools[i]
+	}
+	return func(t *registry.Tool) *registry.Hidden {
+		now := newEntry(t)
+		was := locked[now.key()]
+		reason := "it is not in " + Name
+		switch {
+		case was != nil && was.Fingerprint == now.Fingerprint:
+			return nil
+		case was != nil:
+			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")
+		}
+		if drift != nil {
+			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,
+				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
+				Hint:    "toolreg lock --check shows the change, toolreg lock accepts it"})
+		}
+		return &registry.Hidden{Reason: reason, Setting: "--locked"}
+	}
+}

@@ -1,0 +1,189 @@
+package lock
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func mcpTool(name, description, schema string) *registry.Tool {
+	return &registry.Tool{
+		Definition: registry.Definition{Name: name, Source: "mcp:s", Server: "s", ServerTool: name, Description: description, InputSchema: json.RawMessage(schema)},
+		Identity:   json.RawMessage(`{"command":"srv"}`),
+	}
+}
+
+func record(tools ...*registry.Tool) *File {
+	var r Recorder
+	for _, t := range tools {
+		r.Filter(t)
+	}
+	return r.File()
+}
+
+func TestEncode(t *testing.T) {
+	const want = `{
+  "version": 1,
+  "tools": [
+    {
+      "source": "mcp:s",
+      "name": "a",
+      "fingerprint": "FP",
+      "definition": {
+        "description": [
+          "one",
+          "two <&>"
+        ],
+        "inputSchema": {
+          "n": 1.50,
+          "type": "object"
+        },
+        "behind": {
+          "command": "srv"
+        }
+      }
+    },
+    {
+      "source": "mcp:s",
+      "name": "b",
+      "fingerprint": "FP",
+      "definition": {
+        "behind": {
+          "command": "srv"
+        }
+      }
+    }
+  ]
+}
+`
+	a, b := mcpTool("a", "one\ntwo <&>", `{"type":"object","n":1.50}`), mcpTool("b", "", "")
+	file := record(b, a)
+	got := string(file.Encode())
+	for _, e := range file.Tools {
+		got = strings.Replace(got, e.Fingerprint, "FP", 1)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if again := record(a, b); string(again.Encode()) != string(file.Encode()) {
+		t.Error("the order of the tools shows in the file")
+	}
+	back, err := Decode(file.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := Compare(back, file); diff != nil {
+		t.Errorf("what was written reads back as something else: %v", diff)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	was := record(mcpTool("same", "x", `{}`), mcpTool("words", "old", `{"type":"object"}`), mcpTool("gone", "", ""))
+	now := record(mcpTool("same", "x", `{}`), mcpTool("words", "new", `{"type":"object"}`), mcpTool("fresh", "", ""))
+	got := Compare(was, now)
+	for i := range got {
+		if got[i].Diff != "" {
+			if !strings.Contains(got[i].Diff, `-    "old"`) || !strings.Contains(got[i].Diff, `+    "new"`) {
+				t.Errorf("the diff does not show the change:\n%s", got[i].Diff)
+			}
+			got[i].Diff = "shown"
+		}
+	}
+	want := []Change{
+		{Kind: Added, Source: "mcp:s", Name: "fresh"},
+		{Kind: Changed, Source: "mcp:s", Name: "words", Parts: []string{"description"}, Diff: "shown"},
+		{Kind: Removed, Source: "mcp:s", Name: "gone"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	other := mcpTool("words", "x", "{}")
+	other.Identity = json.RawMessage(`{"command":"another"}`)
+	forged := record(mcpTool("words", "x", "{}"))
+	forged.Tools[0].Fingerprint = "0"
+	tests := []struct {
+		name   string
+		file   *File
+		tool   *registry.Tool
+		reason string
+	}{
+		{"as locked", record(mcpTool("words", "x", "{}")), mcpTool("words", "x", "{}"), ""},
+		{"key order", record(mcpTool("words", "x", `{"a":1,"b":2}`)), mcpTool("words", "x", `{"b":2,"a":1}`), ""},
+		{"another description", record(mcpTool("words", "x", "{}")), mcpTool("words", "y", "{}"), "it changed since it was locked: description"},
+		{"another server behind it", record(mcpTool("words", "x", "{}")), other, "it changed since it was locked: behind"},
+		{"unknown", record(), mcpTool("words", "x", "{}"), "it is not in toolreg.lock"},
+		{"a fingerprint that is not of the definition", forged, mcpTool("words", "x", "{}"), "it changed since it was locked: fingerprint"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var told []registry.Diagnostic
+			hidden := tt.file.Filter(func(d registry.Diagnostic) { told = append(told, d) })(tt.tool)
+			switch {
+			case tt.reason == "" && (hidden != nil || len(told) > 0):
+				t.Errorf("refused: %v", hidden)
+			case tt.reason != "" && (hidden == nil || hidden.Reason != tt.reason || len(told) != 1):
+				t.Errorf("got %v and %v, want the reason %q", hidden, told, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	tests := []struct{ name, content, want string }{
+		{"damaged", `{"version":1,`, "damaged"},
+		{"key twice", `{"version":1,"tools":[],"tools":[]}`, "damaged"},
+		{"later format", `{"version":2,"tools":[]}`, "version 2"},
+		{"tool twice", `{"version":1,"tools":[{"source":"s","name":"n"},{"source":"s","name":"n"}]}`, "twice"},
+		{"empty", ``, "damaged"},
+		{"not there", "-", "does not exist"},
+		{"a folder", "/", "no regular file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var err error
+			switch path := filepath.Join(dir, Name); tt.content {
+			case "-":
+			case "/":
+				err = os.Mkdir(path, 0o777)
+			default:
+				err = os.WriteFile(path, []byte(tt.content), 0o666)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(dir); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // the second replaces the first
+		if err := Write(dir, record(mcpTool("a", "", "")).Encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Read(dir)
+	if err != nil || len(f.Tools) != 1 {
+		t.Fatalf("read back %v, %v", f, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if err := Write(filepath.Join(dir, "nowhere"), nil); err == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+}

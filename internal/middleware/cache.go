@@ -1,0 +1,138 @@
+package middleware
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Limits of the cache of results.
+const (
+	maxCached   = 8 << 20 // bytes of one encoded result
+	cacheAge    = 7 * 24 * time.Hour
+	cacheFiles  = 1000
+	cacheFormat = 1
+)
+
+// Cache gives the results of tools that only read (see [ReadOnly]) again; other
+// tools are left alone. A result is kept by the tool's fingerprint, the
+// canonical params and Scope, in a file that only the user can read. Failed
+// calls are not kept.
+type Cache struct {
+	Dir   *state.Dir
+	TTL   time.Duration
+	Scope string           // what else a result depends on, such as the workspace
+	Now   func() time.Time // nil = time.Now
+	// Failed is told when a result cannot be kept. May be nil.
+	Failed func(error)
+}
+
+// Wrap is a [registry.Middleware].
+func (c Cache) Wrap(t registry.Tool) registry.Tool {
+	if c.TTL <= 0 || c.Dir == nil || !ReadOnly(&t) {
+		return t
+	}
+	run, behind := t.Run, t.Fingerprint()
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		name := c.name(behind, call.Params)
+		if r, ok := c.load(name); ok {
+			return r, nil
+		}
+		r, err := run(ctx, call)
+		if err == nil && !r.IsError && !r.Truncated {
+			if err := c.store(name, r); err != nil && c.Failed != nil {
+				c.Failed(err)
+			}
+		}
+		return r, err
+	}
+	return t
+}
+
+func (c Cache) now() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
+func (c Cache) name(fingerprint string, params json.RawMessage) string {
+	sum := sha256.Sum256([]byte(c.Scope + "\x00" + fingerprint + "\x00" + registry.CanonicalJSON(params)))
+	return hex.EncodeToString(sum[:])
+}
+
+// The types of a result without the methods that give them the JSON of the
+// command line, which cannot be read back. Absent raw JSON is left out, since it
+// would come back as null.
+type (
+	plainDisplay registry.Display
+	plainContent struct {
+		Type        registry.ContentType
+		Text        string
+		Data        []byte
+		MIMEType    string
+		URI         string
+		Name        string
+		Title       string
+		Description string
+		Size        int64
+		Annotations json.RawMessage `json:",omitempty"`
+		Meta        json.RawMessage `json:",omitempty"`
+	}
+)
+
+// kept is the file of one result.
+type kept struct {
+	Format     int
+	Stored     time.Time
+	Summary    string
+	Content    []plainContent
+	Display    plainDisplay
+	Structured json.RawMessage `json:",omitempty"`
+	Meta       json.RawMessage `json:",omitempty"`
+	Locations  []registry.Location
+	Duration   time.Duration
+}
+
+// load returns a result that is not too old. A file that cannot be read is as
+// good as none.
+func (c Cache) load(name string) (registry.Result, bool) {
+	data, err := c.Dir.Read(name)
+	if err != nil {
+		return registry.Result{}, false
+	}
+	var k kept
+	if json.Unmarshal(data, &k) != nil || k.Format != cacheFormat {
+		return registry.Result{}, false
+	}
+	if age := c.now().Sub(k.Stored); age < 0 || age >= c.TTL {
+		return registry.Result{}, false
+	}
+	r := registry.Result{Summary: k.Summary, Display: registry.Display(k.Display), Structured: k.Structured, Meta: k.Meta,
+		Locations: k.Locations, Duration: k.Duration, Cached: true}
+	for _, part := range k.Content {
+		r.Content = append(r.Content, registry.Content(part))
+	}
+	return r, true
+}
+
+func (c Cache) store(name string, r registry.Result) error {
+	k := kept{Format: cacheFormat, Stored: c.now(), Summary: r.Summary, Display: plainDisplay(r.Display), Structured: r.Structured,
+		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration}
+	for _, part := range r.Content {
+		k.Content = append(k.Content, plainContent(part))
+	}
+	data, err := json.Marshal(k)
+	if err != nil || len(data) > maxCached {
+		return err
+	}
+	if err := c.Dir.Put(name, data); err != nil {
+		return err
+	}
+	return c.Dir.Prune(c.now(), cacheAge, cacheFiles)
+}

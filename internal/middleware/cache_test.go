@@ -1,0 +1,142 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// counter gives a result and counts its runs.
+func counter(r registry.Result, n *int) runFunc {
+	return func(context.Context, registry.Call) (registry.Result, error) {
+		*n++
+		return r, nil
+	}
+}
+
+func TestCacheGivesTheWholeResultAgain(t *testing.T) {
+	want := registry.Result{
+		Summary: "s",
+		Content: []registry.Content{
+			registry.TextContent("text"), {Type: registry.ContentImage, Data: []byte{0, 255}, MIMEType: "image/png"},
+			{Type: registry.ContentResource, URI: "x:y", Data: []byte{}, MIMEType: "a/b", Annotations: json.RawMessage(`{"a":1}`)},
+		},
+		Display:    registry.Display{Diff: &registry.FileDiff{FileDiff: "d", FileName: "f"}, Todos: []registry.Todo{{ID: "1"}}},
+		Structured: json.RawMessage(`{"n":12345678901234567890}`), Meta: json.RawMessage(`{}`),
+		Locations: []registry.Location{{Path: "p", Line: 3}}, Duration: 5,
+	}
+	runs := 0
+	tool := Cache{Dir: openDir(t), TTL: time.Minute}.Wrap(reader(counter(want, &runs)))
+	for i, params := range []string{`{"a":1,"b":2}`, `{"b": 2, "a": 1}`} {
+		got, err := tool.Run(t.Context(), call(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Cached = i > 0
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("run %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+	if _, err := tool.Run(t.Context(), call(`{"a":2}`)); err != nil || runs != 2 {
+		t.Errorf("other params: %d runs, %v", runs, err)
+	}
+}
+
+func TestCacheKeepsApart(t *testing.T) {
+	now := time.Now()
+	base := Cache{Dir: openDir(t), TTL: time.Minute, Scope: "here", Now: func() time.Time { return now }}
+	tool := reader(nil)
+	for name, tt := range map[string]struct {
+		change func(*Cache, *registry.Tool)
+		runs   int
+	}{
+		"the same":         {func(*Cache, *registry.Tool) {}, 0},
+		"another name":     {func(_ *Cache, t *registry.Tool) { t.Name = "other" }, 1},
+		"another schema":   {func(_ *Cache, t *registry.Tool) { t.InputSchema = json.RawMessage(`{}`) }, 1},
+		"another command":  {func(_ *Cache, t *registry.Tool) { t.Identity = json.RawMessage(`{"command":"x"}`) }, 1},
+		"another project":  {func(c *Cache, _ *registry.Tool) { c.Scope = "there" }, 1},
+		"too old":          {func(c *Cache, _ *registry.Tool) { c.Now = func() time.Time { return now.Add(time.Minute) } }, 1},
+		"from the future":  {func(c *Cache, _ *registry.Tool) { c.Now = func() time.Time { return now.Add(-time.Hour) } }, 1},
+		"a shorter life":   {func(c *Cache, _ *registry.Tool) { c.TTL = 0 }, 1},
+		"a tool that acts": {func(_ *Cache, t *registry.Tool) { t.Category = registry.CategoryWrite }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := 0
+			first := tool
+			first.Run = counter(registry.TextResult("x"), &runs)
+			if _, err := base.Wrap(first).Run(t.Context(), call("{}")); err != nil {
+				t.Fatal(err)
+			}
+			runs = 0
+			c, second := base, first
+			tt.change(&c, &second)
+			if _, err := c.Wrap(second).Run(t.Context(), call("{}")); err != nil || runs != tt.runs {
+				t.Errorf("%d runs, want %d; %v", runs, tt.runs, err)
+			}
+		})
+	}
+}
+
+func TestCacheKeepsNoFailure(t *testing.T) {
+	for name, r := range map[string]registry.Result{
+		"an error":            registry.ErrorResult(registry.ErrorExecution, "no"),
+		"a cut result":        {Content: []registry.Content{registry.TextContent("x")}, Truncated: true},
+		"one too large":       registry.TextResult(strings.Repeat("x", maxCached)),
+		"one that is no JSON": {Structured: json.RawMessage("{")},
+	} {
+		dir, runs := openDir(t), 0
+		tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(r, &runs)))
+		for range 2 {
+			if _, err := tool.Run(t.Context(), call("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if runs != 2 {
+			t.Errorf("%s: %d runs", name, runs)
+		}
+	}
+}
+
+func TestADamagedCacheIsNone(t *testing.T) {
+	dir, runs := openDir(t), 0
+	tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	if _, err := tool.Run(t.Context(), call("{}")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir.Path, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for _, damage := range []string{"", "{", `{"Format":99}`, "[]"} {
+		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runs = 0
+		if r, err := tool.Run(t.Context(), call("{}")); err != nil || runs != 1 || r.Text() != "x" {
+			t.Errorf("%q: %d runs, %v", damage, runs, err)
+		}
+	}
+}
+
+func TestACacheThatCannotBeWritten(t *testing.T) {
+	dir, runs := openDir(t), 0
+	if err := os.WriteFile(dir.Path, nil, 0o600); err != nil { // a file where the folder should be
+		t.Fatal(err)
+	}
+	var failed error
+	tool := Cache{Dir: dir, TTL: time.Hour, Failed: func(err error) { failed = err }}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	if r, err := tool.Run(t.Context(), call("{}")); err != nil || r.Text() != "x" || failed == nil {
+		t.Errorf("%v, %v, told of %v", r, err, failed)
+	}
+}

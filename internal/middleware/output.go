@@ -1,0 +1,180 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Output holds what a call gives to a limit: head and tail stay, the whole goes
+// to a file that the result names.
+type Output struct {
+	Limit int64 // bytes of all content; 0 or less = no limit
+	Spill int64 // largest file for the whole, in bytes
+	// Dir returns the directory of those files. It is called when one is needed.
+	Dir func() (*state.Dir, error)
+}
+
+// Limits on the files that hold whole outputs.
+const (
+	spillAge   = 7 * 24 * time.Hour
+	spillFiles = 100
+)
+
+// Wrap is a [registry.Middleware].
+func (o Output) Wrap(t registry.Tool) registry.Tool {
+	if o.Limit <= 0 {
+		return t
+	}
+	run, name, emits := t.Run, t.Name, t.CanUpdateOutput
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		s := &spill{output: o, tool: name}
+		if emits {
+			emit := call.Emit
+			call.Emit = func(c registry.Content) {
+				s.add(c.Text)
+				emit(c)
+			}
+		}
+		r, err := run(ctx, call)
+		return o.hold(r, s), err
+	}
+	return t
+}
+
+// hold cuts a result that is too large, and names the files that hold the rest.
+func (o Output) hold(r registry.Result, s *spill) registry.Result {
+	size := contentSize(r.Content)
+	streamed := s.total > 0 && (r.Truncated || s.total > o.Limit)
+	if !streamed && size <= o.Limit && int64(len(r.Structured)) <= o.Limit && int64(len(r.Display.Text)) <= o.Limit {
+		s.drop()
+		return r
+	}
+	var notes []string
+	if streamed {
+		notes = append(notes, s.finish("output"))
+	} else {
+		s.drop()
+	}
+	if size > o.Limit {
+		if !streamed {
+			notes = append(notes, o.whole(s.tool, r.Content))
+		}
+		r.Content = o.cut(r.Content, size, s.tool)
+	}
+	if int64(len(r.Structured)) > o.Limit {
+		notes = append(notes, o.file(s.tool, "structured result", string(r.Structured)))
+		r.Structured = nil
+	}
+	r.Display.Text = cutText(r.Display.Text, o.Limit/2, o.Limit-o.Limit/2)
+	r.Truncated = true
+	r.Content = note(r.Content, strings.Join(notes, "\n"))
+	return r
+}
+
+func contentSize(parts []registry.Content) int64 {
+	var n int64
+	for _, c := range parts {
+		n += partSize(c)
+	}
+	return n
+}
+
+func partSize(c registry.Content) int64 { return int64(len(c.Text) + len(c.Data)) }
+
+// cut keeps the first and the last half of the limit. Parts that are not text
+// stay whole or go to a file of their own.
+func (o Output) cut(parts []registry.Content, size int64, tool string) []registry.Content {
+	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // what lies between is cut
+	var out []registry.Content
+	var at int64
+	for _, c := range parts {
+		begin, end := at, at+partSize(c)
+		at = end
+		switch {
+		case end <= head || begin >= tail:
+		case c.Data != nil:
+			c = registry.TextContent(o.file(tool, fmt.Sprintf("%s %s", c.Type, c.MIMEType), string(c.Data)))
+		case begin >= head && end <= tail:
+			continue
+		default:
+			c.Text = cutText(c.Text, max(head-begin, 0), max(end-max(tail, begin), 0))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// cutText keeps at most so many bytes of the head and of the tail, whole lines
+// where they are not too long, else whole characters, and says between them how
+// much is missing.
+func cutText(s string, head, tail int64) string {
+	if int64(len(s)) <= head+tail {
+		return s
+	}
+	h, t := int(head), len(s)-int(tail)
+	for h > 0 && !utf8.RuneStart(s[h]) {
+		h--
+	}
+	for t < len(s) && !utf8.RuneStart(s[t]) {
+		t++
+	}
+	if line := strings.LastIndexByte(s[:h], '\n'); line > h/2 {
+		h = line
+	}
+	if line := strings.IndexByte(s[t:], '\n'); line >= 0 && line < (len(s)-t)/2 {
+		t += line + 1
+	}
+	return fmt.Sprintf("%s\n[… cut: %d of %d bytes …]\n%s", s[:h], t-h, len(s), s[t:])
+}
+
+// note adds a remark to the last text.
+func note(parts []registry.Content, text string) []registry.Content {
+	if text == "" {
+		return parts
+	}
+	if n := len(parts); n > 0 && parts[n-1].Type == registry.ContentText {
+		last := &parts[n-1]
+		if last.Text != "" && !strings.HasSuffix(last.Text, "\n") {
+			last.Text += "\n"
+		}
+		last.Text += text
+		return parts
+	}
+	return append(parts, registry.TextContent(text))
+}
+
+// whole writes all text to a file.
+func (o Output) whole(tool string, parts []registry.Content) string {
+	s := &spill{output: o, tool: tool}
+	for _, c := range parts {
+		s.add(c.Text)
+	}
+	if s.total == 0 {
+		return ""
+	}
+	return s.finish("output")
+}
+
+func (o Output) file(tool, what, data string) string {
+	s := &spill{output: o, tool: tool}
+	s.add(data)
+	return s.finish(what)
+}
+
+// where says which file holds what.
+func where(what string, path string, written, total int64, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be kept: %v]", what, total, err)
+	case written < total:
+		return fmt.Sprintf("[the %s of %d bytes is cut; its first %d bytes (limits.spill) are in %s]", what, total, written, path)
+	}
+	return fmt.Sprintf("[the %s of %d bytes is whole in %s]", what, total, filepath.ToSlash(path))
+}

@@ -1,0 +1,109 @@
+package middleware
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// spill takes what a call gives: in memory up to the limit, then in a file.
+// Its methods are safe for concurrent use, as Emit has to be.
+type spill struct {
+	output Output
+	tool   string
+
+	mu      sync.Mutex
+	chunks  []string
+	held    int64 // bytes in chunks
+	total   int64
+	written int64
+	file    *os.File
+	path    string
+	err     error
+	closed  bool
+}
+
+// add takes the next piece.
+func (s *spill) add(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed { // a tool that was left behind still emits
+		return
+	}
+	s.total += int64(len(text))
+	if s.file == nil && s.held+int64(len(text)) <= s.output.Limit {
+		s.chunks = append(s.chunks, text)
+		s.held += int64(len(text))
+		return
+	}
+	s.flush()
+	s.write(text)
+}
+
+// flush moves what is in memory to the file.
+func (s *spill) flush() {
+	if s.file == nil && s.err == nil {
+		s.open()
+	}
+	for _, c := range s.chunks {
+		s.write(c)
+	}
+	s.chunks, s.held = nil, 0
+}
+
+func (s *spill) open() {
+	dir, err := s.output.Dir()
+	if err != nil {
+		s.err = err
+		return
+	}
+	if s.err = dir.Prune(time.Now(), spillAge, spillFiles-1); s.err != nil {
+		return
+	}
+	name := fmt.Sprintf("%s-%s.txt", registry.ValidName(s.tool), rand.Text()[:10])
+	if s.file, s.err = dir.Create(name); s.err == nil {
+		s.path = s.file.Name()
+	}
+}
+
+// write writes up to the largest size of the file.
+func (s *spill) write(text string) {
+	if s.file == nil || s.err != nil {
+		return
+	}
+	if room := s.output.Spill - s.written; int64(len(text)) > room {
+		text = text[:max(room, 0)]
+	}
+	n, err := s.file.WriteString(text)
+	s.written += int64(n)
+	s.err = err
+}
+
+// finish makes sure that all is in the file and says where that is.
+func (s *spill) finish(what string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.flush()
+	if s.file != nil {
+		if err := s.file.Close(); s.err == nil {
+			s.err = err
+		}
+	}
+	return where(what, s.path, s.written, s.total, s.err)
+}
+
+// drop forgets everything.
+func (s *spill) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.chunks = true, nil
+	if s.file != nil {
+		_ = s.file.Close()
+		_ = os.Remove(s.path)
+	}
+}

@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+const (
+	stormRuns  = 50
+	stormKills = 60
+)
+
+// TestMain lets the test binary play a run of toolreg that remembers answers.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("POLICY_TEST_DIR"); dir != "" {
+		os.Exit(playRun(dir, os.Getenv("POLICY_TEST_PREFIX"), os.Getenv("POLICY_TEST_ANSWERS") == "one"))
+	}
+	os.Exit(m.Run())
+}
+
+// playRun remembers one answer, or one after the other until it is killed, and
+// prints the program of each that is kept.
+func playRun(path, prefix string, one bool) int {
+	d, err := state.OpenDir(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	a := &Approvals{Dir: d, Project: "/p"}
+	for i := 0; ; i++ {
+		program := fmt.Sprintf("%s-%d", prefix, i)
+		if err := a.Remember(context.Background(), shellTool(program), Scope{Kind: ScopeCommand, Values: []string{program}}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(program)
+		if one {
+			return 0
+		}
+	}
+}
+
+func player(t *testing.T, dir, prefix, answers string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "POLICY_TEST_DIR="+dir, "POLICY_TEST_PREFIX="+prefix, "POLICY_TEST_ANSWERS="+answers)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// programs returns what the approvals in dir were given for.
+func programs(t *testing.T, dir string) []string {
+	t.Helper()
+	d, err := state.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := (&Approvals{Dir: d, Project: "/p"}).List(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, x := range list {
+		out = append(out, x.Value)
+	}
+	return out
+}
+
+func TestFiftyAnswersAtOnceAreKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	var wg sync.WaitGroup
+	for i := range stormRuns {
+		cmd := player(t, dir, fmt.Sprintf("p%d", i), "one")
+		wg.Go(func() {
+			if err := cmd.Run(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := programs(t, dir); len(got) != stormRuns {
+		t.Errorf("%d answers of %d are left: %q", len(got), stormRuns, got)
+	}
+}
+
+// Runs are killed while they remember. What was kept before stays, and the file
+// is whole.
+func TestKilledRunsLoseNoAnswer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	var kept []string
+	for i := range stormKills {
+		cmd := player(t, dir, fmt.Sprintf("k%d", i), "many")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range 1 + i%3 {
+			if lines.Scan() {
+				kept = append(kept, strings.TrimSpace(lines.Text()))
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		for lines.Scan() { // what was still in the pipe
+			kept = append(kept, strings.TrimSpace(lines.Text()))
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	found := programs(t, dir)
+	for _, program := range kept {
+		if !slices.Contains(found, program) {
+			t.Errorf("%q is lost", program)
+		}
+	}
+	if len(kept) < stormKills || len(found) > len(kept)+stormKills {
+		t.Errorf("%d answers were kept, %d found", len(kept), len(found))
+	}
+	t.Logf("%d kills, %d answers kept, %d found", stormKills, len(kept), len(found))
+}

@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readDoc(t *testing.T, name, text string) (*Document, []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	doc, problems := ReadDocument(path)
+	var told []string
+	for _, p := range problems {
+		told = append(told, strings.TrimPrefix(p.String(), path))
+	}
+	return doc, told
+}
+
+func TestDocumentKnowsThePlacesOfItsValues(t *testing.T) {
+	yaml, _ := readDoc(t, "p.yaml", "id: x\ntools:\n  - name: a\n    a/b: 1\n  - {name: b}\n")
+	json, _ := readDoc(t, "p.json", "{\"id\": \"x\", // why\n \"tools\": [\n  {\"name\": \"a\",\n   \"a/b\": 1},\n  {\"name\": \"b\"}]}")
+	for pointer, want := range map[string][2]string{
+		"":                   {"1:1", "1:1"},
+		"/id":                {"1:1", "1:2"},
+		"/tools/0/a~1b":      {"4:5", "4:4"},
+		"/tools/1":           {"5:5", "5:3"},
+		"/tools/1/name":      {"5:6", "5:4"},
+		"/tools/1/none":      {"5:5", "5:3"},
+		"/tools/7/none":      {"2:1", "2:2"},
+		"/tools/-1":          {"2:1", "2:2"},
+		"/tools/0/name/deep": {"3:5", "3:4"},
+	} {
+		for i, doc := range []*Document{yaml, json} {
+			p := doc.Problem(pointer, "wrong", "mend it")
+			if got := strings.TrimPrefix(p.String(), doc.File+":"); got != want[i]+": wrong (mend it)" {
+				t.Errorf("%s: %q is at %q, want %s", filepath.Base(doc.File), pointer, got, want[i])
+			}
+		}
+	}
+	if got := string(json.JSON()); got != `{"id":"x","tools":[{"name":"a","a/b":1},{"name":"b"}]}` {
+		t.Errorf("JSON: %s", got)
+	}
+	if yaml.Sum == json.Sum || len(yaml.Sum) != 64 {
+		t.Errorf("sums %q and %q", yaml.Sum, json.Sum)
+	}
+}
+
+func TestDocumentsWithMistakesAreNone(t *testing.T) {
+	for name, c := range map[string]struct{ file, text, want string }{
+		"syntax":    {"p.yaml", "a: [1,\nb: }", ":"},
+		"not a map": {"p.json", "[1]", ":1:1: expected an object"},
+		"duplicate": {"p.yaml", "a: 1\na: 2\n", `:2:1: duplicate key "a", first on line 1`},
+		"tag":       {"p.yaml", "a: !!python/object x\n", ":1:"},
+		"big":       {"p.yaml", strings.Repeat("# x\n", 1<<19), ": is larger than 1 MiB"},
+		"deep":      {"p.json", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "nested deeper"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc, told := readDoc(t, c.file, c.text)
+			if doc != nil || len(told) == 0 || !strings.Contains(told[0], c.want) {
+				t.Errorf("got %v, %q, want %q", doc, told, c.want)
+			}
+		})
+	}
+	if doc, problems := ReadDocument(filepath.Join(t.TempDir(), "none.yaml")); doc != nil || len(problems) != 1 || problems[0].Message != "no such file" {
+		t.Errorf("a missing file: %v, %v", doc, problems)
+	}
+	if doc, problems := ReadDocument(t.TempDir()); doc != nil || len(problems) != 1 {
+		t.Errorf("a folder: %v, %v", doc, problems)
+	}
+}
+
+func TestPlacesInsideNamedEntries(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
+	s := b.load(b.options())
+	got := map[string]string{}
+	for _, n := range s.RawNamed("composites") {
+		for _, pointer := range []string{"", "/steps/1/tool", "/none"} {
+			o := n.At(pointer)
+			got[pointer] = strings.TrimPrefix(o.String(), filepath.Dir(o.Name)+"/")
+		}
+	}
+	want := map[string]string{"": "settings.yaml:2", "/steps/1/tool": "settings.yaml:5", "/none": "settings.yaml:3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,77 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// headersKey names the setting that sends headers with web_fetch.
+const headersKey = "fetch.headers"
+
+// Fetch are the fetch.* settings beside [Settings.FetchAllow].
+type Fetch struct {
+	Processor Command // unexpanded
+	Proxy     bool
+	Timeout   time.Duration
+	MaxBytes  int64
+	Headers   []OriginHeaders
+}
+
+// OriginHeaders are the headers that go to one origin and to no other.
+type OriginHeaders struct {
+	URL     string // the origin, scheme://host[:port], in lower case, without the scheme's own port
+	Headers []Pair // unexpanded
+}
+
+func (m *merged) fetch() Fetch {
+	f := Fetch{
+		Processor: m.command("fetch.processor"),
+		Proxy:     m.node("fetch.proxy").bool,
+		Timeout:   m.node("fetch.timeout").duration(),
+		MaxBytes:  m.node("fetch.maxBytes").size(),
+	}
+	for _, e := range m.named(headersKey) {
+		origin, _ := parseOrigin(e.name) // checked when it was read
+		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: e.node.toPairs(e.origin)})
+	}
+	return f
+}
+
+// checkOriginHeaders reports what is wrong with fetch.headers: its names are
+// origins, its values objects of headers.
+func (r *reader) checkOriginHeaders(key string, n *node) {
+	if !r.want(n, key, kindObject, "an object") {
+		return
+	}
+	for _, f := range n.fields {
+		if _, err := parseOrigin(f.name); err != nil {
+			r.fail(f.line, f.col, "write it as in https://api.example.com", "%s: %s", key, err)
+		}
+		r.pairs(&setting{name: "headers"}, key+"."+f.name, f.value)
+	}
+}
+
+// parseOrigin reads scheme://host[:port]. The error does not hold the text,
+// which could be an address with a secret.
+func parseOrigin(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "", fmt.Errorf("a name of an entry is no http or https origin")
+	}
+	if u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("the entry for %s holds more than scheme, host and port", printableName(u.Host))
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+// Headers expands the values of headers: references and variables.
+func (x *Expander) Headers(ctx context.Context, pairs []Pair) ([]Pair, error) {
+	return x.pairs(ctx, "headers", pairs)
+}

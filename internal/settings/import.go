@@ -1,0 +1,291 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// maxImport bounds a file of another program: some keep their history in it.
+const maxImport = 16 << 20
+
+// Importer knows where other programs keep their MCP servers (spec section 4,
+// imports).
+type Importer interface {
+	// Programs returns the names that imports takes.
+	Programs() []string
+	// Files returns the files of one program in the order in which they count,
+	// whether or not they are there.
+	Files(program, root string, environ []string) []ImportFile
+}
+
+// ImportFile is a file in which another program keeps MCP servers.
+type ImportFile struct {
+	Path    string // absolute
+	Project bool   // part of the project: it counts once the project is trusted
+	// Read finds the servers in the bytes of the file, in file order.
+	Read func(path string, data []byte) ([]ImportedServer, []Problem)
+}
+
+// ImportedServer is a server of another program.
+type ImportedServer struct {
+	Name      string
+	JSON      json.RawMessage // an entry of mcpServers
+	Line, Col int             // from 1
+	Problem   string          // why it is not taken; "" = it is
+}
+
+// importNames returns the programs to import from, in order: those of the
+// setting, then those of the flag. The names are checked.
+func (l *loader) importNames(m *merged) []string {
+	if l.opts.Import == nil {
+		return nil
+	}
+	var out []string
+	add := func(name string, p Problem) {
+		known := l.opts.Import.Programs()
+		if !slices.Contains(known, name) {
+			p.Message, p.Hint = fmt.Sprintf("imports: unknown program %q", visible(name)), "one of "+strings.Join(known, ", ")
+			l.problems = append(l.problems, p)
+		} else if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	for _, e := range m.list("imports").Entries {
+		add(e.Value, Problem{File: e.Origin.Name, Line: e.Origin.Line, Col: e.Origin.Col})
+	}
+	for _, name := range l.globals.Imports {
+		add(name, Problem{File: "--import"})
+	}
+	return out
+}
+
+// importProject reads the other programs' files in the project that would count
+// if it were trusted, and returns them to be covered by the grant.
+func (l *loader) importProject(own *layer) []trust.File {
+	layers := slices.Clone(l.layers)
+	if own != nil {
+		layers = append(layers, own)
+	}
+	before := len(l.problems)
+	names := l.importNames(merge(l.index, append(layers, l.named...)))
+	l.problems = l.problems[:before] // told when it is known what counts
+	var files []trust.File
+	for _, program := range names {
+		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+			if !f.Project {
+				continue
+			}
+			file, ok := l.importFile(ScopeProject, program, f)
+			if !ok {
+				continue
+			}
+			file.Name = trust.Name(l.root, f.Path)
+			if !slices.ContainsFunc(files, func(have trust.File) bool { return have.Name == file.Name }) {
+				files = append(files, file)
+			}
+			l.imported = append(l.imported, l.importLayer(ScopeProject, program, f, file.Data))
+		}
+	}
+	return files
+}
+
+// imports adds the servers of other programs behind those of the settings. A
+// name that is taken stands: own settings before others, the earlier program
+// before the later.
+func (l *loader) imports(m *merged) {
+	names := l.importNames(m)
+	trusted := l.project != nil && l.project.Trusted && !l.withheld
+	for _, program := range names {
+		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
+			l.importPaths = append(l.importPaths, f.Path)
+			if f.Project {
+				l.importTrusted(m, program, f, trusted)
+				continue
+			}
+			if l.opts.NoUser {
+				l.seen(ScopeUser, f.Path, PlaceSkipped, "--no-user-settings")
+				continue
+			}
+			if file, ok := l.importFile(ScopeUser, program, f); ok {
+				l.addImported(m, l.importLayer(ScopeUser, program, f, file.Data))
+				l.seen(ScopeUser, f.Path, PlaceRead, "imports: "+program)
+			}
+		}
+	}
+}
+
+// importTrusted adds the servers of a file in the project, when that counts.
+func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted bool) {
+	i := slices.IndexFunc(l.imported, func(layer *layer) bool { return layer.file == f.Path })
+	switch {
+	case l.opts.NoProject:
+		l.seen(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
+	case i < 0: // absent or refused, and recorded
+	case !trusted:
+		l.seen(ScopeProject, f.Path, PlaceSkipped, "not trusted; see `toolreg trust status`")
+	default:
+		l.addImported(m, l.imported[i])
+		l.seen(ScopeProject, f.Path, PlaceRead, "imports: "+program)
+	}
+}
+
+// importFile reads a file at once; an absent one is no mistake.
+func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.File, bool) {
+	limit := int64(maxImport)
+	if f.Project {
+		limit = maxFile
+	}
+	file, err := trust.ReadOwn(f.Path, limit)
+	if err == nil {
+		return file, true
+	}
+	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+		l.seen(scope, f.Path, PlaceAbsent, "imports: "+program)
+		return trust.File{}, false
+	}
+	p := unreadable(f.Path, err)
+	if errors.Is(err, trust.ErrTooLarge) {
+		p.Message = fmt.Sprintf("is larger than %d MiB", limit>>20)
+	}
+	l.seen(scope, f.Path, PlaceRefused, p.Message)
+	l.warn("import_refused", "the MCP servers of "+program+" are left out: "+p.String(), "")
+	return trust.File{}, false
+}
+
+// importLayer makes settings of the servers of a file. What cannot be taken
+// costs itself alone.
+func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []byte) *layer {
+	out := &layer{scope: scope, file: f.Path}
+	servers, problems := f.Read(f.Path, data)
+	for _, p := range problems {
+		out.unknown = append(out.unknown, importWarning("the MCP servers of "+program+" are left out: "+p.String()))
+	}
+	object := &node{kind: kindObject}
+	for _, s := range servers {
+		value, problem := l.importServer(s)
+		if problem != "" {
+			out.unknown = append(out.unknown, importWarning(visible(fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.Path, s.Line, s.Name, program, problem))))
+			continue
+		}
+		if object.get(s.Name) == nil {
+			object.fields = append(object.fields, field{name: s.Name, line: s.Line, col: s.Col, value: value})
+		}
+	}
+	if len(object.fields) > 0 {
+		out.root = &node{kind: kindObject, fields: []field{{name: serversKey, value: object}}}
+		origin := Origin{Scope: scope, Name: f.Path}
+		out.entries = []entry{{set: l.index.byName[serversKey], key: serversKey, node: object, origin: origin}}
+	}
+	return out
+}
+
+const serversKey = "mcpServers"
+
+// importServer checks one server as if it stood in a settings file.
+func (l *loader) importServer(s ImportedServer) (*node, string) {
+	if s.Problem != "" {
+		return nil, s.Problem
+	}
+	if s.Name == "" {
+		return nil, "it has no name"
+	}
+	n, problem := checkEntry(l.index, s.Name, s.JSON)
+	if problem != "" {
+		return nil, problem
+	}
+	n.place(s.Line, s.Col)
+	return n, ""
+}
+
+// checkEntry checks an entry of mcpServers.
+func checkEntry(x *index, name string, entry json.RawMessage) (n *node, problem string) {
+	doc := parse("server.json", entry)
+	if doc.root == nil || len(doc.problems) > 0 {
+		return nil, "its entry cannot be read"
+	}
+	r := reader{index: x, layer: &layer{}}
+	r.check(x.byName[serversKey], serversKey, &node{kind: kindObject, fields: []field{{name: name, value: doc.root}}})
+	if len(r.layer.problems) > 0 {
+		return nil, r.layer.problems[0].Message
+	}
+	return doc.root, ""
+}
+
+// FoundImport is a file of another program that is there.
+type FoundImport struct {
+	Program string `json:"program"` // as imports names it
+	File    string `json:"file"`
+	Servers int    `json:"servers"` // that can be taken
+	Left    int    `json:"left"`    // that cannot
+	Project bool   `json:"project"` // it is part of the project
+}
+
+// FindImports looks for MCP servers in the files of other programs, whatever
+// the settings say. Nothing of them runs. Files without any are left out.
+func FindImports(from Importer, root string, environ []string) []FoundImport {
+	l := loader{index: newIndex(table())}
+	var out []FoundImport
+	for _, program := range from.Programs() {
+		for _, f := range from.Files(program, root, environ) {
+			file, err := trust.ReadOwn(f.Path, maxImport)
+			if err != nil {
+				continue
+			}
+			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
+			servers, _ := f.Read(f.Path, file.Data)
+			for _, s := range servers {
+				if _, problem := l.importServer(s); problem == "" {
+					found.Servers++
+				} else {
+					found.Left++
+				}
+			}
+			if len(servers) > 0 {
+				out = append(out, found)
+			}
+		}
+	}
+	return out
+}
+
+// place gives a value and all below it one place.
+func (n *node) place(line, col int) {
+	n.line, n.col = line, col
+	for _, item := range n.items {
+		item.place(line, col)
+	}
+	for i := range n.fields {
+		n.fields[i].line, n.fields[i].col = line, col
+		n.fields[i].value.place(line, col)
+	}
+}
+
+func importWarning(message string) registry.Diagnostic {
+	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped", Message: message}
+}
+
+// addImported adds the servers of a layer whose names are free.
+func (l *loader) addImported(m *merged, layer *layer) {
+	l.diags = append(l.diags, layer.unknown...)
+	taken := m.named(serversKey)
+	for _, e := range layer.entries {
+		e.node = &node{kind: kindObject, fields: slices.Clone(e.node.fields)}
+		e.node.fields = slices.DeleteFunc(e.node.fields, func(f field) bool {
+			i := slices.IndexFunc(taken, func(n namedEntry) bool { return n.name == f.name })
+			if i < 0 {
+				return false
+			}
+			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
+				Message: visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.line, f.name, taken[i].origin))})
+			return true
+		})
+		m.entries[e.set] = append(m.entries[e.set], e)
+	}
+}

@@ -1,0 +1,108 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// PlaceState is what became of a file that may hold settings.
+type PlaceState string
+
+// The states of a [Place].
+const (
+	PlaceRead    PlaceState = "read"    // its settings count
+	PlaceAbsent  PlaceState = "absent"  // there is none
+	PlaceSkipped PlaceState = "skipped" // it is there and does not count
+	PlaceRefused PlaceState = "refused" // it is there and cannot be used
+)
+
+// Place is a file, or a pattern of names, where settings were looked for.
+type Place struct {
+	Scope  Scope      `json:"scope"`
+	Path   string     `json:"path"` // absolute
+	State  PlaceState `json:"state"`
+	Reason string     `json:"reason,omitempty"` // why it does not count
+}
+
+// Look reports where [Load] looks for settings and what it finds there, lowest
+// precedence first, whether or not the files can be read. The error is an
+// [*Error] for a project root that cannot be used.
+func Look(o Options) ([]Place, error) {
+	l := newLoader(o)
+	if err := l.places(); err != nil {
+		return nil, err
+	}
+	l.imports(merge(l.index, l.layers))
+	return l.looked, nil
+}
+
+// seen records what became of a file.
+func (l *loader) seen(scope Scope, path string, state PlaceState, reason string) {
+	place := Place{scope, path, state, reason}
+	if !slices.Contains(l.looked, place) { // a file of a program may be read in two parts
+		l.looked = append(l.looked, place)
+	}
+}
+
+// seenLayer records that a file was read, or the first mistake in it.
+func (l *loader) seenLayer(layer *layer) {
+	if len(layer.problems) == 0 {
+		l.seen(layer.scope, layer.file, PlaceRead, "")
+		return
+	}
+	p := layer.problems[0]
+	l.seen(layer.scope, layer.file, PlaceRefused, fmt.Sprintf("line %d: %s", p.Line, p.Message))
+}
+
+// seenFolder records that a folder has no settings file, or why none counts.
+func (l *loader) seenFolder(scope Scope, dir string, state PlaceState, reason string) {
+	if dir != "" {
+		l.seen(scope, filepath.Join(dir, "settings.{yaml,yml,json}"), state, reason)
+	}
+}
+
+// seenProject records what became of the project's own file.
+func (l *loader) seenProject(dir, path string) {
+	p := l.project
+	switch {
+	case path == "" && p != nil && p.Obstacle != "":
+		l.seenFolder(ScopeProject, dir, PlaceRefused, p.Obstacle)
+	case path == "":
+		l.seenFolder(ScopeProject, dir, PlaceAbsent, "")
+	case p == nil || p.Trusted:
+		l.seen(ScopeProject, path, PlaceRead, "")
+	case p.Obstacle != "":
+		l.seen(ScopeProject, path, PlaceRefused, p.Obstacle)
+	case !p.Granted.IsZero():
+		l.seen(ScopeProject, path, PlaceSkipped, "changed since it was trusted: "+changedNames(p.Changes))
+	default:
+		l.seen(ScopeProject, path, PlaceSkipped, "not trusted; see `toolreg trust status`")
+	}
+}
+
+// String returns the word for a scope.
+func (s Scope) String() string {
+	switch s {
+	case ScopeSystem:
+		return "system"
+	case ScopeUser:
+		return "user"
+	case ScopeProject:
+		return "project"
+	case ScopeFile:
+		return "file"
+	case ScopeEnv:
+		return "environment"
+	case ScopeFlag:
+		return "flag"
+	}
+	return "default"
+}
+
+// MarshalText returns the word for a scope.
+func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// isBelow reports whether a key is a setting or inside the group of that name.
+func isBelow(key, group string) bool { return key == group || strings.HasPrefix(key, group+".") }

@@ -33,6 +33,9 @@ type Options struct {
 	// MaxOutput bounds stdout and stderr of a command each, in bytes; 0 means
 	// 10 MiB.
 	MaxOutput int64
+
+	// Fetch tunes web_fetch.
+	Fetch FetchOptions
 }
 
 // constructors lists every built-in tool, in the order of registration.
@@ -46,6 +49,7 @@ func constructors() []func(*Options, *workspace) registry.Tool {
 		newWriteFile,
 		newShell,
 		newProcess,
+		newWebFetch,
 		newApplyPatch,
 		newTodoRead,
 		newTodoWrite,

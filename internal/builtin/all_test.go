@@ -34,6 +34,7 @@ func paramTypes() map[string]reflect.Type {
 		"edit":              reflect.TypeFor[editParams](),
 		"run_shell_command": reflect.TypeFor[shellParams](),
 		"process":           reflect.TypeFor[processParams](),
+		"web_fetch":         reflect.TypeFor[fetchParams](),
 		"apply_patch":       reflect.TypeFor[patchParams](),
 		"todo_read":         reflect.TypeFor[todoReadParams](),
 		"todo_write":        reflect.TypeFor[todoWriteParams](),

@@ -193,7 +193,7 @@ func (e *edit) preview(_ context.Context, call registry.Call) (registry.Preview,
 	}
 	c, err := e.change(&p, rel)
 	if err != nil {
-		return registry.Preview{}, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
+		return registry.Preview{}, &registry.FailedError{Result: failed(explainEdit(p.FilePath, err))}
 	}
 	e.shown.keep(call, c.before.sum())
 	return c.preview(), nil

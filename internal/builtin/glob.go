@@ -112,7 +112,8 @@ func (g *globTool) subject(call registry.Call) (registry.Subject, error) {
 	if err != nil {
 		return registry.Subject{}, err
 	}
-	return registry.Subject{Paths: []string{s.start}}, nil
+	paths, err := g.workspace.subjectPaths(cmp.Or(s.Path, s.start))
+	return registry.Subject{Paths: paths}, err
 }
 
 // globbed is a file found.

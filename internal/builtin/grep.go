@@ -44,6 +44,9 @@ type grepParams struct {
 	Respect       *bool    `json:"respect_ignore_files"`
 }
 
+// newGrep makes the tool grep. Ripgrep is not called where it is installed: one
+// engine gives one answer everywhere (ripgrep's \d is Unicode, its hidden and
+// binary rules and its order differ), and this one needs no more time.
 func newGrep(_ *Options, w *workspace) registry.Tool {
 	g := &grepTool{workspace: w}
 	return registry.Tool{
@@ -115,7 +118,8 @@ func (g *grepTool) subject(call registry.Call) (registry.Subject, error) {
 	if err != nil {
 		return registry.Subject{}, err
 	}
-	return registry.Subject{Paths: []string{s.start}}, nil
+	paths, err := g.workspace.subjectPaths(cmp.Or(s.Path, "."))
+	return registry.Subject{Paths: paths}, err
 }
 
 func (g *grepTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {

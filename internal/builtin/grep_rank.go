@@ -21,10 +21,8 @@ type ranking struct {
 
 	mu     sync.Mutex
 	files  []ranked // newest first, ties by path
-	cut    bool     // matches were left out
 	errors atomic.Int64
 	last   atomic.Pointer[standing] // files behind it are not wanted; nil: all are
-	passed atomic.Bool              // a file was not searched
 }
 
 // standing is where a file stands in the order: newest first, ties by path.
@@ -50,11 +48,8 @@ func (r *ranking) failed() { r.errors.Add(1) }
 
 // wants reports whether a file could still count.
 func (r *ranking) wants(p *standing) bool {
-	if last := r.last.Load(); last != nil && p.compare(last) > 0 {
-		r.passed.Store(true)
-		return false
-	}
-	return true
+	last := r.last.Load()
+	return last == nil || p.compare(last) <= 0
 }
 
 func (r *ranking) add(f ranked) {
@@ -68,11 +63,8 @@ func (r *ranking) add(f ranked) {
 		if matches < r.limit {
 			continue
 		}
-		if i+1 < len(r.files) {
-			r.cut = true
-			clear(r.files[i+1:])
-			r.files = r.files[:i+1]
-		}
+		clear(r.files[i+1:])
+		r.files = r.files[:i+1]
 		last := r.files[i].standing
 		r.last.Store(&last)
 		return
@@ -85,9 +77,7 @@ func (r *ranking) trim() int {
 	matches := 0
 	for i := range r.files {
 		f := &r.files[i].found
-		r.cut = r.cut || f.more
 		if over := matches + f.matches - r.limit; over > 0 {
-			r.cut = true
 			f.keep(f.matches - over)
 		}
 		matches += f.matches
@@ -97,15 +87,6 @@ func (r *ranking) trim() int {
 
 func (s *grepSearch) result(r *ranking, left *walked) registry.Result {
 	matches := r.trim()
-	var b strings.Builder
-	fmt.Fprintf(&b, "for %q", s.Pattern)
-	if s.start != "." {
-		fmt.Fprintf(&b, " in %q", s.start)
-	}
-	if s.Include != "" {
-		fmt.Fprintf(&b, " (include %q)", s.Include)
-	}
-	what := b.String()
 	note := left.note()
 	if n := int(r.errors.Load()); n > 0 {
 		note += fmt.Sprintf(" (%s could not be read)", count(n, "file"))
@@ -114,19 +95,21 @@ func (s *grepSearch) result(r *ranking, left *walked) registry.Result {
 		if r.binary {
 			note += " (the file is binary)"
 		}
-		out := registry.TextResult("No matches " + what + "." + note)
+		out := registry.TextResult("No matches " + s.what() + "." + note)
 		out.Summary = "no matches"
 		return out
 	}
-	cut := r.cut || r.passed.Load()
-	b.Reset()
+	// Files behind the limit were not all searched, so that nobody knows
+	// whether they hold more; saying so must not depend on luck.
+	cut := matches >= s.limit
+	found := fmt.Sprintf("%s in %s", count(matches, "match"), count(len(r.files), "file"))
+	var b strings.Builder
 	if cut {
-		fmt.Fprintf(&b, "Showing the first %s in %s %s; there are more. Narrow pattern, path or include, or raise limit:\n",
-			count(matches, "match"), count(len(r.files), "file"), what)
+		fmt.Fprintf(&b, "Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n", found, s.what())
 	} else {
-		fmt.Fprintf(&b, "Found %s in %s %s:\n", count(matches, "match"), count(len(r.files), "file"), what)
+		fmt.Fprintf(&b, "Found %s %s:\n", found, s.what())
 	}
-	out := registry.Result{Truncated: cut}
+	out := registry.Result{Summary: "found " + found, Truncated: cut}
 	for _, f := range r.files {
 		f.write(&b, s.context > 0)
 		for _, l := range f.found.lines {
@@ -140,11 +123,22 @@ func (s *grepSearch) result(r *ranking, left *walked) registry.Result {
 		b.WriteString(strings.TrimSpace(note) + "\n")
 	}
 	out.Content = []registry.Content{registry.TextContent(b.String())}
-	out.Summary = fmt.Sprintf("found %s in %s", count(matches, "match"), count(len(r.files), "file"))
 	if cut {
 		out.Summary += " (limited)"
 	}
 	return out
+}
+
+// what tells what was searched for and where.
+func (s *grepSearch) what() string {
+	what := fmt.Sprintf("for %q", s.Pattern)
+	if s.start != "." {
+		what += fmt.Sprintf(" in %q", s.start)
+	}
+	if s.Include != "" {
+		what += fmt.Sprintf(" (include %q)", s.Include)
+	}
+	return what
 }
 
 func (f *ranked) write(b *strings.Builder, gaps bool) {

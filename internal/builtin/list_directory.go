@@ -101,7 +101,8 @@ func (l *listTool) subject(call registry.Call) (registry.Subject, error) {
 	if err != nil {
 		return registry.Subject{}, err
 	}
-	return registry.Subject{Paths: []string{s.start}}, nil
+	paths, err := l.workspace.subjectPaths(s.Path)
+	return registry.Subject{Paths: paths}, err
 }
 
 func (l *listTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {

@@ -116,7 +116,7 @@ func (a *applyPatch) preview(_ context.Context, call registry.Call) (registry.Pr
 	}
 	plan, err := a.workspace.plan(list)
 	if err != nil {
-		return registry.Preview{}, registry.Invalid(patchName, "/patch", "%v; nothing was changed", err)
+		return registry.Preview{}, &registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err))}
 	}
 	a.shown.keep(call, plan.sum())
 	d := plan.display()

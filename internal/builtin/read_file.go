@@ -127,7 +127,12 @@ func (r *readTool) run(ctx context.Context, call registry.Call) (registry.Result
 			p.FilePath, contentType(head), byteSize(info.Size()))), nil
 	}
 	text := newExcerpt(p.Offset.orDefault(1), p.Limit.orDefault(readDefaultLines), enc)
-	if err := text.read(ctx, enc.reader(in)); err != nil {
+	shown, note, err := readable(rel, enc, in)
+	if err == nil {
+		text.form = note
+		err = text.read(ctx, shown)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return registry.Result{}, fmt.Errorf("reading %q: %w", p.FilePath, err)
 		}

@@ -58,7 +58,7 @@ func TestReadFileText(t *testing.T) {
 		{`{"file_path":"late","offset":5001}`, "[showing line 5001 of 5001 total lines; it holds bytes that are no UTF-8]\ncafé\n"},
 		{`{"file_path":"mixed","offset":4002}`, "[showing line 4002 of 4002 total lines; it holds bytes that are no UTF-8]\nÿ\n"},
 		{`{"file_path":"escape"}`, "\x1b[31mred\x1b[0m\n"},
-		{`{"file_path":"nb.ipynb"}`, `{"cells": []}`},
+		{`{"file_path":"nb.ipynb"}`, "[shown as it is: not a notebook of format 4]\n" + `{"cells": []}`},
 		{`{"file_path":"BM"}`, "BM is no bitmap\n"},
 		{`{"file_path":"x.png"}`, "text after all\n"},
 	}

@@ -96,6 +96,7 @@ const maxCountedBytes = 256 << 20
 type excerpt struct {
 	first, limit int // lines from 1
 	encoding     textEncoding
+	form         string // what the text is made of, "" for the file as it is
 
 	text    strings.Builder
 	last    int  // the last line collected
@@ -259,6 +260,9 @@ func (x *excerpt) span() string {
 // note tells what the text is not: all of the file, or its own bytes.
 func (x *excerpt) note() string {
 	var notes []string
+	if x.form != "" {
+		notes = append(notes, x.form)
+	}
 	total := fmt.Sprintf("%d", x.total)
 	if x.unsure {
 		total = "more than " + total

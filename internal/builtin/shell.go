@@ -185,20 +185,19 @@ func (s *shellTool) run(ctx context.Context, call registry.Call) (registry.Resul
 }
 
 // Shell returns the shell that run_shell_command uses with an environment, as
-// a program's name: "bash", "sh" where PATH holds no bash, "powershell" or
-// "pwsh" on Windows.
+// a program's name: "bash", "sh" where PATH holds no bash, "zsh" where it holds
+// neither; "pwsh" or "powershell" on Windows.
 func Shell(env []string) string {
-	names := []string{"bash", "sh"}
+	names, usual := []string{"bash", "sh", "zsh"}, "sh"
 	if runtime.GOOS == "windows" {
-		names = []string{"pwsh", "powershell"}
+		names, usual = []string{"pwsh", "powershell"}, "powershell"
 	}
-	last := len(names) - 1
-	for _, name := range names[:last] {
+	for _, name := range names {
 		if _, err := (process.Spec{Argv: []string{name}, Env: env}).Program(); err == nil {
 			return name
 		}
 	}
-	return names[last]
+	return usual // its absence is the error that running it gives
 }
 
 // shellArgv is the argv that runs a command line, its bytes untouched.

@@ -128,7 +128,7 @@ func (f *writeFile) preview(_ context.Context, call registry.Call) (registry.Pre
 	}
 	c, err := f.change(rel, *p.Content)
 	if err != nil {
-		return registry.Preview{}, registry.Invalid("write_file", "/file_path", "%s", explainWrite(p.FilePath, err))
+		return registry.Preview{}, &registry.FailedError{Result: failed(explainWrite(p.FilePath, err))}
 	}
 	f.shown.keep(call, c.before.sum())
 	return c.preview(), nil

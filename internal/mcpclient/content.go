@@ -38,8 +38,16 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 		r.Meta = nil
 	}
 	blocks, listed := elements(content)
+	var texts []string
+	if listed {
+		texts = make([]string, 0, len(blocks))
+	}
 	for _, b := range blocks {
-		r.Content = append(r.Content, contentOf(b))
+		c, known := contentOf(b)
+		r.Content = append(r.Content, c)
+		if known && c.Type == registry.ContentText {
+			texts = append(texts, c.Text)
+		}
 	}
 	switch name, _ := text(kind); {
 	case name == "task":
@@ -53,12 +61,13 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 		r.IsError, r.ErrorCategory = true, registry.ErrorExecution
 	}
 	r.Summary = summaryOf(tool, r)
-	r.Display = registry.Display{Text: displayResult(tool, raw, blocks, listed)}
+	r.Display = registry.Display{Text: displayResult(tool, raw, blocks, texts)}
 	return r
 }
 
-// contentOf converts one content block.
-func contentOf(raw json.RawMessage) registry.Content {
+// contentOf converts one content block, and reports whether it was understood;
+// what was not is kept as text.
+func contentOf(raw json.RawMessage) (registry.Content, bool) {
 	fields := map[string]json.RawMessage{}
 	for k, v := range members(raw) {
 		if !isNull(v) {
@@ -81,9 +90,9 @@ func contentOf(raw json.RawMessage) registry.Content {
 		ok = link(&c, fields)
 	}
 	if !ok {
-		return registry.TextContent(string(raw))
+		return registry.TextContent(string(raw)), false
 	}
-	return c
+	return c, true
 }
 
 func embedded(c *registry.Content, resource json.RawMessage) bool {

@@ -11,13 +11,15 @@ import (
 // nothing between when it is all text, else the content, or the whole answer
 // where there is no list of content, as JSON in a Markdown fence. That is how
 // the Gemini CLI shows it.
-func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, listed bool) string {
-	if !listed {
-		name, err := json.Marshal(tool)
-		if err != nil {
-			name = []byte(`""`)
-		}
-		return fence([]byte(`{"name":` + string(name) + `,"response":` + string(raw) + `}`))
+//
+// blocks are the elements of the content, texts those of them that were decoded
+// as text, nil where there is no list of content.
+func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, texts []string) string {
+	if texts == nil {
+		return fence(json.RawMessage(`{"name":` + jsString(tool) + `,"response":` + string(raw) + `}`))
+	}
+	if len(texts) == len(blocks) {
+		return strings.Join(texts, "")
 	}
 	if s, ok := joinTexts(blocks); ok {
 		return s

@@ -83,7 +83,7 @@ func TestFloods(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			flood := step{On: "tools/call", Print: []string{tt.line}, Times: 50_000}
+			flood := step{On: "tools/call", Print: []string{tt.line}, Times: 5_000}
 			tools, _ := discovered(t, source(t, legacy(t, flood, answer(`{"content":[{"type":"text","text":"through"}]}`))))
 			if r := run(t, tools, "t", `{}`); r.Text() != "through" {
 				t.Errorf("got %+v", r)

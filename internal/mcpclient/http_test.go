@@ -289,7 +289,7 @@ func TestBombsAreCut(t *testing.T) {
 			z := gzip.NewWriter(w)
 			defer z.Close()
 			zeros := make([]byte, 64<<10)
-			for range 1000 {
+			for range 64 {
 				if _, err := z.Write(zeros); err != nil {
 					return
 				}

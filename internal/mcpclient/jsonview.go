@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -66,17 +69,83 @@ func member(raw json.RawMessage, key string) json.RawMessage {
 	return out
 }
 
-// text returns the string that raw holds, and false when it is no string.
+// text returns the string that raw holds, and false when it is no string. What
+// is no valid UTF-8, or half a surrogate pair, becomes U+FFFD.
 func text(raw json.RawMessage) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
 	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+	inner := raw[1 : len(raw)-1]
+	if !utf8.Valid(inner) {
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err == nil
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
+	return unescape(inner)
+}
+
+// unescape resolves the escapes of a JSON string, several times as fast as the
+// standard decoder does, which matters for results of many megabytes.
+func unescape(s []byte) (string, bool) {
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			b.Write(s)
+			return b.String(), true
+		}
+		b.Write(s[:i])
+		if s = s[i+1:]; len(s) == 0 {
+			return "", false
+		}
+		if s[0] == 'u' {
+			r, n := unicodeEscape(s[1:])
+			if n == 0 {
+				return "", false
+			}
+			b.WriteRune(r)
+			s = s[1+n:]
+			continue
+		}
+		at := strings.IndexByte(`"\/bfnrt`, s[0])
+		if at < 0 {
+			return "", false
+		}
+		b.WriteByte("\"\\/\b\f\n\r\t"[at])
+		s = s[1:]
+	}
+}
+
+// unicodeEscape reads the digits behind \u, with a second escape where both
+// make one character, and returns how many bytes that took, 0 if none.
+func unicodeEscape(s []byte) (rune, int) {
+	first, ok := hex4(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(first) {
+		return first, 4
+	}
+	if len(s) >= 10 && s[4] == '\\' && s[5] == 'u' {
+		if second, ok := hex4(s[6:]); ok {
+			if r := utf16.DecodeRune(first, second); r != utf8.RuneError {
+				return r, 10
+			}
+		}
+	}
+	return utf8.RuneError, 4
+}
+
+func hex4(s []byte) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(s[:4]), 16, 16)
+	return rune(n), err == nil
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

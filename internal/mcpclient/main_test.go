@@ -29,11 +29,12 @@ func TestMain(m *testing.M) {
 	case "script":
 		os.Exit(runScript(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 	}
-	goleak.VerifyTestMain(m)
+	// The sessions that an HTTP server of a test is never told the end of.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))
 }
 
 // role returns the settings of a stdio server that is this binary in a role.
-func role(t *testing.T, name string, args ...string) settings.Server {
+func role(t testing.TB, name string, args ...string) settings.Server {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -42,12 +43,13 @@ func role(t *testing.T, name string, args ...string) settings.Server {
 	return settings.Server{
 		Name: "test", Command: exe, Args: args, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
 		// A program built with the race detector sleeps for a second at its end.
-		Env: []settings.Pair{{Name: roleVariable, Value: name}, {Name: "GORACE", Value: "atexit_sleep_ms=0"}},
+		// One built for coverage complains on stderr of having no folder for it.
+		Env: []settings.Pair{pair(roleVariable, name), pair("GORACE", "atexit_sleep_ms=0"), pair("GOCOVERDIR", t.TempDir())},
 	}
 }
 
 // stdioServer returns the settings of the real server with flags.
-func stdioServer(t *testing.T, flags ...string) settings.Server { return role(t, "server", flags...) }
+func stdioServer(t testing.TB, flags ...string) settings.Server { return role(t, "server", flags...) }
 
 // source returns a Source over a server that is closed with the test.
 func source(t *testing.T, server settings.Server, change ...func(*Options)) *Source {
@@ -102,8 +104,9 @@ type step struct {
 	Big    int      // bytes of text that $BIG stands for
 	Times  int      // how often the lines are printed; 0 = once
 	Stderr string
-	Exit   int  // exit with this code afterwards, unless 0
-	Deaf   bool // stop reading for ever afterwards
+	Delay  time.Duration // before all this
+	Exit   int           // exit with this code afterwards, unless 0
+	Deaf   bool          // stop reading for ever afterwards
 }
 
 // The handshake of a well-behaved legacy server, for scripts.
@@ -163,6 +166,7 @@ func runScript(path string, stdin io.Reader, stdout, stderr io.Writer) int {
 			if s.On != method {
 				continue
 			}
+			time.Sleep(s.Delay)
 			fmt.Fprint(stderr, s.Stderr)
 			fill := strings.NewReplacer("$ID", id, "$BIG", strings.Repeat("x", s.Big))
 			out := bufio.NewWriterSize(stdout, 64<<10)
@@ -199,4 +203,33 @@ func runScript(path string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	return 0
+}
+
+func said(r registry.Result) string { return r.Text() }
+
+// waitForFile returns when the file exists.
+func waitForFile(t *testing.T, path string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Errorf("%s never came", path)
+			return
+		}
+	}
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(data))
 }

@@ -1,0 +1,26 @@
+package builtin
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPresets(t *testing.T) {
+	want := map[string][]string{
+		"read-only": {"glob", "grep", "list_directory", "read_file", "web_fetch"},
+		"edit":      {"apply_patch", "edit", "glob", "grep", "list_directory", "process", "read_file", "run_shell_command", "web_fetch", "write_file"},
+		"full":      sorted(Names()),
+		"todo":      {"todo_read", "todo_write"},
+	}
+	for _, preset := range Presets() {
+		got := sorted(slices.DeleteFunc(Names(), func(name string) bool { return !InPreset(preset, name) }))
+		if diff := cmp.Diff(want[preset], got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", preset, diff)
+		}
+	}
+	if InPreset("nope", "read_file") {
+		t.Error("a preset that is none holds a tool")
+	}
+}

@@ -1,0 +1,207 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// TestDisplayVectors compares with what the Gemini CLI was recorded to show.
+func TestDisplayVectors(t *testing.T) {
+	data, err := os.ReadFile("testdata/display.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cases []struct {
+			Name          string
+			Parts         []json.RawMessage
+			PartsText     string
+			MCPResult     json.RawMessage
+			ReturnDisplay *string
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, c := range file.Cases {
+		if c.ReturnDisplay == nil { // a crash there, or about something else
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			parts := c.Parts
+			if c.PartsText != "" {
+				parts, _ = elements(json.RawMessage(c.PartsText))
+			}
+			got := displayParts(parts)
+			if c.MCPResult != nil {
+				got = resultOf("t", c.MCPResult).Display.Text
+			}
+			if diff := cmp.Diff(*c.ReturnDisplay, got); diff != "" {
+				t.Errorf("display (-want +got):\n%s", diff)
+			}
+		})
+		compared++
+	}
+	if compared < 20 {
+		t.Errorf("only %d cases compared", compared)
+	}
+	if got := displayParts(nil); got != "```json\n[]\n```" {
+		t.Errorf("no parts: %q", got)
+	}
+}
+
+func TestResultOf(t *testing.T) {
+	text := func(s string) []registry.Content { return []registry.Content{registry.TextContent(s)} }
+	tests := []struct {
+		name, raw string
+		want      registry.Result
+	}{
+		{
+			"text", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
+			registry.Result{Summary: "t gave 2 text", Content: append(text("a"), text("b")...), Display: registry.Display{Text: "ab"}},
+		},
+		{"nothing", `{"content":[]}`, registry.Result{Summary: "t gave nothing"}},
+		{
+			"structured alone, raw", `{"structuredContent":{"z":1,"a":12345678901234567891},"content":[]}`,
+			registry.Result{
+				Summary: "t gave 1 text", Content: text(`{"z":1,"a":12345678901234567891}`), Structured: json.RawMessage(`{"z":1,"a":12345678901234567891}`),
+			},
+		},
+		{
+			"structured null", `{"content":[],"structuredContent":null}`,
+			registry.Result{Summary: "t gave 1 text", Content: text("null"), Structured: json.RawMessage("null")},
+		},
+		{
+			"error", `{"content":[{"type":"text","text":"bad"}],"isError":true,"_meta":{"a":1}}`,
+			registry.Result{
+				Summary: "t failed with 1 text", Content: text("bad"), Display: registry.Display{Text: "bad"},
+				IsError: true, ErrorCategory: registry.ErrorExecution, Meta: json.RawMessage(`{"a":1}`),
+			},
+		},
+		{
+			"isError of the wrong type counts", `{"content":[],"isError":"yes"}`,
+			registry.Result{Summary: "t failed with nothing", IsError: true, ErrorCategory: registry.ErrorExecution},
+		},
+		{
+			"before 2024-11-05", `{"toolResult":5}`,
+			registry.Result{
+				Summary: "t gave 1 text", Content: text(`{"toolResult":5}`),
+				Display: registry.Display{Text: "```json\n{\n  \"name\": \"t\",\n  \"response\": {\n    \"toolResult\": 5\n  }\n}\n```"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, resultOf("t", json.RawMessage(tt.raw))); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestContentOf(t *testing.T) {
+	tests := []struct {
+		name, raw string
+		want      registry.Content
+	}{
+		{
+			"annotated", `{"type":"text","text":"a","annotations":{"priority":0.50},"_meta":{"k":[1e400]}}`,
+			registry.Content{Type: registry.ContentText, Text: "a", Annotations: json.RawMessage(`{"priority":0.50}`), Meta: json.RawMessage(`{"k":[1e400]}`)},
+		},
+		{"image", `{"type":"image","data":"aGk=","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte("hi"), MIMEType: "image/png"}},
+		{"base64 without padding", `{"type":"audio","data":"aGk","mimeType":"audio/wav"}`, registry.Content{Type: registry.ContentAudio, Data: []byte("hi"), MIMEType: "audio/wav"}},
+		{"base64 in lines, escaped", `{"type":"image","data":"aG\nk\u003d","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte("hi"), MIMEType: "image/png"}},
+		{"empty image", `{"type":"image","data":"","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte{}, MIMEType: "image/png"}},
+		{"base64 broken", `{"type":"image","data":"***"}`, registry.TextContent(`{"type":"image","data":"***"}`)},
+		{"unknown type", `{"type":"hologram","x":1}`, registry.TextContent(`{"type":"hologram","x":1}`)},
+		{"no type", `{"text":"a"}`, registry.TextContent(`{"text":"a"}`)},
+		{"no object", `5`, registry.TextContent(`5`)},
+		{"null", `null`, registry.TextContent(`null`)},
+		{"text of the wrong type", `{"type":"text","text":["a"]}`, registry.TextContent(`{"type":"text","text":["a"]}`)},
+		{
+			"resource", `{"type":"resource","resource":{"uri":"u","text":""}}`,
+			registry.Content{Type: registry.ContentResource, URI: "u"},
+		},
+		{"resource without contents", `{"type":"resource","resource":{"uri":"u"}}`, registry.TextContent(`{"type":"resource","resource":{"uri":"u"}}`)},
+		{
+			"link", `{"type":"resource_link","uri":"u","name":"n","size":7}`,
+			registry.Content{Type: registry.ContentResourceLink, URI: "u", Name: "n", Size: 7},
+		},
+		{"link to nothing", `{"type":"resource_link","name":"n"}`, registry.TextContent(`{"type":"resource_link","name":"n"}`)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _ := contentOf(json.RawMessage(tt.raw))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("content (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestIndentationDoesNotExplode: what is nested deeply is shown as it came.
+func TestIndentationDoesNotExplode(t *testing.T) {
+	raw := `{"content":[` + strings.Repeat("[", 5000) + strings.Repeat("5,", 5000) + "5" + strings.Repeat("]", 5000) + `]}`
+	if got := resultOf("t", json.RawMessage(raw)).Display.Text; len(got) > 2*len(raw) {
+		t.Errorf("%d bytes shown of %d", len(got), len(raw))
+	}
+}
+
+func TestMask(t *testing.T) {
+	raw := stdioServer(t)
+	raw.Env = append(raw.Env, pair("PLAIN", "visible"), pair("FROM_ENV", "$X"), pair("MY_KEY", "k3y-value"), pair("SHORT_KEY", "on"))
+	expanded := raw
+	expanded.Env = append(raw.Env[:0:0], raw.Env...)
+	expanded.Env[3].Value = "expanded-value"
+	expanded.Headers = append(expanded.Headers, pair("Authorization", "Bearer tok-tok"))
+	expanded.URL = "https://u:passw0rd@example.com/x?api=qwertz1"
+	got := newMask(raw, expanded).Replace("visible on expanded-value k3y-value tok-tok https://u:passw0rd@example.com/x?api=qwertz1")
+	if want := "visible on *** *** *** https://u:***@example.com/x?***"; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func FuzzResultOf(f *testing.F) {
+	for _, seed := range []string{
+		`{"content":[{"type":"text","text":"a"}]}`, `{"content":[{"type":"image","data":"aGk="}],"isError":1}`,
+		`{"content":[{"type":"resource","resource":{"uri":"u","blob":"AA=="}}],"_meta":{},"structuredContent":[1.0,-0,1e21]}`,
+		`{"content":[null,{"text":{}}]}`, `[]`, `{"a":"\ud800","content":5}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return
+		}
+		r := resultOf("t", data)
+		for _, c := range r.Content {
+			if _, err := json.Marshal(c); err != nil {
+				t.Errorf("content %+v: %v", c, err)
+			}
+		}
+		if r.Structured != nil && !json.Valid(r.Structured) || r.Meta != nil && !json.Valid(r.Meta) {
+			t.Errorf("structured %q, _meta %q", r.Structured, r.Meta)
+		}
+		if body, ok := strings.CutPrefix(r.Display.Text, "```json\n"); ok && !strings.Contains(string(data), "```") {
+			if !json.Valid([]byte(strings.TrimSuffix(body, "\n```"))) {
+				t.Errorf("display %q", r.Display.Text)
+			}
+		}
+	})
+}
+
+func BenchmarkResultOf20MB(b *testing.B) {
+	raw := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat(`line of text\n`, 20<<20/14) + `"}]}`)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		resultOf("t", raw)
+	}
+}

@@ -1,0 +1,161 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// dial starts or reaches the server and shakes hands. The session outlives ctx;
+// it is returned beside an error too, to tell of the failure, and is to be
+// ended in any case.
+func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	sess := &session{transport: a.transport, limit: &atomic.Int64{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
+	sess.limit.Store(s.opts.Limits.Frame)
+	transport, err := s.transport(server, sess)
+	if err != nil {
+		return sess, err
+	}
+	wired := &wireTransport{inner: transport, opts: wireOptions{
+		mode: a.mode, window: a.window, greeting: s.greeting(), version: &sess.version, log: s.log(), validated: a.transport == transportStdio,
+	}}
+	// The SDK keeps the context of Connect for the life of some transports, so
+	// the deadline reaches it through the session's own.
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	sess.client, err = s.newClient().Connect(life, wired, a.options())
+	sess.wire = wired.made
+	if !stop() {
+		return sess, context.Cause(ctx)
+	}
+	if err != nil {
+		return sess, err
+	}
+	if sess.guard != nil {
+		sess.guard.forget()
+	}
+	return sess, nil
+}
+
+func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport, error) {
+	if sess.transport == transportStdio {
+		return s.stdio(server, sess)
+	}
+	guard, endpoint, err := newHTTPGuard(server, sess.limit, &sess.version)
+	if err != nil {
+		return nil, err
+	}
+	sess.guard = guard
+	event := int(s.opts.Limits.Result)
+	if sess.transport == transportSSE {
+		return &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: guard.client(), MaxEventSize: event}, nil
+	}
+	return &mcp.StreamableClientTransport{
+		Endpoint: endpoint, HTTPClient: guard.client(), MaxEventSize: event,
+		MaxRetries: 2, DisableStandaloneSSE: true,
+	}, nil
+}
+
+func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, error) {
+	dir := s.opts.ProjectRoot
+	if server.Cwd != "" {
+		dir = server.Cwd
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(s.opts.ProjectRoot, dir)
+		}
+	}
+	child, err := process.Start(process.Spec{
+		Argv:   append([]string{server.Command}, server.Args...),
+		Dir:    dir,
+		Env:    settings.Environment(s.opts.Environ, server.Env, server.InheritEnv),
+		Output: s.stderrLines(sess.mask),
+	})
+	if err != nil {
+		return nil, err
+	}
+	sess.child = child
+	sess.lines = newLineReader(child.Stdout, sess.limit, s.log())
+	return &stdioTransport{child: child, lines: sess.lines}, nil
+}
+
+// stderrLines returns what logs the server's stderr by line, nil for no log.
+func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
+	if s.opts.Logger == nil {
+		return nil
+	}
+	var rest []byte
+	return func(_ int, p []byte) {
+		rest = append(rest, p...)
+		for {
+			line, after, ok := bytes.Cut(rest, []byte("\n"))
+			if !ok && len(rest) < maxNote {
+				return
+			}
+			rest = after
+			s.log().Info("server stderr", "line", mask.Replace(cut(string(line), maxNote)))
+		}
+	}
+}
+
+// greeting returns the params of initialize as the SDK's client sends them.
+func (s *Source) greeting() json.RawMessage {
+	caps := s.capabilities()
+	if caps.RootsV2 != nil {
+		caps.Roots = *caps.RootsV2
+	}
+	params, err := json.Marshal(&mcp.InitializeParams{ProtocolVersion: lastLegacy, ClientInfo: s.implementation(), Capabilities: caps})
+	if err != nil {
+		return json.RawMessage("{}") // plain structs: cannot fail
+	}
+	return params
+}
+
+func (s *Source) implementation() *mcp.Implementation {
+	version := s.opts.Version
+	if version == "" {
+		version = "dev"
+	}
+	return &mcp.Implementation{Name: "toolreg", Version: version}
+}
+
+func (s *Source) newClient() *mcp.Client {
+	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
+		Capabilities:       s.capabilities(),
+		ElicitationHandler: s.elicit,
+	})
+	if s.opts.Workspace != "" {
+		path := filepath.ToSlash(s.opts.Workspace)
+		if !strings.HasPrefix(path, "/") {
+			path = "/" + path // a drive letter
+		}
+		c.AddRoots(&mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(s.opts.Workspace)})
+	}
+	return c
+}
+
+func (s *Source) capabilities() *mcp.ClientCapabilities {
+	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+	}}
+	if s.opts.Workspace != "" {
+		c.RootsV2 = &mcp.RootCapabilities{}
+	}
+	return c
+}
+
+func (s *Source) log() *slog.Logger {
+	if s.opts.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.opts.Logger.With("server", s.opts.Server.Name)
+}

@@ -1,0 +1,180 @@
+package mcpclient
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func linesOf(s string, limit int64) *lineReader {
+	n := &atomic.Int64{}
+	n.Store(limit)
+	return newLineReader(strings.NewReader(s), n, slog.New(slog.DiscardHandler))
+}
+
+func TestLines(t *testing.T) {
+	long := `{"a":"` + strings.Repeat("x", 200_000) + `"}`
+	tests := []struct {
+		name, in string
+		want     []string
+		noise    int64
+	}{
+		{"plain", "{}\n[1]\n", []string{"{}", "[1]"}, 0},
+		{"no newline at the end", "{}\n{\"a\":1}", []string{"{}", `{"a":1}`}, 0},
+		{"CRLF, blanks, BOM", "\xEF\xBB\xBF{}\r\n\r\n  \n\t{\"a\":1} \r\n", []string{"{}", `{"a":1}`}, 0},
+		{"noise", "hello\n{}\n{oops\n5\n\"text\"\n{}\n", []string{"{}", "{}"}, 4},
+		{"two on a line", "{}{}\n{}\n", []string{"{}"}, 1},
+		{"longer than the buffer", long + "\n{}\n", []string{long, "{}"}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := linesOf(tt.in, 1<<20)
+			var got []string
+			for {
+				line, err := l.next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(line))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+			if n := l.noticed(); n.lines != tt.noise {
+				t.Errorf("noise %+v, want %d lines", n, tt.noise)
+			}
+		})
+	}
+}
+
+func TestDecodeMessage(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{`{"jsonrpc":"2.0","id":7,"result":{"a":1.50}}`, `response 7 {"a":1.50} <nil>`},
+		{`{"jsonrpc":"2.0","id":"7","result":[]}`, `response 7 [] <nil>`},
+		{`{"result":{"id":9},"id":7,"jsonrpc":"2.0"}`, `response 7 {"id":9} <nil>`},
+		{`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`, `response 7 {} <nil>`},
+		{`{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`, `response 7  m`},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, `request 7 ping`},
+		{`{"jsonrpc":"2.0","method":"ping","params":{}}`, `request <nil> ping`},
+		{`{"jsonrpc":"1.0","id":7,"result":{}}`, `malformed message: it does not say "jsonrpc":"2.0" (7)`},
+		{`{"jsonrpc":"2.0","id":7.5,"result":{}}`, `malformed message: neither a request nor an answer to one (<nil>)`},
+		{`{"jsonrpc":"2.0","id":1e3,"result":{}}`, `malformed message: neither a request nor an answer to one (<nil>)`},
+		{`{"jsonrpc":"2.0","id":true,"result":{}}`, `malformed message: neither a request nor an answer to one (<nil>)`},
+		{`{}`, `malformed message: it does not say "jsonrpc":"2.0" (<nil>)`},
+	}
+	for _, tt := range tests {
+		m, err := decodeMessage(json.RawMessage(tt.in))
+		got := ""
+		var bad *badMessageError
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			got = fmt.Sprintf("response %v %s %v", m.ID.Raw(), m.Result, m.Error)
+		case *jsonrpc.Request:
+			got = fmt.Sprintf("request %v %s", m.ID.Raw(), m.Method)
+		default:
+			if !errors.As(err, &bad) {
+				t.Fatalf("%s: %v", tt.in, err)
+			}
+			got = fmt.Sprintf("%v (%v)", err, bad.id.Raw())
+		}
+		if got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.in, got, tt.want)
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	for _, seed := range []string{"{}\n", "\xEF\xBB\xBF[1]\r\nx\n", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "[{\n{\"jsonrpc\"", "{\"a\":\"\\\"}\n"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := linesOf(string(data), 1<<16)
+		for range len(data) + 2 {
+			line, err := l.next()
+			var bad *badMessageError
+			switch {
+			case errors.As(err, &bad):
+				continue
+			case err != nil:
+				return
+			case !json.Valid(line):
+				t.Fatalf("line %q", line)
+			}
+			if line[0] == '{' {
+				_, _ = decodeMessage(line) // must not panic
+			}
+		}
+		t.Error("no end")
+	})
+}
+
+// FuzzView compares the zero-copy view with the standard decoder.
+func FuzzView(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":1,"b":[1,{"c":"\"]}"}],"a":null}`, `[]`, `{}`, ` [ 1 , "\\" , {"x":{}} ] `, `"\\\""`, `{"\u0061":tru}`, `[[],[[]],"[",-0.5e+3]`, `"\ud800é"`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) { // must end without a panic all the same
+			elements(data)
+			member(data, "a")
+			text(data)
+			return
+		}
+		data = bytes.TrimSpace(data)
+		var list []json.RawMessage
+		got, ok := elements(data)
+		if err := json.Unmarshal(data, &list); ok != (data[0] == '[') || ok && (err != nil || !equal(list, got)) {
+			t.Errorf("elements of %s: %s, want %s", data, got, list)
+		}
+		var object map[string]json.RawMessage
+		if data[0] == '{' && json.Unmarshal(data, &object) == nil {
+			seen := map[string]json.RawMessage{}
+			for k, v := range members(data) {
+				seen[k] = v
+			}
+			if diff := cmp.Diff(object, seen); diff != "" {
+				t.Errorf("members (-want +got):\n%s", diff)
+			}
+		}
+		var s string
+		if data[0] == '"' && json.Unmarshal(data, &s) == nil {
+			if got, ok := text(data); !ok || got != s {
+				t.Errorf("text of %s: %q, want %q", data, got, s)
+			}
+		}
+	})
+}
+
+func equal(a, b []json.RawMessage) bool {
+	return slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
+func BenchmarkLines20MB(b *testing.B) {
+	line := `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"` + strings.Repeat(`line of text\n`, 20<<20/14) + `"}]}}` + "\n"
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		raw, err := linesOf(line, 64<<20).next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := decodeMessage(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

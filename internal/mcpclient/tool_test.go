@@ -1,0 +1,91 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestIdentityTellsWhatRuns(t *testing.T) {
+	server := stdioServer(t)
+	base := string(identityOf(server))
+	changed := server
+	changed.Args = append(changed.Args, "--evil")
+	if string(identityOf(changed)) == base {
+		t.Error("other arguments, same identity")
+	}
+	changed = server
+	changed.InheritEnv = true
+	if string(identityOf(changed)) == base {
+		t.Error("the whole environment, same identity")
+	}
+	web := httpServer("https://example.com/?key=$KEY")
+	web.Headers = append(web.Headers, pair("Authorization", "Bearer s3cret"))
+	if got := string(identityOf(web)); got != `{"httpUrl":"https://example.com/?key=$KEY","headers":["Authorization"]}` {
+		t.Errorf("identity %s", got)
+	}
+}
+
+// FuzzTools: whatever a server lists, the good neighbour stays, and what is kept
+// is valid.
+func FuzzTools(f *testing.F) {
+	for _, seed := range []string{oneTool, `{"name":"x","inputSchema":{"a":1e400},"description":null,"annotations":{}}`, `{"name":5}`, `[]`, `{"name":"neighbour"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return
+		}
+		s := New(Options{})
+		tools, _ := s.tools(listing{items: []json.RawMessage{json.RawMessage(`{"name":"neighbour"}`), data}})
+		if len(tools) == 0 || tools[0].ServerTool != "neighbour" {
+			t.Fatalf("tools %v", tools)
+		}
+		for _, tool := range tools {
+			if _, err := json.Marshal(tool.Definition); err != nil {
+				t.Errorf("%s: %v", data, err)
+			}
+			if tool.Name != registry.ValidName(tool.ServerTool) || tool.Category != registry.CategoryOther {
+				t.Errorf("name %q of %q, category %s", tool.Name, tool.ServerTool, tool.Category)
+			}
+		}
+	})
+}
+
+// BenchmarkTools1000 makes tools of a listing of 1,000 with 2.4 MB of schemas.
+func BenchmarkTools1000(b *testing.B) {
+	var items []json.RawMessage
+	for i := range 1000 {
+		items = append(items, json.RawMessage(fmt.Sprintf(`{"name":"tool_%d","description":"Does things.","inputSchema":{"type":"object","properties":{"a":{"type":"string","description":"%s"}}}}`, i, strings.Repeat("words ", 390))))
+	}
+	s := New(Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if tools, _ := s.tools(listing{items: items}); len(tools) != 1000 {
+			b.Fatal(len(tools))
+		}
+	}
+}
+
+// BenchmarkDiscover starts a server, lists its tools and stops it.
+func BenchmarkDiscover(b *testing.B) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		b.Run(revision, func(b *testing.B) {
+			server := stdioServer(b, "--tools", "10", "--protocol", revision)
+			for b.Loop() {
+				var lg syncBuffer
+				s := New(Options{Server: server, ProjectRoot: b.TempDir(), ConnectTimeout: 8e9, Logger: slog.New(slog.NewTextHandler(&lg, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+				if _, _, err := s.Discover(b.Context()); err != nil {
+					panic(fmt.Sprint(err, lg.String()))
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -32,7 +32,7 @@ compare() {
 		"$toolreg --root $root call $ours" "$@" >/dev/null 2>"$work/errors" || { cat "$work/errors" >&2; exit 1; }
 	awk -F , -v name="$name" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "median") at = NF - i; next }
-		{ ms = $(NF - at) * 1000; program = $1; sub(/ .*/, "", program) }
+		{ ms = $(NF - at) * 1000; program = $1; sub(/ .*/, "", program); sub(/^"/, "", program) }
 		NR == 2 { ours = ms; next }
 		{ theirs = theirs sprintf("%s%s %.0f", (NR > 3 ? ", " : ""), program, ms); if (!best || ms < best) best = ms }
 		END { printf "| %s | %.0f | %s | %.2f |\n", name, ours, theirs, ours / best }' "$work/times.csv"

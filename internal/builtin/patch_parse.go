@@ -52,6 +52,10 @@ type patchReader struct {
 	at    int
 }
 
+// maxPatchFiles bounds one patch: every file of it is planned in memory and
+// staged before the first one is renamed.
+const maxPatchFiles = 1000
+
 // parsePatch reads a unified diff, plain or git's. Text around the diffs, such
 // as the message of a commit, does not count. The error is a *patchError.
 func parsePatch(text string) ([]filePatch, error) {
@@ -82,6 +86,9 @@ func parsePatch(text string) ([]filePatch, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if p != nil && len(out) == maxPatchFiles {
+			return nil, r.fail("more than %d files; split the patch", maxPatchFiles)
 		}
 		if p != nil {
 			out = append(out, *p)

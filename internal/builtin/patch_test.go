@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -371,5 +372,15 @@ func BenchmarkPatch(b *testing.B) {
 		if out, _, err := patchText("f", old, list[0].hunks); err != nil || out != new {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAPatchOfTooManyFilesIsRefused(t *testing.T) {
+	var b strings.Builder
+	for i := range maxPatchFiles + 1 {
+		fmt.Fprintf(&b, "--- /dev/null\n+++ b/f%d\n@@ -0,0 +1 @@\n+x\n", i)
+	}
+	if _, err := parsePatch(b.String()); err == nil || !strings.Contains(err.Error(), "more than 1000 files") {
+		t.Errorf("err = %v", err)
 	}
 }

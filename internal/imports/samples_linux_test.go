@@ -12,12 +12,12 @@ import (
 )
 
 // found reads every file of a program in testdata as if the project were at
-// /work/project, and renders what it gives.
+// /srv/project, and renders what it gives.
 func found(t *testing.T, program string) []string {
 	t.Helper()
 	var out []string
-	for _, f := range (Programs{}).Files(program, "/work/project", []string{"HOME=/home/me"}) {
-		path := strings.Replace(strings.Replace(f.Path, "/work/project", "testdata/project", 1), "/home/me", "testdata/home", 1)
+	for _, f := range (Programs{}).Files(program, "/srv/project", []string{"HOME=/home/me"}) {
+		path := strings.Replace(strings.Replace(f.Path, "/srv/project", "testdata/project", 1), "/home/me", "testdata/home", 1)
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -65,14 +65,14 @@ func TestServersOfEveryProgram(t *testing.T) {
 		},
 		"vscode": {
 			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; set the server up with `toolreg servers add` and env:NAME",
-			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/work/project/out","project"],"cwd":"/work/project"}`,
+			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/srv/project/out","project"],"cwd":"/srv/project"}`,
 			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH}"}}`,
 			`project file:7 left out: envFile is not supported; write its variables into env`,
 			`project chosen:8 left out: its variable ${command:pick} means nothing here`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
 		},
 		"cursor": {
-			`project db:1 {"command":"uvx","args":["db","/work/project"],"env":{"DSN":"${DSN}"}}`,
+			`project db:1 {"command":"uvx","args":["db","/srv/project"],"env":{"DSN":"${DSN}"}}`,
 			`project web:1 {"url":"https://mcp.example.com","headers":{"Authorization":"Bearer ${T}"}}`,
 		},
 		"codex": {

@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -77,10 +76,9 @@ func BenchmarkDiscover(b *testing.B) {
 		b.Run(revision, func(b *testing.B) {
 			server := stdioServer(b, "--tools", "10", "--protocol", revision)
 			for b.Loop() {
-				var lg syncBuffer
-				s := New(Options{Server: server, ProjectRoot: b.TempDir(), ConnectTimeout: 8e9, Logger: slog.New(slog.NewTextHandler(&lg, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+				s := New(Options{Server: server, ProjectRoot: b.TempDir()})
 				if _, _, err := s.Discover(b.Context()); err != nil {
-					panic(fmt.Sprint(err, lg.String()))
+					b.Fatal(err)
 				}
 				if err := s.Close(); err != nil {
 					b.Fatal(err)

@@ -47,6 +47,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 			e.Setenv("TERM", "xterm")
 			e.Setenv("REPO", repo)
+			// A program with the race detector sleeps a second at its end.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			// Every script has a project of its own; without this the walk up
 			// to a root would leave the work directory.
 			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
@@ -242,7 +244,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "TOOLREG_DEPTH"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "GORACE", "TOOLREG_DEPTH"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

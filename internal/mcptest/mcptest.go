@@ -38,7 +38,6 @@ type options struct {
 	badTools      bool
 	noTools       bool
 	extras        bool
-	envDump       bool
 	description   string
 }
 
@@ -69,7 +68,6 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.badTools, "bad-tools", false, "list ill-typed, nameless and duplicate tools between the good ones")
 	f.BoolVar(&o.noTools, "no-tools", false, "have no tools capability")
 	f.BoolVar(&o.extras, "extras", false, "have a prompt and two resources")
-	f.BoolVar(&o.envDump, "env-dump", false, "kept for scripts: the tool env is among the usual ones")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
 	if err := f.Parse(args); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ NPM := testdata/npm
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo lint bench benchtools fuzz clean ripgrep
+.PHONY: help build test demo lint bench benchtools fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ help: ## show this list
 build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
 
-test: $(NPM)/node_modules/.package-lock.json ripgrep ## install what the tests need, check format, vet, test
+test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go test $(RACE) ./... </dev/null
@@ -52,9 +52,12 @@ $(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.
 	cd $(NPM) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
 	@touch $@
 
-# The searching tools are compared with ripgrep.
-ripgrep:
-	@command -v rg >/dev/null 2>&1 || { \
+# The searching tools are compared with ripgrep; the examples use the others.
+PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3
+programs:
+	@missing=; for p in $(PROGRAMS); do \
+		command -v $${p%%:*} >/dev/null 2>&1 || missing="$$missing $${p#*:}"; \
+	done; test -z "$$missing" || { \
 		test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
-		{ apt-get install -y -q ripgrep || { apt-get update -q && apt-get install -y -q ripgrep; }; } </dev/null >&2; } || \
-		echo "ripgrep is not installed; install it to run every test" >&2
+		{ apt-get install -y -q $$missing || { apt-get update -q && apt-get install -y -q $$missing; }; } </dev/null >&2; } || \
+		echo "not installed, and wanted by tests:$$missing" >&2

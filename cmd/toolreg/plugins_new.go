@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -134,9 +133,10 @@ func writeScaffold(dir, lang, id string) (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	names := strings.NewReplacer("{{.ID}}", id, "{{.Tool}}", toolPrefix(id))
 	for _, e := range entries {
 		file := filepath.Join(dir, strings.TrimSuffix(e.Name(), ".tmpl"))
-		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), file, map[string]string{"ID": id, "Tool": toolPrefix(id)}); err != nil {
+		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), file, names); err != nil {
 			return nil, err
 		}
 		files = append(files, file)
@@ -144,8 +144,9 @@ func writeScaffold(dir, lang, id string) (files []string, err error) {
 	return files, nil
 }
 
-func writeTemplate(from, to string, values map[string]string) error {
-	t, err := template.ParseFS(scaffold, from)
+// writeTemplate writes a file of the scaffold with the names put in.
+func writeTemplate(from, to string, names *strings.Replacer) error {
+	text, err := scaffold.ReadFile(from)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func writeTemplate(from, to string, values map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("writing the plugin: %w", err)
 	}
-	err = t.Execute(f, values)
+	_, err = names.WriteString(f, string(text))
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

@@ -98,12 +98,24 @@ func (s *sources) unknownServer(name string) error {
 	for _, off := range s.off {
 		known = append(known, off.Name)
 	}
-	msg := fmt.Sprintf("no server named %q (%d in the settings)", name, len(known))
-	if near := registry.Near(name, known); len(near) > 0 {
-		msg += "; did you mean " + strings.Join(near, ", ") + "?"
-	}
-	return fmt.Errorf("%s: %w", msg, registry.ErrNotFound)
+	return newNoServerError(name, known)
 }
+
+// noServerError tells that the settings have no server of a name. It counts as
+// [registry.ErrNotFound].
+type noServerError struct{ message string }
+
+func newNoServerError(name string, known []string) error {
+	message := fmt.Sprintf("no server named %q (%d in the settings)", name, len(known))
+	if near := registry.Near(name, known); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return &noServerError{message}
+}
+
+func (e *noServerError) Error() string { return e.message }
+
+func (e *noServerError) Is(target error) bool { return target == registry.ErrNotFound }
 
 // sourceReports lists what became of each source, those that were not run at the end.
 func (a *app) sourceReports(reg *registry.Registry, names []string) []sourceReport {

@@ -173,6 +173,9 @@ func matchNotFound(err error, f *failure) bool {
 	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
 		f.hint = "toolreg approvals list shows what there is"
 	}
+	if _, ok := errors.AsType[*noServerError](err); ok {
+		f.hint = "toolreg servers shows what there is"
+	}
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil && e.Hidden.Setting != "" {
 		f.hint = "set at " + e.Hidden.Setting
 	}

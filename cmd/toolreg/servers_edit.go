@@ -201,7 +201,10 @@ func runServersEdit(ctx context.Context, a *app, scope, action string, edit sett
 	}
 	file, err := a.editFirst(ctx, files, edit)
 	if errors.Is(err, settings.ErrNoServer) {
-		return noServerToEdit(s, edit.Name, err)
+		return noServerToEdit(s, edit.Name)
+	}
+	if errors.Is(err, settings.ErrServerExists) {
+		return &usageError{err: err, hint: "toolreg servers remove " + edit.Name + ", or choose another name"}
 	}
 	if err != nil {
 		return err
@@ -293,7 +296,7 @@ func (a *app) editFirst(ctx context.Context, files []string, edit settings.Edit)
 }
 
 // noServerToEdit says where a server comes from that no file to edit has.
-func noServerToEdit(s *settings.Settings, name string, err error) error {
+func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Servers {
 		if server.Name == name {
@@ -301,10 +304,7 @@ func noServerToEdit(s *settings.Settings, name string, err error) error {
 		}
 		names = append(names, server.Name)
 	}
-	if near := registry.Near(name, names); len(near) > 0 {
-		return fmt.Errorf("%w: no server %q in the settings; did you mean %q?", registry.ErrNotFound, name, near[0])
-	}
-	return fmt.Errorf("%w: %w", registry.ErrNotFound, err)
+	return newNoServerError(name, names)
 }
 
 // tellEdit says what was changed, and what it means for trust and precedence.

@@ -8,8 +8,12 @@ import (
 	"slices"
 )
 
-// ErrNoServer tells that a file has no server of that name to edit.
-var ErrNoServer = errors.New("no such server in the file")
+// What is wrong with an edit: a file has no server of that name, or has one
+// already that adding would replace.
+var (
+	ErrNoServer     = errors.New("no such server in the file")
+	ErrServerExists = errors.New("server is there already")
+)
 
 // Edit is one change to the servers of a settings file.
 type Edit struct {
@@ -24,8 +28,8 @@ type Edit struct {
 // written stay. data is nil for a file that is not there. The result is read
 // again before it is returned: it holds what was there and the change alone.
 //
-// The error is an [*Error] for a file that cannot be read, wraps [ErrNoServer],
-// or says why the change cannot be made.
+// The error is an [*Error] for a file that cannot be read, wraps [ErrNoServer]
+// or [ErrServerExists], or says why the change cannot be made.
 func (e Edit) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
 	if err != nil {
@@ -39,7 +43,7 @@ func (e Edit) Apply(file string, data []byte) ([]byte, error) {
 	have := before.get(serversKey).get(e.Name)
 	switch {
 	case e.Entry != nil && have != nil:
-		return nil, fmt.Errorf("%s has a server %q already; remove it first", file, visible(e.Name))
+		return nil, fmt.Errorf("%w: %s has a server %q", ErrServerExists, file, visible(e.Name))
 	case e.Entry == nil && have == nil:
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, visible(e.Name))
 	case e.Off != nil && have.kind != kindObject:

@@ -87,7 +87,7 @@ func TestEditsThatCannotBe(t *testing.T) {
 		edit       Edit
 		in, want   string
 	}{
-		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `s.yaml has a server "a" already`},
+		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `server is there already: s.yaml has a server "a"`},
 		{"not there", "s.json", Edit{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `s.json has no server "b"`},
 		{"broken", "s.yaml", add("a"), "x: [\n", "s.yaml:"},
 		{"wrong type", "s.yaml", add("a"), "mcpServers: 3\n", "s.yaml:1:13: mcpServers: expected an object, got number"},

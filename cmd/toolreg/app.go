@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,6 +30,7 @@ import (
 type app struct {
 	streams
 	environ []string
+	began   time.Time
 	flags   *pflag.FlagSet // the global ones
 	globals settings.Globals
 	log     *slog.Logger
@@ -56,7 +58,7 @@ type app struct {
 }
 
 func newApp(s streams, environ []string) *app {
-	return &app{streams: s, environ: environ, log: slog.New(slog.DiscardHandler), told: map[string]bool{}}
+	return &app{streams: s, environ: environ, began: time.Now(), log: slog.New(slog.DiscardHandler), told: map[string]bool{}}
 }
 
 // prepare reads the global flags and their variables; no file is opened.

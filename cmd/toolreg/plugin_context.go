@@ -88,6 +88,29 @@ func (a *app) context(s *settings.Settings, x *settings.Expander) json.RawMessag
 	return out
 }
 
+// fact is one fact of the context as text, "" where it is not set or no text
+// or number.
+func (a *app) fact(s *settings.Settings, name string) string {
+	var value json.RawMessage
+	for _, n := range s.RawNamed("context") {
+		if n.Name == name {
+			// One that does not expand is told of where the context is used.
+			value, _ = expandJSON(n.JSON, settings.NewExpander(s.ProjectRoot, a.environ).Expand)
+		}
+	}
+	for _, pair := range a.contextFlags {
+		if pair.name == name {
+			value = pair.value
+		}
+	}
+	var text string
+	var number json.Number
+	if json.Unmarshal(value, &text) != nil && json.Unmarshal(value, &number) == nil {
+		text = number.String()
+	}
+	return text
+}
+
 // contextPair is one --context k=v.
 type contextPair struct {
 	name  string

@@ -60,3 +60,49 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 		t.Errorf("%d answers of %d are left", n, runs)
 	}
 }
+
+// Fifty runs, started side by side by one process, each write an entry of their
+// own without having read the list: fifty entries are kept. Half of them speak
+// for an agent that they name.
+func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
+	const runs = 50
+	dir := t.TempDir()
+	toolreg, err := exec.LookPath("toolreg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(toolreg, args...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "PWD=" + dir}
+		return cmd
+	}
+	var wg sync.WaitGroup
+	for i := range runs {
+		cmd := command("call", "todo_write", "--yes", fmt.Sprintf(`todos:=[{"id":"%d","content":"by %d","status":"pending"}]`, i, i))
+		if i%2 == 0 {
+			cmd.Args = append(cmd.Args, fmt.Sprintf("--context=agentId=a%d", i))
+		}
+		wg.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := command("call", "todo_read").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		if !strings.Contains(string(list), fmt.Sprintf(": by %d\n", i)) {
+			t.Errorf("the entry of run %d is lost", i)
+		}
+	}
+	if !strings.HasPrefix(string(list), fmt.Sprintf("%d todos", runs)) {
+		t.Errorf("not %d entries: %.60q", runs, list)
+	}
+}

@@ -19,6 +19,12 @@ type Options struct {
 	StateDir string
 	// Session tells todo lists of one workspace apart; "" is a session too.
 	Session string
+	// Caller names the agent that makes the calls, to tell several at one todo
+	// list apart; "" means the process that started this one.
+	Caller string
+	// Began is when this run was started; the zero value means unknown. Whatever
+	// other runs have written to a todo list since, its caller cannot know.
+	Began time.Time
 	// Home and ConfigHome are where git's global excludes are looked for; ""
 	// means the user's home and $XDG_CONFIG_HOME or .config in the home.
 	Home, ConfigHome string

@@ -15,6 +15,9 @@ func detach(*backgroundRecord, []string, string, []string, *os.File, string) err
 
 func isAlive(*backgroundRecord) bool { return false }
 
+// birthOf knows of no process.
+func birthOf(int) (birth string, ok bool) { return "", false }
+
 func groupIsAlive(int) bool { return false }
 
 func (b *backgroundStore) end(*backgroundRecord, func(time.Duration)) error { return errEnded }

@@ -148,11 +148,11 @@ func (l *todoList) read(ctx context.Context, call registry.Call) (registry.Resul
 	if _, err := decode[todoReadParams](todoReadName, call); err != nil {
 		return registry.Result{}, err
 	}
-	todos, aside, err := l.load(ctx)
+	f, aside, err := l.load(ctx)
 	if err != nil {
 		return failed(err.Error()), nil
 	}
-	return todoResult("", todos, asideNote(aside)), nil
+	return todoResult("", f.todos(), asideNote(aside)), nil
 }
 
 func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Result, error) {
@@ -160,14 +160,14 @@ func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Resu
 	if err != nil {
 		return registry.Result{}, err
 	}
-	before, aside, err := l.replace(ctx, todos)
+	m, aside, err := l.replace(ctx, todos)
 	switch {
-	case errors.Is(err, state.ErrUnavailable):
+	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooManyTodos):
 		return failed("the todo list could not be saved: " + err.Error()), nil
 	case err != nil:
 		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
 	}
-	return todoResult("Saved. ", todos, asideNote(aside)+dropped(before, todos)), nil
+	return todoResult("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
 }
 
 func (l *todoList) preview(ctx context.Context, call registry.Call) (registry.Preview, error) {
@@ -175,9 +175,9 @@ func (l *todoList) preview(ctx context.Context, call registry.Call) (registry.Pr
 	if err != nil {
 		return registry.Preview{}, err
 	}
-	text := "Replace the todo list by:\n" + todoText(todos)
-	if before, err := l.peek(); err == nil {
-		text += dropped(before, todos)
+	text := todoText(todos)
+	if m, err := l.foresee(todos); err == nil {
+		text = todoText(m.after.todos()) + m.note()
 	}
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: text}, ctx.Err()
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, ctx.Err()
 }

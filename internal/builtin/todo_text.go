@@ -51,16 +51,19 @@ func asideNote(aside string) string {
 	return fmt.Sprintf("The list before was damaged; its file is kept as %s.\n", aside)
 }
 
-// dropped tells which unfinished entries are no longer in the list: another
-// writer may have added them.
-func dropped(before, after []registry.Todo) string {
-	kept := map[string]bool{}
-	for _, t := range after {
-		kept[t.ID] = true
-	}
+// note tells in what a write was not simply what was asked for: which unfinished
+// entries are gone, and where another writer's have precedence.
+func (m *todoMerge) note() string {
 	var b strings.Builder
-	for _, t := range before {
-		if !kept[t.ID] && t.Status != "completed" {
+	if len(m.kept) > 0 {
+		fmt.Fprintf(&b, "Kept, since another writer added or changed them and you had not seen that (to drop them, write the list again without them): %s\n",
+			strings.Join(m.kept, ", "))
+	}
+	if len(m.stood) > 0 {
+		fmt.Fprintf(&b, "Left as another writer changed them since you saw the list: %s\n", strings.Join(m.stood, ", "))
+	}
+	for _, t := range m.dropped {
+		if t.Status != "completed" {
 			fmt.Fprintf(&b, "No longer in the list: %s\n", todoLine(t))
 		}
 	}

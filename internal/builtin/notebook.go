@@ -58,47 +58,94 @@ func isNotebook(name string) bool { return strings.EqualFold(path.Ext(name), ".i
 
 // openNotebook returns the text of a notebook and a note that says so. What
 // cannot be shown as cells comes back as it is, with a note that says why.
-func openNotebook(in *bufio.Reader) (text *bufio.Reader, note string, err error) {
+func openNotebook(in *bufio.Reader) (text *bufio.Reader, note string, asItIs bool, err error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxNotebook+1))
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
-	plain := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(data), in), 64<<10)
+	plain := func(why string) (*bufio.Reader, string, bool, error) {
+		return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(data), in), readBuffer), "shown as it is: " + why, true, nil
+	}
 	if len(data) > maxNotebook {
-		return plain, "shown as it is: the notebook is larger than " + byteSize(maxNotebook), nil
+		return plain("the notebook is larger than " + byteSize(maxNotebook))
 	}
-	shown, cells, err := notebookText(data)
+	cells, err := notebookCells(data)
 	if err != nil {
-		return plain, "shown as it is: " + errNotebook.Error(), nil
+		return plain(errNotebook.Error())
 	}
-	return bufio.NewReaderSize(strings.NewReader(shown), 64<<10), "a notebook of " + count(cells, "cell") + ", shown as text", nil
+	// Text made of cells as it is read takes no more memory than its largest
+	// cell. It is read once before, to see that all of it can be.
+	trial := newNotebookText(cells)
+	if _, err := io.Copy(io.Discard, trial); err != nil {
+		return plain(errNotebook.Error())
+	}
+	note = "a notebook of " + count(trial.cells, "cell") + ", shown as text"
+	return bufio.NewReaderSize(newNotebookText(cells), readBuffer), note, false, nil
 }
 
-// notebookText renders a notebook: its cells in order, each with what it
-// printed. The error wraps errNotebook.
-func notebookText(data []byte) (text string, cells int, err error) {
+// notebookCells returns the list of cells of a notebook. The error wraps
+// errNotebook.
+func notebookCells(data []byte) (json.RawMessage, error) {
 	var book struct {
 		Format int             `json:"nbformat"`
 		Cells  json.RawMessage `json:"cells"`
 	}
 	if err := json.Unmarshal(data, &book); err != nil {
-		return "", 0, fmt.Errorf("%w: %w", errNotebook, err)
+		return nil, fmt.Errorf("%w: %w", errNotebook, err)
 	}
 	if book.Format != 4 || len(book.Cells) == 0 || book.Cells[0] != '[' {
-		return "", 0, errNotebook
+		return nil, errNotebook
 	}
-	var b strings.Builder
-	err = each(book.Cells, func(c notebookCell) error {
-		cells++
-		return c.write(&b, cells)
-	})
-	if err != nil {
-		return "", 0, fmt.Errorf("%w: %w", errNotebook, err)
+	return book.Cells, nil
+}
+
+// notebookText renders a notebook while it is read: its cells in order, each
+// with what it printed. Errors wrap errNotebook.
+type notebookText struct {
+	list  *json.Decoder
+	cells int // rendered so far
+	ready bytes.Buffer
+	ended error
+}
+
+func newNotebookText(cells json.RawMessage) *notebookText {
+	n := &notebookText{list: json.NewDecoder(bytes.NewReader(cells))}
+	_, n.ended = n.list.Token() // the bracket
+	return n
+}
+
+// Read implements io.Reader.
+func (n *notebookText) Read(p []byte) (int, error) {
+	for n.ready.Len() == 0 {
+		if n.ended != nil {
+			return 0, n.ended
+		}
+		n.render()
 	}
-	if cells == 0 {
-		b.WriteString("(no cells)\n")
+	return n.ready.Read(p)
+}
+
+// render makes the text of the next cells ready.
+func (n *notebookText) render() {
+	for n.ready.Len() < readBuffer {
+		if !n.list.More() {
+			n.ended = io.EOF
+			if n.cells == 0 {
+				n.ready.WriteString("(no cells)\n")
+			}
+			return
+		}
+		var c notebookCell
+		err := n.list.Decode(&c)
+		if err == nil {
+			n.cells++
+			err = c.write(&n.ready, n.cells)
+		}
+		if err != nil {
+			n.ended = fmt.Errorf("%w: %w", errNotebook, err)
+			return
+		}
 	}
-	return b.String(), cells, nil
 }
 
 // each decodes the elements of a JSON list one after the other, so that a list
@@ -120,7 +167,7 @@ func each[T any](list json.RawMessage, do func(T) error) error {
 	return nil
 }
 
-func (c *notebookCell) write(b *strings.Builder, index int) error {
+func (c *notebookCell) write(b *bytes.Buffer, index int) error {
 	kind := oneLine(c.Type)
 	if c.Run != nil {
 		kind += fmt.Sprintf(", run %d", *c.Run)
@@ -141,7 +188,7 @@ func (c *notebookCell) write(b *strings.Builder, index int) error {
 	})
 }
 
-func (o *notebookOutput) write(b *strings.Builder, index int) {
+func (o *notebookOutput) write(b *bytes.Buffer, index int) {
 	kind := o.Type
 	if o.Type == "stream" {
 		kind = o.Name
@@ -162,7 +209,7 @@ func (o *notebookOutput) write(b *strings.Builder, index int) {
 
 // writeData shows the readable form of what a cell gave back, and names the
 // others where they say more: a table's HTML repeats its text, an image does not.
-func (o *notebookOutput) writeData(b *strings.Builder) {
+func (o *notebookOutput) writeData(b *bytes.Buffer) {
 	shown := ""
 	for _, mime := range []string{"text/plain", "text/markdown", "text/latex", "text/html", "application/json"} {
 		if raw, ok := o.Data[mime]; ok {
@@ -215,7 +262,7 @@ func printed(text string) string {
 	return b.String()
 }
 
-func writeText(b *strings.Builder, text string) {
+func writeText(b *bytes.Buffer, text string) {
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
@@ -231,11 +278,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// readable is the text of a file in its encoding, and a note on what it became.
-func readable(name string, e textEncoding, in *bufio.Reader) (*bufio.Reader, string, error) {
-	text := e.reader(in)
+// readable is the text of a file in its encoding, a note on what it became, and
+// whether it is the file's own bytes.
+func readable(name string, e textEncoding, in *bufio.Reader) (text *bufio.Reader, note string, asItIs bool, err error) {
+	text = e.reader(in)
 	if !isNotebook(name) || e != encodingUTF8 && e != encodingUTF8BOM {
-		return text, "", nil
+		return text, "", text == in, nil
 	}
 	return openNotebook(text)
 }

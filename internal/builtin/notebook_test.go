@@ -2,11 +2,24 @@ package builtin
 
 import (
 	"errors"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// rendered is the text of a notebook and the number of its cells.
+func rendered(data []byte) (string, int, error) {
+	cells, err := notebookCells(data)
+	if err != nil {
+		return "", 0, err
+	}
+	n := newNotebookText(cells)
+	text, err := io.ReadAll(n)
+	return string(text), n.cells, err
+}
 
 func TestReadFileNotebook(t *testing.T) {
 	book := func(cells string) string { return `{"cells":[` + cells + `],"nbformat":4}` }
@@ -32,7 +45,7 @@ func TestReadFileNotebook(t *testing.T) {
 			head + "--- output of cell 1 (stderr) ---\na\nb\n"},
 	}
 	for _, tt := range tests {
-		text, _, err := notebookText([]byte(tt.data))
+		text, _, err := rendered([]byte(tt.data))
 		if diff := cmp.Diff(tt.want, text); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", tt.name, err, diff)
 		}
@@ -59,8 +72,25 @@ func TestReadFileNotebookFallsBack(t *testing.T) {
 	}
 	opts, _ := place(t, map[string]string{"big.ipynb": `{"nbformat":4,"cells":[` + "\n" + strings.Repeat(" ", maxNotebook) + "]}\n"})
 	r := run(t, opts, "read_file", `{"file_path":"big.ipynb","limit":1}`)
-	if want := "[shown as it is: the notebook is larger than 20.0 MiB; showing line 1 of 2"; !strings.HasPrefix(r.Text(), want) {
+	if want := "[shown as it is: the notebook is larger than 20.0 MiB; showing line 1 of more than 1 lines"; !strings.HasPrefix(r.Text(), want) {
 		t.Errorf("a large notebook: %q", r.Text())
+	}
+}
+
+// A notebook of millions of cells is read in little memory, wherever one looks.
+func TestReadFileNotebookOfManyCells(t *testing.T) {
+	const cells = 2_000_000
+	data := `{"nbformat":4,"cells":[{}` + strings.Repeat(",{}", cells-1) + "]}"
+	var before, after runtime.MemStats
+	opts, _ := place(t, map[string]string{"a.ipynb": data})
+	runtime.ReadMemStats(&before)
+	r := run(t, opts, "read_file", `{"file_path":"a.ipynb","offset":1999999}`)
+	runtime.ReadMemStats(&after)
+	if want := "of 2000000 total lines]\n--- cell 1999999 () ---\n--- cell 2000000 () ---\n"; !strings.HasSuffix(r.Text(), want) {
+		t.Errorf("got %q", r.Text())
+	}
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 100<<20 {
+		t.Errorf("the heap grew by %s", byteSize(grown))
 	}
 }
 
@@ -68,7 +98,7 @@ func FuzzNotebook(f *testing.F) {
 	f.Add([]byte(`{"nbformat":4,"cells":[{"cell_type":"code","source":["a"],"outputs":[{"output_type":"stream","name":"stdout","text":"a\rb"}]}]}`))
 	f.Add([]byte(`{"nbformat":4,"cells":[{"attachments":{"a":{"image/png":1}},"outputs":[{"data":{"image/png":[1]}},{"output_type":"error"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, cells, err := notebookText(data)
+		text, cells, err := rendered(data)
 		if err != nil && !errors.Is(err, errNotebook) {
 			t.Error(err)
 		}

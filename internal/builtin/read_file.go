@@ -24,6 +24,7 @@ const (
 	readMaxText      = 8 << 20  // bytes of text in one result
 	readMaxMedia     = 20 << 20 // bytes of an image, audio, video or PDF file
 	sniffBytes       = 4096
+	readBuffer       = 128 << 10
 )
 
 const readFileSchema = `{
@@ -107,7 +108,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call) (registry.Result
 	if err != nil {
 		return r.workspace.failure(rel, p.FilePath, err), nil
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(f, readBuffer)
 	head, err := in.Peek(sniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return r.workspace.failure(rel, p.FilePath, reason(err)), nil
@@ -127,9 +128,12 @@ func (r *readTool) run(ctx context.Context, call registry.Call) (registry.Result
 			p.FilePath, contentType(head), byteSize(info.Size()))), nil
 	}
 	text := newExcerpt(p.Offset.orDefault(1), p.Limit.orDefault(readDefaultLines), enc)
-	shown, note, err := readable(rel, enc, in)
+	shown, note, asItIs, err := readable(rel, enc, in)
 	if err == nil {
 		text.form = note
+		if asItIs {
+			text.size = info.Size()
+		}
 		err = text.read(ctx, shown)
 	}
 	if err != nil {

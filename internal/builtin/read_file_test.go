@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -159,6 +160,42 @@ func TestReadFileMediaTooLarge(t *testing.T) {
 	}
 }
 
+// TestReadFileLineNumbers reads windows at every place of texts whose lines end
+// at, before and behind the borders of the buffer.
+func TestReadFileLineNumbers(t *testing.T) {
+	for _, width := range []int{1, 7, readBuffer - 1, readBuffer, readBuffer + 1} {
+		var text strings.Builder
+		n := min(5, 1+2*readBuffer/width)
+		if width < 10 {
+			n = 3 * readBuffer / width
+		}
+		for i := range n {
+			text.WriteString(strings.Repeat("x", width-1))
+			text.WriteString(string(rune('a'+i%26)) + "\n")
+		}
+		for _, ending := range []string{"\n", ""} {
+			opts, _ := place(t, map[string]string{"f": text.String() + "last" + ending})
+			for _, at := range []int{1, 2, n / 2, n - 1, n, n + 1} {
+				x := newExcerpt(max(at, 1), 1, encodingUTF8)
+				if err := x.read(t.Context(), bufio.NewReaderSize(strings.NewReader(text.String()+"last"+ending), readBuffer)); err != nil {
+					t.Fatal(err)
+				}
+				want := string(rune('a' + (x.first-1)%26))
+				if x.first == n+1 {
+					want = "last"
+				}
+				if got := x.text.String(); width < 2000 && !strings.HasSuffix(got, want) || x.total != n+1 {
+					t.Errorf("width %d, line %d of %d: %.40q of %d", width, x.first, n+1, got, x.total)
+				}
+			}
+			r := run(t, opts, "read_file", fmt.Sprintf(`{"file_path":"f","offset":%d}`, n+2))
+			if want := fmt.Sprintf("which has %s", count(n+1, "line")); !r.IsError || !strings.HasSuffix(r.Text(), want) {
+				t.Errorf("width %d behind the end: %s", width, r.Text())
+			}
+		}
+	}
+}
+
 // TestReadFileBounds reads a window of a file far larger than what may be
 // counted, and more text than one result may hold.
 func TestReadFileBounds(t *testing.T) {
@@ -167,8 +204,18 @@ func TestReadFileBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := run(t, opts, "read_file", `{"file_path":"huge","limit":3}`)
-	if want := "[showing lines 1-3 of more than 1000 total lines; go on with offset 4]\nline 1\nline 2\nline 3\n"; r.Text() != want {
+	if want := "[showing lines 1-3 of more than 3 lines (the file has 10.0 GiB); go on with offset 4]\nline 1\nline 2\nline 3\n"; r.Text() != want {
 		t.Errorf("got %.300q", r.Text())
+	}
+	far := strings.Repeat("x\n", maxCountedBytes)
+	put(t, filepath.Join(dir, "far"), far)
+	for params, want := range map[string]string{
+		`{"file_path":"far","limit":100}`:                "[showing lines 1-100 of about 8300000 lines (guessed; the file has 16.0 MiB); go on with offset 101]\n" + strings.Repeat("x\n", 100),
+		`{"file_path":"far","limit":1,"offset":8000000}`: "[showing line 8000000 of 8388608 total lines; go on with offset 8000001]\nx\n",
+	} {
+		if r := run(t, opts, "read_file", params); r.Text() != want {
+			t.Errorf("%s: %.300q", params, r.Text())
+		}
 	}
 	r = run(t, opts, "read_file", `{"file_path":"fat","limit":6000}`)
 	if len(r.Text()) > readMaxText+1<<16 || !strings.Contains(r.Text()[:200], "stopped at 8.0 MiB of text; go on with offset 4") {

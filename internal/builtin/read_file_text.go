@@ -88,20 +88,26 @@ func (e textEncoding) reader(in *bufio.Reader) *bufio.Reader {
 	return in
 }
 
-// maxCountedBytes bounds what is read behind the excerpt to count lines.
-const maxCountedBytes = 256 << 20
+// maxCountedBytes bounds what is read behind the excerpt to count lines: what
+// is read in a few milliseconds.
+const maxCountedBytes = 8 << 20
+
+// enoughLines is from how many lines on the number of all may be guessed.
+const enoughLines = 100
 
 // excerpt collects some lines of a text. Its memory does not grow with the
 // text.
 type excerpt struct {
 	first, limit int // lines from 1
 	encoding     textEncoding
+	size         int64  // of the file in bytes; 0 where lines are not of its bytes
 	form         string // what the text is made of, "" for the file as it is
 
 	text    strings.Builder
 	last    int  // the last line collected
 	total   int  // lines in all, as far as counted
 	unsure  bool // there are more lines than total
+	about   int  // then: how many there may be, 0 = nobody knows
 	long    int  // lines cut
 	ended   bool // the last line collected has a line break
 	tooMuch bool // the text grew over its limit
@@ -113,45 +119,89 @@ func newExcerpt(first, limit int, e textEncoding) *excerpt {
 }
 
 func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
-	for {
+	passed, err := x.skip(ctx, in)
+	for err == nil {
 		if x.total%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		wanted := x.total+1 >= x.first && x.last-x.first+1 < x.limit && !x.tooMuch
-		if !wanted && x.total+1 >= x.first {
-			return x.countRest(ctx, in)
+		if x.last-x.first+1 >= x.limit || x.tooMuch {
+			return x.countRest(ctx, in, passed)
 		}
-		done, err := x.line(in, wanted)
-		if err != nil || done {
-			return err
+		var n int64
+		if n, err = x.line(in); n == 0 {
+			break
 		}
+		passed += n
 	}
+	return err
 }
 
-// line reads one line and keeps it if it is wanted. done tells that there was
-// none.
-func (x *excerpt) line(in *bufio.Reader, wanted bool) (done bool, err error) {
+// skip passes over the lines before the first one wanted, and returns how many
+// bytes they have.
+func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err error) {
+	open := false // behind the last line break there is text
+	for x.total+1 < x.first {
+		if err := ctx.Err(); err != nil {
+			return passed, err
+		}
+		_, err := in.Peek(1)
+		text, _ := in.Peek(in.Buffered())
+		if len(text) == 0 {
+			if open {
+				x.total++
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return passed, err
+		}
+		if n := bytes.Count(text, newline); x.total+n+1 < x.first {
+			x.total += n
+		} else {
+			text = text[:afterLines(text, x.first-1-x.total)]
+			x.total = x.first - 1
+		}
+		open = text[len(text)-1] != '\n'
+		passed += int64(len(text))
+		_, _ = in.Discard(len(text)) // it is in the buffer
+	}
+	return passed, nil
+}
+
+var newline = []byte{'\n'}
+
+// afterLines returns the offset behind the n-th line break of a text that has
+// as many.
+func afterLines(text []byte, n int) int {
+	at := 0
+	for ; n > 0; n-- {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+	}
+	return at
+}
+
+// line reads and keeps one line, and returns how many bytes it has; 0 at the
+// end.
+func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 	const keep = readMaxColumns * utf8.UTFMax
 	var kept []byte
-	for size := 0; ; {
+	for {
 		part, err := in.ReadSlice('\n')
-		if wanted && len(kept) <= keep {
+		if len(kept) <= keep {
 			kept = append(kept, part...)
 		}
-		size += len(part)
+		size += int64(len(part))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && size == 0:
-			return true, nil
+			return 0, nil
 		case err != nil && !errors.Is(err, io.EOF):
-			return false, err
+			return size, err
 		}
 		x.total++
-		if wanted {
-			x.add(kept, err == nil, size > len(kept))
-		}
-		return err != nil, nil
+		x.add(kept, err == nil, size > int64(len(kept)))
+		return size, nil
 	}
 }
 
@@ -199,14 +249,22 @@ func runeIndex(s string, n int) int {
 	return len(s)
 }
 
-// countRest counts the lines behind the excerpt, up to a bound.
-func (x *excerpt) countRest(ctx context.Context, in io.Reader) error {
+// countRest counts the lines behind the excerpt where they are soon counted,
+// and guesses from those seen where they are not. passed bytes were read.
+func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) error {
+	if x.size-passed > maxCountedBytes {
+		x.unsure = true
+		if x.total >= enoughLines {
+			x.about = int(float64(x.total) / float64(passed) * float64(x.size))
+		}
+		return nil
+	}
 	buf := make([]byte, 256<<10)
 	open := false // behind the last line break there is text
 	for seen := 0; ; {
 		n, err := in.Read(buf)
 		if n > 0 {
-			x.total += bytes.Count(buf[:n], []byte{'\n'})
+			x.total += bytes.Count(buf[:n], newline)
 			open = buf[n-1] != '\n'
 		}
 		switch {
@@ -257,18 +315,36 @@ func (x *excerpt) span() string {
 	return fmt.Sprintf("lines %d-%d", x.first, x.last)
 }
 
+// lines tells how many lines there are, as far as that is known.
+func (x *excerpt) lines() string {
+	switch {
+	case !x.unsure:
+		return fmt.Sprintf("%d total lines", x.total)
+	case x.about > x.total:
+		return fmt.Sprintf("about %d lines (guessed; the file has %s)", rounded(x.about), byteSize(x.size))
+	case x.size > 0:
+		return fmt.Sprintf("more than %d lines (the file has %s)", x.total, byteSize(x.size))
+	}
+	return fmt.Sprintf("more than %d lines", x.total)
+}
+
+// rounded keeps two digits of a number.
+func rounded(n int) int {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return n / unit * unit
+}
+
 // note tells what the text is not: all of the file, or its own bytes.
 func (x *excerpt) note() string {
 	var notes []string
 	if x.form != "" {
 		notes = append(notes, x.form)
 	}
-	total := fmt.Sprintf("%d", x.total)
-	if x.unsure {
-		total = "more than " + total
-	}
 	if x.first > 1 || x.last < x.total || x.unsure {
-		notes = append(notes, fmt.Sprintf("showing %s of %s total lines", x.span(), total))
+		notes = append(notes, fmt.Sprintf("showing %s of %s", x.span(), x.lines()))
 	}
 	if x.tooMuch {
 		notes = append(notes, "stopped at "+byteSize(readMaxText)+" of text")

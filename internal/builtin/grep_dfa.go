@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"unicode/utf8"
 )
 
 const (
@@ -111,27 +112,54 @@ func endsLine(rest []byte) bool {
 	return rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n')
 }
 
+// feed goes on from a state through a part of a line, the end of which breaks
+// no character, and returns the place behind a match, or nowhere.
+func (d *lineDFA) feed(st *dfaState, part []byte) (*dfaState, int) {
+	for i := 0; i < len(part); {
+		if next := st.next[part[i]]; next != nil {
+			st = next
+			i++
+		} else if part[i] < utf8.RuneSelf {
+			st = d.step(st, part[i])
+			i++
+		} else {
+			r, width := utf8.DecodeRune(part[i:])
+			st = d.advance(st, r)
+			i += width
+		}
+		if st == d.matched {
+			return st, i
+		}
+	}
+	return st, nowhere
+}
+
 // step makes the transition from a state by an ASCII byte.
 func (d *lineDFA) step(from *dfaState, c byte) *dfaState {
-	places := []uint32{uint32(d.prog.Start)} // a match may begin anywhere
-	matched := d.follow(from, rune(c), func(in *syntax.Inst) {
-		if in.MatchRune(rune(c)) {
-			places = append(places, in.Out)
-		}
-	})
-	to := d.matched
-	if !matched {
-		before := ' '
-		if syntax.IsWordChar(rune(c)) {
-			before = 'a'
-		}
-		slices.Sort(places)
-		to = d.state(slices.Compact(places), before)
-	}
+	to := d.advance(from, rune(c))
 	if c != '\r' { // which may end a line
 		from.next[c] = to
 	}
 	return to
+}
+
+// advance returns the state behind a character.
+func (d *lineDFA) advance(from *dfaState, c rune) *dfaState {
+	places := []uint32{uint32(d.prog.Start)} // a match may begin anywhere
+	matched := d.follow(from, c, func(in *syntax.Inst) {
+		if in.MatchRune(c) {
+			places = append(places, in.Out)
+		}
+	})
+	if matched {
+		return d.matched
+	}
+	before := ' '
+	if syntax.IsWordChar(c) {
+		before = 'a'
+	}
+	slices.Sort(places)
+	return d.state(slices.Compact(places), before)
 }
 
 // follow goes from the places of a state through everything that takes no

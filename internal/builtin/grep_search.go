@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,8 +14,8 @@ import (
 const (
 	// searchBuffer holds most files at once.
 	searchBuffer = 256 << 10
-	// maxLine bounds a line, in bytes; what is longer is searched in pieces.
-	maxLine = 1 << 20
+	// maxLine bounds a line that is held in memory, in bytes.
+	maxLine = 8 << 20
 	// maxKept bounds the lines kept as context for a match yet to come, in bytes.
 	maxKept = 64 << 10
 	// maxExcerpt bounds what is shown of a line, in bytes.
@@ -60,6 +61,7 @@ type searcher struct {
 	expr    *lineExpr
 	context int
 	limit   int // matching lines
+	longest int // bytes of a line held in memory; 0 means maxLine
 
 	buf     []byte
 	seekers []seeker
@@ -81,7 +83,7 @@ var errNUL = errors.New("holds a NUL byte")
 
 // file searches one file of the size it had when it was opened, 0 if unknown:
 // a file read up to there needs no further read to find its end. Memory use
-// does not grow with it.
+// does not grow with it where r is a longReader; else with its longest line.
 func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, searchBuffer)
@@ -125,10 +127,22 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		}
 		last = last || first && int64(n) == size && filled < len(s.buf)
 		end := filled
-		if line := from + bytes.LastIndexByte(s.buf[from:filled], '\n') + 1; !last && line > from {
-			end = line
-		} else if !last && filled-from < maxLine {
-			continue // until the line has an end, or is too long to wait for it
+		// Before fresh there is no line break behind from.
+		if i := bytes.LastIndexByte(fresh, '\n'); !last && i >= 0 {
+			end = filled - n + i + 1
+		} else if file, ok := r.(longReader); !last && ok && filled-from >= s.maxLine() {
+			if end, err = s.long(ctx, file, from, filled); err != nil {
+				return err
+			}
+			if s.found.more {
+				return nil
+			}
+			filled, from = end, end
+		} else if !last {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			continue // until the line has an end
 		}
 		s.search(s.buf[:end], from)
 		if last || s.found.more {
@@ -140,6 +154,8 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		filled, from = s.slide(end, filled)
 	}
 }
+
+func (s *searcher) maxLine() int { return cmp.Or(s.longest, maxLine) }
 
 // slide moves what is yet to be searched to the front of the buffer, behind
 // the lines that may be context. It returns the new fill and the place where
@@ -270,11 +286,16 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 		}
 	}
 	to := min(from+maxExcerpt, len(line))
-	out := strings.ToValidUTF8(string(line[from:to]), "")
-	if from > 0 {
+	return cutText(line[from:to], from > 0, to < len(line))
+}
+
+// cutText shows a part of a line that was cut before it or behind it.
+func cutText(part []byte, before, behind bool) string {
+	out := strings.ToValidUTF8(string(part), "")
+	if before {
 		out = "... " + out
 	}
-	if to < len(line) {
+	if behind {
 		out += " ... [truncated]"
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -92,6 +93,63 @@ func TestSearcherMemoryIsBounded(t *testing.T) {
 	}
 	if len(s.buf) > 4*maxLine {
 		t.Errorf("the buffer grew to %d", len(s.buf))
+	}
+}
+
+// TestSearcherLongLines searches random texts with lines longer than what is
+// held of one, with small reads, and wants what a search of whole lines gives.
+func TestSearcherLongLines(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	words := []string{"needle", "Needle", "x", "foo", "bar1", "\n", "\r\n", "é", "\r", "kiss"}
+	long := []string{strings.Repeat("x", 3000), strings.Repeat("é", 2000), strings.Repeat("ab ", 1500) + "need", strings.Repeat("y", 1400)}
+	patterns := []string{"needle", "foo.*needle", "^x+$", "n..dle$", "é", "bar1\\r?$", "\\bkiss\\b", "[ab ]+need.e", "x*", "(?:foo|bar)\\d"}
+	for range 1500 {
+		var b strings.Builder
+		for range r.IntN(16) {
+			if r.IntN(3) == 0 {
+				b.WriteString(long[r.IntN(len(long))])
+			} else {
+				b.WriteString(words[r.IntN(len(words))])
+			}
+		}
+		text := b.String()
+		e := mustExpr(t, patterns[r.IntN(len(patterns))], r.IntN(2) == 0)
+		s := &searcher{expr: e, context: r.IntN(3), limit: 1 + r.IntN(4), longest: 2*maxExcerpt + 1 + r.IntN(500)}
+		_, _ = s.file(t.Context(), strings.NewReader(""), 0)
+		s.buf = make([]byte, 64+r.IntN(2000))
+		got, err := s.file(t.Context(), strings.NewReader(text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := plainSearch(e.regexp, text, s.context, s.limit)
+		for i, l := range want {
+			want[i].text = s.excerpt([]byte(l.text), l.match)
+		}
+		if diff := cmp.Diff(want, got.lines, cmp.AllowUnexported(foundLine{})); diff != "" {
+			t.Fatalf("%s in %.300q, context %d, limit %d (-want +got)\n%s", e.regexp, text, s.context, s.limit, diff)
+		}
+		if len(s.buf) > 4*s.longest+4096 {
+			t.Fatalf("the buffer grew to %d", len(s.buf))
+		}
+	}
+}
+
+// One line of many megabytes is one match, and what lies across the borders of
+// what is read of it at once is found.
+func TestSearcherOneLongLine(t *testing.T) {
+	filler := bytes.Repeat([]byte("needle "), 3<<20) // 21 MiB
+	for at := len(filler) - 3*longChunk; at < len(filler); at += longChunk/3 + 1 {
+		text := slices.Concat([]byte("head\n"), filler[:at], []byte("SPECIAL"), filler[at:])
+		for _, pattern := range []string{"SPECIAL", "SP[A-Z]+L", "needle"} {
+			s := &searcher{expr: mustExpr(t, pattern, false), limit: 10}
+			got, err := s.file(t.Context(), bytes.NewReader(text), int64(len(text)))
+			if err != nil || got.matches != 1 || got.lines[0].number != 2 || !strings.Contains(got.lines[0].text, "SPECIAL") == (pattern != "needle") {
+				t.Fatalf("%s at %d: %v, %+v", pattern, at, err, got)
+			}
+			if len(s.buf) > 2*maxLine {
+				t.Errorf("the buffer grew to %d", len(s.buf))
+			}
+		}
 	}
 }
 

@@ -10,19 +10,35 @@ import (
 // maxIgnoreFile bounds what is read of one ignore file, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// ignoreNames are the files in any folder that say what tools leave out.
-// Those for search tools decide before git's.
+// The files in any folder that say what tools leave out.
 const (
-	gitIgnore    = ".gitignore"
-	searchIgnore = ".ignore"
-	geminiIgnore = ".geminiignore"
+	gitIgnore     = ".gitignore"
+	searchIgnore  = ".ignore"
+	ripgrepIgnore = ".rgignore"
+	geminiIgnore  = ".geminiignore"
 )
+
+// ignoreNames lists them from the weakest on. As in ripgrep, what is for one
+// program decides before what is for search tools, and that before git's,
+// wherever in the tree the files are.
+func ignoreNames() []string { return []string{gitIgnore, searchIgnore, ripgrepIgnore, geminiIgnore} }
 
 // ignoring is what one folder's ignore files say, chained to those of the
 // folders above it. A nil *ignoring ignores nothing. Folders without ignore
 // files share their parent's.
 type ignoring struct {
-	search, git *ignoreList
+	program, search, git *ignoreList
+}
+
+// list returns the list that a file of this name belongs to.
+func (g *ignoring) list(name string) **ignoreList {
+	switch name {
+	case gitIgnore:
+		return &g.git
+	case searchIgnore:
+		return &g.search
+	}
+	return &g.program
 }
 
 // ignoreList is one file's rules; the lists further out come next.
@@ -48,8 +64,10 @@ func (g *ignoring) ignored(path string, isDir bool) bool {
 	if g == nil {
 		return false
 	}
-	if decided, out := g.search.decide(path, isDir); decided {
-		return out
+	for _, list := range []*ignoreList{g.program, g.search} {
+		if decided, out := list.decide(path, isDir); decided {
+			return out
+		}
 	}
 	_, out := g.git.decide(path, isDir)
 	return out
@@ -154,29 +172,45 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 // its own. names are the folder's entries; path is relative to the workspace,
 // "" for itself.
 func (g *ignoring) enter(root *os.Root, path string, names []dirent) *ignoring {
-	out := g
+	present := 0
 	for _, e := range names {
-		name := e.name
-		if name != gitIgnore && name != searchIgnore && name != geminiIgnore {
+		present |= ignoreBit(e.name)
+	}
+	if present == 0 {
+		return g
+	}
+	out := &ignoring{}
+	if g != nil {
+		*out = *g
+	}
+	for _, name := range ignoreNames() {
+		if present&ignoreBit(name) == 0 {
 			continue
 		}
-		rules := parseIgnore(readIgnore(root, name))
-		if len(rules) == 0 {
-			continue
+		if rules := parseIgnore(readIgnore(root, name)); len(rules) > 0 {
+			to := out.list(name)
+			*to = &ignoreList{base: path, rules: rules, next: *to}
 		}
-		if out == g {
-			out = &ignoring{}
-			if g != nil {
-				*out = *g
-			}
-		}
-		to := &out.search
-		if name == gitIgnore {
-			to = &out.git
-		}
-		*to = &ignoreList{base: path, rules: rules, next: *to}
 	}
 	return out
+}
+
+// ignoreBit is a bit of its own for each name of an ignore file, 0 for others.
+func ignoreBit(name string) int {
+	if name[0] != '.' || len(name) > len(geminiIgnore) {
+		return 0 // nearly all
+	}
+	switch name {
+	case gitIgnore:
+		return 1
+	case searchIgnore:
+		return 2
+	case ripgrepIgnore:
+		return 4
+	case geminiIgnore:
+		return 8
+	}
+	return 0
 }
 
 // readIgnore reads an ignore file of a folder. One that cannot be read says
@@ -240,7 +274,7 @@ func (w *workspace) ignoringIn(root *os.Root, rel string) *ignoring {
 
 func presentIgnores(dir *os.Root) []dirent {
 	var out []dirent
-	for _, name := range []string{gitIgnore, searchIgnore, geminiIgnore} {
+	for _, name := range ignoreNames() {
 		if info, err := dir.Lstat(name); err == nil {
 			out = append(out, dirent{name: name, kind: info.Mode().Type()})
 		}

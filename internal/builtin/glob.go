@@ -134,8 +134,9 @@ func (g *globTool) run(ctx context.Context, call registry.Call) (registry.Result
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
 	}
-	newestFirst(files, time.Now())
-	return s.result(files, walked), nil
+	total := len(files)
+	files = newestFirst(files, time.Now(), s.Limit.orDefault(globDefaultLimit))
+	return s.result(files, total, walked), nil
 }
 
 func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *walked, error) {
@@ -150,21 +151,19 @@ func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *walked,
 		take:  func(e *step) bool { return s.pattern.match(below(s.start, e.path)) },
 		named: func(e *step) bool { return s.pattern.names(e.name) },
 		visit: func(worker int, e *step) {
-			file := globbed{path: e.path}
-			if info, err := e.root.Lstat(e.name); err == nil {
-				file.changed = info.ModTime()
-			}
-			found[worker] = append(found[worker], file)
+			found[worker] = append(found[worker], globbed{path: e.path, changed: e.dir.changed(e.name)})
 		},
 	})
 	return slices.Concat(found...), walked, err
 }
 
-// newestFirst puts files changed within a day first, newest at the top, and
-// the rest behind them by path.
-func newestFirst(files []globbed, now time.Time) {
-	slices.SortFunc(files, func(a, b globbed) int {
-		newA, newB := now.Sub(a.changed) < recently, now.Sub(b.changed) < recently
+// newestFirst returns the first files in an order that begins with those
+// changed within a day, newest at the top, and puts the rest behind them by
+// path.
+func newestFirst(files []globbed, now time.Time, limit int) []globbed {
+	since := now.Add(-recently)
+	return firstOf(files, limit, func(a, b globbed) int {
+		newA, newB := a.changed.After(since), b.changed.After(since)
 		switch {
 		case newA && newB:
 			return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
@@ -177,8 +176,26 @@ func newestFirst(files []globbed, now time.Time) {
 	})
 }
 
-func (s *globSearch) result(files []globbed, w *walked) registry.Result {
-	total, limit := len(files), s.Limit.orDefault(globDefaultLimit)
+// firstOf returns the first n elements in order. It sorts no more than it has
+// to: what stands behind the n-th found so far is passed over.
+func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
+	var best []T
+	full := false // best[:n] is sorted, and nothing behind its last is wanted
+	for _, e := range all {
+		if full && compare(e, best[n-1]) >= 0 {
+			continue
+		}
+		if best = append(best, e); len(best) >= 2*n {
+			slices.SortFunc(best, compare)
+			best, full = best[:n], true
+		}
+	}
+	slices.SortFunc(best, compare)
+	return best[:min(n, len(best))]
+}
+
+// result shows the first files found of a total.
+func (s *globSearch) result(files []globbed, total int, w *walked) registry.Result {
 	where := ""
 	if s.start != "." {
 		where = fmt.Sprintf(" in %q", s.start)
@@ -188,11 +205,10 @@ func (s *globSearch) result(files []globbed, w *walked) registry.Result {
 		r.Summary = "no files found"
 		return r
 	}
-	files = files[:min(total, limit)]
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s matching %q%s", count(total, "file"), s.Pattern, where)
-	if total > limit {
-		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", limit)
+	if total > len(files) {
+		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", len(files))
 	}
 	b.WriteString(":\n")
 	for _, f := range files {
@@ -203,7 +219,7 @@ func (s *globSearch) result(files []globbed, w *walked) registry.Result {
 	}
 	r := registry.TextResult(b.String())
 	r.Summary = "found " + count(total, "file")
-	r.Truncated = total > limit
+	r.Truncated = total > len(files)
 	r.Locations = make([]registry.Location, len(files))
 	for i, f := range files {
 		r.Locations[i].Path = f.path

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,5 +103,21 @@ func TestDeepFoldersAreWalked(t *testing.T) {
 	}
 	if r := run(t, opts, "grep", `{"pattern":"needle"}`); len(r.Locations) != 1 {
 		t.Errorf("grep found %d", len(r.Locations))
+	}
+}
+
+func TestFirstOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 500 {
+		all := make([]int, r.IntN(60))
+		for i := range all {
+			all[i] = r.IntN(40)
+		}
+		n := 1 + r.IntN(20)
+		got := firstOf(all, n, func(a, b int) int { return a - b })
+		slices.Sort(all)
+		if !slices.Equal(got, all[:min(n, len(all))]) {
+			t.Fatalf("the first %d of %v: %v", n, all, got)
+		}
 	}
 }

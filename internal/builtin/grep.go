@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -178,21 +179,19 @@ func (s *grepSearch) newSearcher() *searcher {
 // visitFile searches one file unless newer ones have filled the limit already.
 // The walk saw a regular file; what was opened is looked at again.
 func visitFile(ctx context.Context, search *searcher, e *step, rank *ranking) {
-	f, err := e.root.OpenFile(e.name, os.O_RDONLY|openNonblock, 0)
+	f, err := e.dir.file(e.name)
 	if err != nil {
-		rank.failed()
+		if !errors.Is(err, errKind) {
+			rank.failed()
+		}
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	at := standing{changed: info.ModTime(), path: e.path}
+	at := standing{changed: f.changed, path: e.path}
 	if !rank.wants(&at) {
 		return
 	}
-	found, err := search.file(ctx, f, info.Size())
+	found, err := search.file(ctx, f, f.size)
 	switch {
 	case err != nil:
 		rank.failed()

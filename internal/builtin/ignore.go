@@ -171,10 +171,12 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 // enter returns what is ignored in a folder: what its parent's files say and
 // its own. names are the folder's entries; path is relative to the workspace,
 // "" for itself.
-func (g *ignoring) enter(root *os.Root, path string, names []dirent) *ignoring {
+func (g *ignoring) enter(dir *openDir, path string, names []dirent) *ignoring {
 	present := 0
 	for _, e := range names {
-		present |= ignoreBit(e.name)
+		if e.kind == 0 {
+			present |= ignoreBit(e.name)
+		}
 	}
 	if present == 0 {
 		return g
@@ -187,7 +189,7 @@ func (g *ignoring) enter(root *os.Root, path string, names []dirent) *ignoring {
 		if present&ignoreBit(name) == 0 {
 			continue
 		}
-		if rules := parseIgnore(readIgnore(root, name)); len(rules) > 0 {
+		if rules := parseIgnore(readIgnore(dir, name)); len(rules) > 0 {
 			to := out.list(name)
 			*to = &ignoreList{base: path, rules: rules, next: *to}
 		}
@@ -214,13 +216,9 @@ func ignoreBit(name string) int {
 }
 
 // readIgnore reads an ignore file of a folder. One that cannot be read says
-// nothing, as in git.
-func readIgnore(root *os.Root, name string) []byte {
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil // git does not follow links here either
-	}
-	f, _, err := openIn(root, name)
+// nothing, as in git, which follows no links here either.
+func readIgnore(dir *openDir, name string) []byte {
+	f, err := dir.file(name)
 	if err != nil {
 		return nil
 	}
@@ -243,7 +241,7 @@ func (w *workspace) ignoringAbove(root *os.Root) *ignoring {
 	if rules := parseIgnore(readOutside(w.globalExcludes())); len(rules) > 0 {
 		list = &ignoreList{rules: rules}
 	}
-	if info, err := root.OpenRoot(".git/info"); err == nil {
+	if info, err := openDirIn(root, ".git/info"); err == nil {
 		if rules := parseIgnore(readIgnore(info, "exclude")); len(rules) > 0 {
 			list = &ignoreList{rules: rules, next: list}
 		}
@@ -262,24 +260,16 @@ func (w *workspace) ignoringIn(root *os.Root, rel string) *ignoring {
 	parts := split(rel)
 	for i := range parts {
 		at := strings.Join(parts[:i], "/")
-		dir, err := root.OpenRoot(dotted(at))
+		dir, err := openDirIn(root, dotted(at))
 		if err != nil {
 			return g
 		}
-		g = g.enter(dir, at, presentIgnores(dir))
+		if found, err := dir.entries(make([]byte, direntBuffer)); err == nil {
+			g = g.enter(dir, at, found)
+		}
 		dir.Close()
 	}
 	return g
-}
-
-func presentIgnores(dir *os.Root) []dirent {
-	var out []dirent
-	for _, name := range ignoreNames() {
-		if info, err := dir.Lstat(name); err == nil {
-			out = append(out, dirent{name: name, kind: info.Mode().Type()})
-		}
-	}
-	return out
 }
 
 func dotted(rel string) string {

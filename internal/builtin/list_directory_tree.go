@@ -83,12 +83,18 @@ func (t *tree) grow(root *os.Root, s *listing, b *branch) {
 		return
 	}
 	defer dir.Close()
-	found, err := readDir(dir)
+	open, err := openDirIn(dir, ".")
+	if err != nil {
+		b.problem = err.Error()
+		return
+	}
+	defer open.Close()
+	found, err := open.entries(make([]byte, direntBuffer))
 	if err != nil {
 		b.problem = reason(err).Error()
 	}
 	if orTrue(s.Respect) {
-		b.rules = b.rules.enter(dir, b.path, found)
+		b.rules = b.rules.enter(open, b.path, found)
 	}
 	found = slices.DeleteFunc(found, func(e dirent) bool { return t.leftOut(s, b, e) })
 	slices.SortFunc(found, func(x, y dirent) int {

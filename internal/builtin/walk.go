@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"io/fs"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,7 +27,7 @@ type step struct {
 	path string // relative to the workspace
 	name string
 	kind fs.FileMode // type bits
-	root *os.Root    // the folder that holds it
+	dir  *openDir    // the folder that holds it
 }
 
 // walked counts what a walk left out.
@@ -48,9 +47,9 @@ func (w *workspace) walk(ctx context.Context, opts walkOptions) (*walked, error)
 	if err != nil {
 		return nil, err
 	}
-	start, err := root.OpenRoot(opts.start)
+	start, err := openDirIn(root, opts.start)
 	if err != nil {
-		return nil, reason(err)
+		return nil, err
 	}
 	wk := &walker{walkOptions: opts}
 	wk.more.L = &wk.mu
@@ -62,16 +61,19 @@ func (w *workspace) walk(ctx context.Context, opts walkOptions) (*walked, error)
 	if path == "." {
 		path = ""
 	}
-	wk.push(task{folder: &folder{root: start, path: path, rules: rules}})
+	wk.push(task{folder: &folder{dir: start, path: path, rules: rules}})
 	stop := context.AfterFunc(ctx, wk.stop)
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range workers() {
-		wg.Go(func() { wk.work(i) })
+		wg.Go(func() { wk.work(i, make([]byte, direntBuffer)) })
 	}
 	wg.Wait()
 	return &wk.walked, ctx.Err()
 }
+
+// direntBuffer holds what is read of a folder at once.
+const direntBuffer = 64 << 10
 
 // dirent is an entry of a folder.
 type dirent struct {
@@ -81,52 +83,52 @@ type dirent struct {
 
 func (e *dirent) isDir() bool { return e.kind.IsDir() }
 
-func (w *walker) work(worker int) {
+func (w *walker) work(worker int, buf []byte) {
 	for {
 		t, ok := w.pop()
 		if !ok {
 			return
 		}
 		if !w.isStopped() { // the rest is popped all the same, to close folders
-			w.run(worker, t)
+			w.run(worker, buf, t)
 		}
 		t.folder.release()
 		w.done()
 	}
 }
 
-func (w *walker) run(worker int, t task) {
+func (w *walker) run(worker int, buf []byte, t task) {
 	switch {
 	case t.batch != nil:
 		w.visitAll(worker, t.folder, t.batch)
 	case t.below != "":
-		root, err := t.folder.root.OpenRoot(t.below)
+		dir, err := t.folder.dir.dir(t.below)
 		if err != nil {
 			w.unreadable.Add(1)
 			return
 		}
-		f := &folder{root: root, path: under(t.folder.path, t.below), rules: t.folder.rules}
+		f := &folder{dir: dir, path: under(t.folder.path, t.below), rules: t.folder.rules}
 		f.tasks.Add(1)
-		w.read(worker, f)
+		w.read(worker, buf, f)
 		f.release()
 	default:
-		w.read(worker, t.folder)
+		w.read(worker, buf, t.folder)
 	}
 }
 
 // read reads a folder, visits its files and leaves its folders as tasks.
-func (w *walker) read(worker int, f *folder) {
-	entries, err := readDir(f.root)
+func (w *walker) read(worker int, buf []byte, f *folder) {
+	entries, err := f.dir.entries(buf)
 	if err != nil {
 		w.unreadable.Add(1)
 	}
 	if w.respect {
-		f.rules = f.rules.enter(f.root, f.path, entries)
+		f.rules = f.rules.enter(f.dir, f.path, entries)
 	}
 	var folders []task
 	files := entries[:0]
 	for _, e := range entries {
-		s := step{name: e.name, kind: e.kind, root: f.root}
+		s := step{name: e.name, kind: e.kind, dir: f.dir}
 		isDir := e.isDir()
 		if !isDir && s.kind != 0 && s.kind != fs.ModeSymlink {
 			continue
@@ -164,7 +166,7 @@ func (w *walker) visitAll(worker int, f *folder, entries []dirent) {
 		if i%8 == 7 && w.isStopped() {
 			return
 		}
-		w.visit(worker, &step{path: under(f.path, e.name), name: e.name, kind: e.kind, root: f.root})
+		w.visit(worker, &step{path: under(f.path, e.name), name: e.name, kind: e.kind, dir: f.dir})
 	}
 }
 

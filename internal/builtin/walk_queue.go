@@ -1,14 +1,13 @@
 package builtin
 
 import (
-	"os"
 	"sync"
 	"sync/atomic"
 )
 
 // folder is an open folder. It is closed when the last task in it is done.
 type folder struct {
-	root  *os.Root
+	dir   *openDir
 	path  string // "" for the workspace
 	rules *ignoring
 	tasks atomic.Int32
@@ -16,7 +15,7 @@ type folder struct {
 
 func (f *folder) release() {
 	if f.tasks.Add(-1) == 0 {
-		f.root.Close()
+		f.dir.Close()
 	}
 }
 

@@ -20,7 +20,7 @@ at once where all of them only read, and the message to append to the
 conversation is printed: one message a line, nothing where no tool was called.
 Each call gets its answer: what fails is answered with an error that the model
 can act on, and the exit code is 0. Formats: openai, openai-responses,
-anthropic, gemini, mcp.
+anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.

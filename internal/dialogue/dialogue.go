@@ -65,6 +65,8 @@ func Formats() []Format {
 		{"openai", decodeOpenAI, replyOpenAI},
 		{"openai-responses", decodeResponses, replyResponses},
 		{"anthropic", decodeAnthropic, replyAnthropic},
+		{"bedrock", decodeBedrock, replyBedrock},
+		{"mistral", decodeMistral, replyMistral},
 		{"gemini", decodeGemini, replyGemini},
 		{"mcp", decodeMCP, replyMCP},
 	}
@@ -72,7 +74,7 @@ func Formats() []Format {
 
 // Lookup finds a format by its name.
 func Lookup(name string) (Format, error) {
-	names := make([]string, 0, 5)
+	names := make([]string, 0, 7)
 	for _, f := range Formats() {
 		if f.Name == name {
 			return f, nil

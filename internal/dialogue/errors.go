@@ -45,12 +45,14 @@ func (f Format) looksLike(data json.RawMessage) string {
 // expected says what is looked for.
 func expected(format string) string {
 	switch format {
-	case "openai":
+	case "openai", "mistral":
 		return "choices, a message with tool_calls, or a list of tool calls"
 	case "openai-responses":
 		return "output, or a list of its items"
 	case "anthropic":
 		return "a message with content, or a list of its blocks"
+	case "bedrock":
+		return "output with a message, a message with content, or a list of its blocks"
 	case "gemini":
 		return "candidates, a content with parts, or a list of function calls"
 	}

@@ -40,7 +40,7 @@ func (t *Turn) openAIChoices(o object) error {
 			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
 		}
 		before := len(t.Calls)
-		if err := t.openAIMessage(message, choice.text("finish_reason") == "length"); err != nil {
+		if err := t.openAIMessage(message, isCut(choice.text("finish_reason"))); err != nil {
 			return err
 		}
 		if len(t.Calls) > before {
@@ -51,6 +51,12 @@ func (t *Turn) openAIChoices(o object) error {
 		return fmt.Errorf("%d of its choices call tools; send the message of the one that the conversation goes on with", calling)
 	}
 	return nil
+}
+
+// isCut reports whether the model ran out of tokens; Mistral tells two limits
+// apart.
+func isCut(finishReason string) bool {
+	return finishReason == "length" || finishReason == "model_length"
 }
 
 func (t *Turn) openAIMessage(m object, cut bool) error {

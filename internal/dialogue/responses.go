@@ -16,6 +16,8 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 		switch {
+		case asObject(o["output"]).has("message"): // Bedrock's
+			return errUnrecognised
 		case o.has("output"):
 			if list, ok = asList(o["output"]); !ok {
 				return errors.New("output is no list")

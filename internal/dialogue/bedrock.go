@@ -1,0 +1,190 @@
+package dialogue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// decodeBedrock reads a response of Amazon Bedrock's Converse operation (API
+// version 2023-09-30), the message in it, the list of its content blocks, or
+// one block.
+func decodeBedrock(t *Turn, raw json.RawMessage) error {
+	blocks, ok := asList(raw)
+	o := asObject(raw)
+	message := o
+	if output := asObject(o["output"]); output != nil {
+		message = asObject(output["message"])
+	}
+	if !ok {
+		switch {
+		case message.text("role") == "user":
+			return errors.New("it is a message of the user; send the assistant's")
+		case message.has("content") && message.text("type") == "": // Anthropic's say message there
+			if blocks, ok = asList(message["content"]); !ok {
+				return errUnrecognised // a plain text is another provider's
+			}
+		case o.has("toolUse"):
+			blocks = []json.RawMessage{raw}
+		case isText(o["message"]) || isText(o["Message"]):
+			return fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
+		default:
+			return errUnrecognised
+		}
+	}
+	last := false
+	for _, raw := range blocks {
+		var err error
+		if last, err = t.bedrockBlock(asObject(raw)); err != nil {
+			return err
+		}
+	}
+	if last {
+		t.Calls[len(t.Calls)-1].Fault = bedrockFault(o.text("stopReason"))
+	}
+	return nil
+}
+
+// bedrockFault says why the last call of a response must not be run.
+func bedrockFault(stopReason string) string {
+	switch stopReason {
+	case "max_tokens", "model_context_window_exceeded":
+		return cutOff
+	case "malformed_tool_use", "malformed_model_output":
+		return "The call was malformed, so it was not run. Repeat it."
+	}
+	return ""
+}
+
+// bedrockBlock adds the call of a content block and reports whether it had one.
+// Tools that run on the server come as blocks too and need no answer.
+func (t *Turn) bedrockBlock(block object) (called bool, err error) {
+	switch use := asObject(block["toolUse"]); {
+	case block.has("role"):
+		return false, errors.New("it is a list of messages; send the last message alone")
+	case len(block) == 0 || block.has("type"): // other providers' blocks say of what type they are
+		return false, errUnrecognised
+	case use == nil || use.text("type") == "server_tool_use":
+		return false, nil
+	default:
+		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
+		if c.id == nil {
+			return false, errors.New("a call in it has no toolUseId to answer to")
+		}
+		t.Calls = append(t.Calls, c)
+		return true, nil
+	}
+}
+
+// replyBedrock writes one message of role user with a toolResult block for each
+// call. Blank text is refused there, and an error takes text alone.
+func replyBedrock(t *Turn, answers []Answer) []any {
+	type result struct {
+		ID      json.RawMessage `json:"toolUseId"`
+		Content []any           `json:"content"`
+		Status  string          `json:"status,omitempty"`
+	}
+	type block struct {
+		Result result `json:"toolResult"`
+	}
+	type message struct {
+		Role    string  `json:"role"`
+		Content []block `json:"content"`
+	}
+	m := message{Role: "user"}
+	for i, a := range answers {
+		r := result{ID: t.Calls[i].id}
+		if a.IsError {
+			r.Status = "error"
+		}
+		for n, p := range a.parts() {
+			media := bedrockMedia(p, fmt.Sprintf("%s %d", asText(r.ID), n+1))
+			if media != nil && !a.IsError {
+				r.Content = append(r.Content, media...)
+			} else if text := p.asText(); !isBlank(text) {
+				r.Content = append(r.Content, bedrockText{text})
+			}
+		}
+		if len(r.Content) == 0 {
+			r.Content = []any{bedrockText{noOutput}}
+		}
+		m.Content = append(m.Content, block{r})
+	}
+	return []any{m}
+}
+
+type bedrockText struct {
+	Text string `json:"text"`
+}
+
+// bedrockMedia returns the blocks of a part that is an image, a video or a
+// document, nil where it is none that Converse takes. No two documents of a
+// conversation may have one name, so the name of the call is theirs.
+func bedrockMedia(p part, name string) []any {
+	type source struct {
+		Bytes []byte `json:"bytes"`
+	}
+	type media struct {
+		Format string `json:"format"`
+		Name   string `json:"name,omitempty"`
+		Source source `json:"source"`
+	}
+	if len(p.Data) == 0 {
+		return nil
+	}
+	kind, format := bedrockFormat(p.mediaType())
+	switch kind {
+	case "":
+		return nil
+	case "document": // the text says which, the name is to be neutral
+		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
+	}
+	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
+}
+
+// bedrockFormat returns the kind of block and Converse's word for the format.
+func bedrockFormat(mediaType string) (kind, format string) {
+	switch mediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return "image", strings.TrimPrefix(mediaType, "image/")
+	case "video/mp4", "video/webm", "video/mpeg":
+		return "video", strings.TrimPrefix(mediaType, "video/")
+	case "video/quicktime":
+		return "video", "mov"
+	case "video/x-matroska":
+		return "video", "mkv"
+	case "application/pdf":
+		return "document", "pdf"
+	case "text/csv", "text/html":
+		return "document", strings.TrimPrefix(mediaType, "text/")
+	case "text/markdown":
+		return "document", "md"
+	case "text/plain":
+		return "document", "txt"
+	case "application/msword":
+		return "document", "doc"
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
+		return "document", "docx"
+	case "application/vnd.ms-excel":
+		return "document", "xls"
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+		return "document", "xlsx"
+	}
+	return "", ""
+}
+
+// maxDocumentName is Converse's limit on the name of a document, in characters.
+const maxDocumentName = 200
+
+// documentName writes a name with what Converse takes in that of a document:
+// letters, digits, single spaces, hyphens, parentheses and brackets.
+func documentName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ') {
+			return r
+		}
+		return '-'
+	}, name)
+	return clean[max(0, len(clean)-maxDocumentName):]
+}

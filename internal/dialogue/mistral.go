@@ -1,0 +1,64 @@
+package dialogue
+
+import "encoding/json"
+
+// decodeMistral reads a chat completion of Mistral, its message, or a list of
+// tool calls: OpenAI's form, with params as text or as an object.
+func decodeMistral(t *Turn, raw json.RawMessage) error { return decodeOpenAI(t, raw) }
+
+// replyMistral writes a message of role tool for each call. Those hold text
+// alone with many models, and a message of role user may not follow one of role
+// tool there (error 3230), so images and documents come in a message of the
+// user behind a short one of the assistant.
+func replyMistral(t *Turn, answers []Answer) []any {
+	type toolMessage struct {
+		Role    string          `json:"role"`
+		Name    string          `json:"name"`
+		ID      json.RawMessage `json:"tool_call_id"`
+		Content string          `json:"content"`
+	}
+	type message struct {
+		Role    string `json:"role"`
+		Content any    `json:"content"`
+	}
+	var messages, media []any
+	for i, a := range answers {
+		text := notes{}
+		var own []any
+		for _, p := range a.parts() {
+			if m := mistralMedia(p); m != nil {
+				text.add(p.note() + " in the message below")
+				own = append(own, m)
+				continue
+			}
+			text.add(p.asText())
+		}
+		c := t.Calls[i]
+		messages = append(messages, toolMessage{"tool", c.Name, c.id, text.result(a.IsError)})
+		if len(own) > 0 {
+			media = append(media, textBlock{"text", "From the call " + asText(c.id) + " of " + c.Name + ":"})
+			media = append(media, own...)
+		}
+	}
+	if len(media) > 0 {
+		messages = append(messages, message{"assistant", "Show me what the tool gave."}, message{"user", media})
+	}
+	return messages
+}
+
+func mistralMedia(p part) any {
+	switch {
+	case p.isImage():
+		return struct {
+			Type string `json:"type"`
+			URL  string `json:"image_url"`
+		}{"image_url", p.dataURL()}
+	case p.isPDF():
+		return struct {
+			Type string `json:"type"`
+			URL  string `json:"document_url"`
+			Name string `json:"document_name"`
+		}{"document_url", p.dataURL(), p.fileName()}
+	}
+	return nil
+}

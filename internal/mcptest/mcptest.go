@@ -39,6 +39,7 @@ type options struct {
 	noTools       bool
 	extras        bool
 	description   string
+	listing       string
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
@@ -69,6 +70,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.noTools, "no-tools", false, "have no tools capability")
 	f.BoolVar(&o.extras, "extras", false, "have a prompt and two resources")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
+	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

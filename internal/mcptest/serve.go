@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -151,6 +153,14 @@ func (o *options) manners(next mcp.MethodHandler) mcp.MethodHandler {
 		case o.noTools && method == "tools/list":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no tools here"}
 		}
+		if o.listing != "" {
+			switch p := r.GetParams().(type) {
+			case *mcp.ListToolsParams:
+				return replay(o.listing)
+			case *mcp.CallToolParamsRaw:
+				return say(p.Name + " " + string(p.Arguments)), nil
+			}
+		}
 		if p, ok := r.GetParams().(*mcp.ListToolsParams); ok && p != nil && o.loopCursor {
 			p.Cursor = ""
 		}
@@ -183,6 +193,22 @@ type rawResult struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+
+// replay lists what another server listed, byte for byte.
+func replay(file string) (mcp.Result, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var listing struct {
+		Tools json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(data, &listing); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	raw, err := json.Marshal(listing)
+	return &rawResult{raw: raw}, err
+}
 
 // spoil puts tools into a listing that no server should list.
 func spoil(l *mcp.ListToolsResult) (mcp.Result, error) {

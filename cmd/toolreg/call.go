@@ -171,7 +171,7 @@ func (a *app) params(o *callOptions, t *registry.Tool, argv []string) ([]byte, e
 // restored undoes in params what declarations did to the schema, so that a
 // model's params fit the tool's own.
 func restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
-	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) {
+	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
 		params = declare.RestoreEnums(t.InputSchema, params)
 	}
 	if bytes.Contains(params, []byte("null")) {

@@ -24,6 +24,9 @@ type tool struct {
 	schema *node  // input schema; its root is an object
 	bare   bool   // the source gave no schema, or an empty one
 	strict bool   // schema was made strict
+
+	byParameters bool  // gemini: by the field parameters
+	unfit        error // gemini: why the schema cannot be declared
 }
 
 // Encode declares the definitions in their order. A tool that the format

@@ -1,9 +1,17 @@
 package declare
 
-import "github.com/toolreg/toolreg/internal/registry"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
 
 // gemini declares functions for the Gemini API (FunctionDeclaration): MCP tools
-// by parametersJsonSchema, untouched; all others by parameters, sanitised. The
+// by parametersJsonSchema, untouched; all others by parameters, sanitised and
+// fitted to the API's type Schema. The
 // published rule for names is a letter or underscore first, then letters,
 // digits, underscores, colons, dots and dashes, 64 in all (Vertex AI takes no
 // colon; registered names have none).
@@ -18,27 +26,11 @@ func gemini() Format {
 			}
 			return list(o)
 		},
-		prepare: func(e *encoder, t *tool) {
-			e.noStrict()
-			if !t.geminiParameters(e) {
-				return
-			}
-			if t.bare && !t.def.IsMCP() {
-				t.schema = newObject() // the reference declares {} for a tool without params
-				return
-			}
-			if t.def.Source == registry.SourceBuiltin && unclosed(t.schema) {
-				t.schema = newObject()
-				return
-			}
-			for _, what := range sanitize(t.schema) {
-				e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t,
-					"a part of the schema is left as it is: "+what, "the provider may refuse it")
-			}
-		},
+		prepare: (*encoder).prepareGemini,
+		refuse:  func(t *tool) error { return t.unfit },
 		write: func(e *encoder, t *tool) {
 			e.named(t)
-			if t.geminiParameters(e) {
+			if t.byParameters {
 				e.raw(`,"parameters":`)
 			} else {
 				e.raw(`,"parametersJsonSchema":`)
@@ -49,7 +41,50 @@ func gemini() Format {
 	}
 }
 
-func (t *tool) geminiParameters(e *encoder) bool { return e.opts.GeminiParameters || !t.def.IsMCP() }
+// prepareGemini sanitises a schema as the Gemini CLI does and, where the API
+// would still refuse it, fits it to the API's type Schema. A schema that the
+// type cannot say is declared by parametersJsonSchema all the same.
+func (e *encoder) prepareGemini(t *tool) {
+	e.noStrict()
+	if t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP(); !t.byParameters {
+		return
+	}
+	if t.bare && !t.def.IsMCP() {
+		t.schema = newObject() // the reference declares {} for a tool without params
+		return
+	}
+	if t.def.Source == registry.SourceBuiltin && unclosed(t.schema) {
+		t.schema = newObject()
+		return
+	}
+	own := t.schema.clone()
+	broken := sanitize(t.schema)
+	var c checker
+	if c.gemini(t.schema, ""); len(broken)+len(c.found) == 0 {
+		return
+	}
+	var f geminiFitter
+	fitted, err := f.fit(own)
+	switch {
+	case err == nil && (len(f.lost) == 0 || e.opts.GeminiParameters):
+		sanitize(fitted)
+		t.schema = fitted
+		for _, what := range f.lost {
+			f.changes = append(f.changes, "not said: "+what)
+		}
+		e.changed(t, f.changes)
+	case e.opts.GeminiParameters:
+		t.unfit = fmt.Errorf("parameters cannot say its schema: %w", err)
+	default:
+		if err == nil {
+			err = errors.New(strings.Join(f.lost, "; "))
+		}
+		t.schema, t.byParameters = own, false
+		e.changed(t, slices.Concat(lowerTypes(own), modernWords(own), typedRoot(own)))
+		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
+			fmt.Sprintf("declared by parametersJsonSchema, since parameters cannot say it whole: %v", err), "--gemini-parameters declares by parameters what can be")
+	}
+}
 
 // named opens an object with name and description.
 func (e *encoder) named(t *tool) {

@@ -49,13 +49,8 @@ func TestLint(t *testing.T) {
 	}{
 		{"nothing", []string{"gemini", "openai", "anthropic"}, discovered("t", good), nil},
 		{"no params", []string{"gemini"}, discovered("t", ``), nil},
-		{"keywords", []string{"gemini"}, discovered("t", `{"$schema":"x","type":"object","properties":{"a/b":{"description":"x","oneOf":[],"type":"string"}},"additionalProperties":false}`), []string{
-			"error gemini t keyword_refused /$schema", "error gemini t keyword_refused /additionalProperties", "error gemini t keyword_refused /properties/a~1b/oneOf"}},
-		{"types", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a":{"type":["string","null"],"description":"x"},"b":{"description":"x"}}}`), []string{
-			"error gemini t type_refused /properties/a/type", "error gemini t type_missing /properties/b"}},
-		{"objects and arrays", []string{"gemini"}, discovered("t", `{"type":"object","required":["z"],"properties":{"a":{"type":"object","description":"x"},"b":{"type":"array","description":"x"},"c":{"type":"string","properties":{"d":{"type":"string"}},"description":"x"}}}`), []string{
-			"error gemini t required_unknown /required", "error gemini t properties_missing /properties/a", "error gemini t items_missing /properties/b", "error gemini t properties_refused /properties/c/properties"}},
-		{"no properties", []string{"gemini"}, discovered("t", `{"type":"object","properties":{}}`), []string{"error gemini t properties_missing"}},
+		{"rewritten", []string{"gemini"}, discovered("t", `{"$schema":"x","type":"object","properties":{"a":{"description":"x","oneOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}`), []string{"warning gemini t schema_changed"}},
+		{"beyond the type Schema", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a":{"type":"object","description":"x"}}}`), []string{"warning gemini t schema_as_json_schema"}},
 		{"a server's schema goes another way", []string{"gemini"}, fromServer, nil},
 		{"changed alike", []string{"openai", "openai-responses"}, discovered("t", `{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"type":"string","description":"x"}}}`), []string{"warning  t schema_changed"}},
 		{"name", []string{"openai", "mcp"}, discovered("t.u", good), []string{"warning openai t.u name_changed"}},
@@ -73,6 +68,39 @@ func TestLint(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What the API would refuse, in the words of its type Schema.
+func TestGeminiChecker(t *testing.T) {
+	for schema, want := range map[string][]string{
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`: nil,
+		`{"$schema":"x","type":"object","properties":{"a/b":{"oneOf":[],"type":"string"}},"additionalProperties":false}`: {
+			"keyword_refused /$schema", "keyword_refused /additionalProperties", "keyword_refused /properties/a~1b/oneOf"},
+		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"description":"x"}}}`: {"type_refused /properties/a/type", "type_missing /properties/b"},
+		`{"type":"object","required":["z"],"properties":{"a":{"type":"object"},"b":{"type":"array"},"c":{"type":"string","properties":{"d":{"type":"string"}}}}}`: {
+			"required_unknown /required", "properties_missing /properties/a", "items_missing /properties/b", "properties_refused /properties/c/properties"},
+		`{"type":"object","properties":{}}`: {"properties_missing "},
+		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]},"b":true,"c":{"anyOf":[5]}}}`: {
+			"schema_refused /properties/a/items", "schema_refused /properties/b", "schema_refused /properties/c/anyOf/0"},
+		`{"type":"object","properties":{"a":{"type":"strung"},"b":{"type":"string","enum":["x"],"nullable":"yes"},"c":{"type":"string","minLength":-1}}}`: {
+			"type_refused /properties/a/type", "value_refused /properties/b/nullable", "value_refused /properties/c/minLength"},
+		`{"type":"object","properties":{"a":{"type":"integer","enum":[1]}},"required":"a"}`: {"value_refused /required", "value_refused /properties/a/enum/0"},
+	} {
+		var p parser
+		n, err := p.parse([]byte(schema), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c checker
+		c.gemini(n, "")
+		var got []string
+		for _, f := range c.found {
+			got = append(got, f.Code+" "+f.Pointer)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\n%s", schema, diff)
+		}
 	}
 }
 

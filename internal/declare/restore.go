@@ -6,14 +6,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// RestoreEnums undoes in params what format gemini does to enums: where the
-// tool's own schema lists values that are no strings and params hold one of
+// RestoreEnums undoes in params what format gemini does to enums and const: where
+// the tool's own schema lists values that are no strings and params hold one of
 // them as the string it was declared as, the original value comes back. A
 // string that the schema itself allows stays a string. Everything else keeps
 // its bytes but for white space; where nothing is to restore, or where schema
 // or params cannot be read or hold a key twice, params come back as they are.
 func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, func(r *restorer, s, v *node) { r.enums(s, v) })
+	return restore(schema, params, func(r *restorer, s, v *node) { r.enums(s, v, 0) })
 }
 
 // RestoreOptional undoes in params what strict declarations ask for: a null
@@ -67,34 +67,63 @@ func (r *restorer) spend(n int) bool {
 	return r.steps >= 0
 }
 
-// enums follows the path that sanitize walks: anyOf, items, properties.
-func (r *restorer) enums(s, v *node) {
-	if s == nil || s.kind != kindObject || !r.spend(1+len(s.members)) {
+// enums follows the path of sanitize and of geminiFitter. Depth counts the
+// schemas above s that describe v itself: references may lead back to them.
+func (r *restorer) enums(s, v *node, depth int) {
+	if s == nil || s.kind != kindObject || depth > maxNesting || !r.spend(1+len(s.members)) {
+		return
+	}
+	if v.kind != kindString && v.kind != kindArray && v.kind != kindObject {
+		return
+	}
+	s, err := r.refs.resolve(s)
+	if err != nil {
 		return
 	}
 	r.enum(s, v)
-	if anyOf := s.get("anyOf"); anyOf != nil && !(v.kind == kindString && r.someTakes(anyOf.items, v)) {
-		for _, branch := range anyOf.items {
-			r.enums(branch, v)
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		list := s.get(keyword)
+		if list == nil || v.kind == kindString && keyword != "allOf" && r.someTakes(list.items, v, depth) {
+			continue
+		}
+		for _, branch := range list.items {
+			r.enums(branch, v, depth+1)
 		}
 	}
 	switch v.kind {
 	case kindArray:
-		for _, item := range v.items {
-			r.enums(s.get("items"), item)
+		for i, item := range v.items {
+			r.enums(itemSchema(s, i), item, 0)
 		}
 	case kindObject:
-		r.eachParam(s, v, func(_ int, sub, value *node) { r.enums(sub, value) })
+		r.eachParam(s, v, func(_ int, sub, value *node) { r.enums(sub, value, 0) })
 	}
 }
 
+// itemSchema returns the schema of the item at a place of a list.
+func itemSchema(s *node, i int) *node {
+	items := s.get("items")
+	places, rest := s.get("prefixItems"), items
+	if items != nil && items.kind == kindArray { // as before draft 2020-12
+		places, rest = items, s.get("additionalItems")
+	}
+	if places != nil && i < len(places.items) {
+		return places.items[i]
+	}
+	return rest
+}
+
+// enum restores a value of an enum, or of the enum of one that const is.
 func (r *restorer) enum(s, v *node) {
-	enum := s.get("enum")
-	if v.kind != kindString || enum == nil || enum.kind != kindArray {
+	if v.kind != kindString {
 		return
 	}
-	if original := r.declared(enum)[v.text()]; original != nil && original.kind != kindString {
-		*v, r.changed = *original, true
+	if enum := s.get("enum"); enum != nil && enum.kind == kindArray {
+		if original := r.declared(enum)[v.text()]; original != nil && original.kind != kindString {
+			*v, r.changed = *original, true
+		}
+	} else if c := s.get("const"); c != nil && c.kind != kindString && c.kind != kindNull && scriptString(c) == v.text() {
+		*v, r.changed = *c, true
 	}
 }
 
@@ -122,13 +151,22 @@ func (r *restorer) declared(enum *node) map[string]*node {
 }
 
 // someTakes reports whether one of the branches plainly allows the string v.
-func (r *restorer) someTakes(branches []*node, v *node) bool {
+func (r *restorer) someTakes(branches []*node, v *node, depth int) bool {
 	for _, b := range branches {
-		if !r.spend(1) {
+		if depth > maxNesting || !r.spend(1) {
 			return true
+		}
+		if target, err := r.refs.resolve(b); err == nil {
+			b = target
 		}
 		if enum := b.get("enum"); enum != nil {
 			if e := r.declared(enum)[v.text()]; e != nil && e.kind == kindString {
+				return true
+			}
+			continue
+		}
+		if c := b.get("const"); c != nil {
+			if c.is(v.text()) {
 				return true
 			}
 			continue

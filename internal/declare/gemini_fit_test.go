@@ -1,0 +1,129 @@
+package declare
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// fittedProperty declares a discovered tool with a property p and returns what became
+// of the property's schema, by whichever field.
+func fittedProperty(t *testing.T, schema string, forced bool) (property, field string, changes []string) {
+	t.Helper()
+	def := discovered("t", `{"type":"object","properties":{"p":`+schema+`,"q":{"type":"string"}}}`)
+	out, diags := encode(t, "gemini", []registry.Definition{def}, Options{GeminiParameters: forced})
+	for _, d := range diags {
+		changes = append(changes, d.Message)
+	}
+	if len(out.Declarations) == 0 {
+		return "", "", changes
+	}
+	f, _ := Lookup("gemini")
+	declared, field := f.declaredSchema(out.Declarations[0].Data)
+	if p := declared.get("properties").get("p"); p != nil {
+		property = string(p.appendTo(nil))
+	}
+	var c checker
+	if c.gemini(declared, ""); field == "parameters" && len(c.found) > 0 {
+		t.Errorf("%s: the API would still refuse %v", schema, c.found)
+	}
+	return property, field, changes
+}
+
+func TestGeminiFit(t *testing.T) {
+	tests := []struct{ name, schema, want, change string }{
+		{"nothing to do", `{"type":"string","description":"d"}`, `{"type":"string","description":"d"}`, ""},
+		{"a list of types with null", `{"type":["string","null"],"description":"d"}`, `{"type":"string","description":"d","nullable":true}`, "nullable"},
+		{"a list of types", `{"type":["string","integer","null"],"minimum":3,"minLength":1}`, `{"anyOf":[{"type":"string","minLength":1,"nullable":true},{"type":"integer","minimum":3,"nullable":true}]}`, "nullable"},
+		{"const", `{"const":"on","description":"d"}`, `{"type":"STRING","description":"d","enum":["on"]}`, "const written as an enum of one"},
+		{"const number", `{"type":"integer","const":5}`, `{"type":"STRING","enum":["5"]}`, "const"},
+		{"enum with null", `{"enum":["a",null],"x-y":1}`, `{"type":"STRING","enum":["a"]}`, "x-y dropped"},
+		{"tuple of 2020-12", `{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false}`,
+			`{"type":"array","maxItems":2,"items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`, "places of a tuple"},
+		{"tuple of draft 7", `{"type":"array","items":[{"type":"string"},{"type":"string"}],"minItems":2}`, `{"type":"array","minItems":2,"items":{"type":"string"}}`, "places of a tuple"},
+		{"oneOf", `{"oneOf":[{"type":"string"},{"type":"integer"}],"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "oneOf turned into anyOf"},
+		{"one branch and null", `{"anyOf":[{"type":"string","format":"uri"},{"type":"null"}],"default":null,"title":"T","deprecated":true}`, `{"type":"string","title":"T","format":"uri","nullable":true}`, "deprecated dropped"},
+		{"branches that are conditions", `{"type":"object","properties":{"a":{"type":"string"}},"oneOf":[{"required":["a"]},{"not":{}}]}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
+		{"allOf", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
+			`{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"string"}},"required":["b","a"]}`, "allOf merged"},
+		{"limits not to be reached", `{"type":"integer","exclusiveMinimum":0,"exclusiveMaximum":10}`, `{"type":"integer","minimum":1,"maximum":9}`, "exclusiveMinimum written as minimum"},
+		{"limits of fractions", `{"type":"number","exclusiveMinimum":0.5}`, `{"type":"number","minimum":0.5}`, "exclusiveMinimum"},
+		{"object", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","gone"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, "additionalProperties dropped"},
+		{"never", `{"type":"object","properties":{"a":{"type":"string"},"b":false}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
+		{"types guessed", `{"properties":{"a":{"minLength":1}}}`, `{"type":"object","properties":{"a":{"type":"string","minLength":1}}}`, "types added"},
+		{"examples", `{"type":"string","examples":["a","b"],"minLength":1.5,"title":7}`, `{"type":"string","example":"a"}`, ""},
+		{"type beside a union", `{"type":"string","anyOf":[{"enum":["a"]},{"enum":["b"]}]}`, `{"type":"string","anyOf":[{"enum":["a"],"type":"STRING"},{"enum":["b"],"type":"STRING"}]}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, field, changes := fittedProperty(t, tt.schema, false)
+			if diff := cmp.Diff(tt.want, got); diff != "" || field != "parameters" || !strings.Contains(strings.Join(changes, "\n"), tt.change) {
+				t.Errorf("declared by %s, said %q:\n%s", field, changes, diff)
+			}
+		})
+	}
+}
+
+// What the type Schema cannot say goes by JSON Schema; where that is not
+// wanted, what can be said stays.
+func TestGeminiFitLost(t *testing.T) {
+	tests := []struct{ name, schema, want, lost string }{
+		{"any keys", `{"type":"object","additionalProperties":{"type":"string"}}`, ``, `the property "p", an object with properties of any name`},
+		{"any value", `{"description":"d"}`, `{"description":"d","anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}`, "a value of any type"},
+		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
+		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
+		{"two types at once", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"type":"string"}`, "two types at once"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			whole, field, changes := fittedProperty(t, tt.schema, false)
+			if whole != tt.schema || field != "parametersJsonSchema" || !strings.Contains(strings.Join(changes, "\n"), tt.lost) {
+				t.Errorf("declared by %s: %s\nsaid %q", field, whole, changes)
+			}
+			got, field, changes := fittedProperty(t, tt.schema, true)
+			if diff := cmp.Diff(tt.want, got); diff != "" || field != "parameters" || !strings.Contains(strings.Join(changes, "\n"), "not said: ") || !strings.Contains(strings.Join(changes, "\n"), tt.lost) {
+				t.Errorf("forced, by %s, said %q:\n%s", field, changes, diff)
+			}
+		})
+	}
+	out, diags := encode(t, "gemini", []registry.Definition{discovered("t", `{"type":"object","properties":{"p":{"type":"object"}},"required":["p"]}`)}, Options{GeminiParameters: true})
+	if len(out.Declarations) != 0 || len(diags) != 1 || !strings.Contains(diags[0].Message, `property "p", which is required`) {
+		t.Errorf("got %s, %v", out.Data, diags)
+	}
+}
+
+// References are inlined, in circles too, and never without end.
+func TestGeminiFitReferences(t *testing.T) {
+	declare := func(schema string) (string, string) {
+		out, diags := encode(t, "gemini", []registry.Definition{discovered("t", schema)}, Options{GeminiParameters: true})
+		said := ""
+		for _, d := range diags {
+			said += d.Message
+		}
+		return string(out.Data), said
+	}
+	got, _ := declare(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x","description":"mine"},"b":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","description":"its","enum":["u"]}}}`)
+	const want = `"properties":{"a":{"type":"STRING","description":"mine","enum":["u"]},"b":{"type":"STRING","description":"its","enum":["u"]}}`
+	if !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
+	}
+	got, said := declare(`{"type":"object","properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"v":{"type":"string"},"next":{"$ref":"#/$defs/node"}}}}}`)
+	if !strings.Contains(got, `"v":{"type":"string"}`) || !strings.Contains(said, "a schema that holds itself") {
+		t.Errorf("got %s, said %s", got, said)
+	}
+	if got, said = declare(`{"type":"object","properties":{"n":{"$ref":"#"},"m":{"$ref":"https://example.com/x"}}}`); !strings.Contains(said, "holds itself") {
+		t.Errorf("got %s, said %s", got, said)
+	}
+	bomb := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`
+	for i := range 40 {
+		next := string(rune('0'+(i+1)%10)) + strings.Repeat("x", (i+1)/10)
+		bomb += `"d` + string(rune('0'+i%10)) + strings.Repeat("x", i/10) + `":{"type":"object","properties":{"l":{"$ref":"#/$defs/d` + next + `"},"r":{"$ref":"#/$defs/d` + next + `"}}},`
+	}
+	bomb += `"d0xxxx":{"type":"string"}}}`
+	if got, said = declare(bomb); got != "[]" || !strings.Contains(said, "too large") {
+		t.Errorf("got %.200s, said %s", got, said)
+	}
+}

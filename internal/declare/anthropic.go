@@ -44,6 +44,7 @@ func refuseOddKeys(t *tool) error {
 func (e *encoder) prepareFlat(t *tool) {
 	e.noStrict()
 	changes := append(lowerTypes(t.schema), modernWords(t.schema)...)
+	changes = append(changes, withoutDeadRefs(t)...)
 	changes = append(changes, inlinedRoot(t.schema)...)
 	changes = append(changes, flatRoot(t.schema, "allOf", "anyOf", "oneOf")...)
 	e.changed(t, append(changes, typedRoot(t.schema)...))

@@ -47,6 +47,7 @@ func gemini() Format {
 func (e *encoder) prepareGemini(t *tool) {
 	e.noStrict()
 	if t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP(); !t.byParameters {
+		e.changed(t, withoutDeadRefs(t))
 		return
 	}
 	if t.bare && !t.def.IsMCP() {
@@ -80,7 +81,7 @@ func (e *encoder) prepareGemini(t *tool) {
 			err = errors.New(strings.Join(f.lost, "; "))
 		}
 		t.schema, t.byParameters = own, false
-		e.changed(t, slices.Concat(lowerTypes(own), modernWords(own), typedRoot(own)))
+		e.changed(t, slices.Concat(lowerTypes(own), modernWords(own), withoutDeadRefs(t), typedRoot(own)))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
 			fmt.Sprintf("declared by parametersJsonSchema, since parameters cannot say it whole: %v", err), "--gemini-parameters declares by parameters what can be")
 	}

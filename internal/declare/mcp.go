@@ -17,7 +17,7 @@ func mcp() Format {
 		layout: func(Options) layout {
 			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
 		},
-		prepare: (*encoder).prepareTyped,
+		prepare: (*encoder).prepareMCP,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)
@@ -36,6 +36,12 @@ func mcp() Format {
 			e.raw("}")
 		},
 	}
+}
+
+// prepareMCP makes the root say that it is an object.
+func (e *encoder) prepareMCP(t *tool) {
+	e.noStrict()
+	e.changed(t, append(lowerTypes(t.schema), typedRoot(t.schema)...))
 }
 
 // extra writes a further JSON object of a definition, or tells why it is left

@@ -1,5 +1,7 @@
 package declare
 
+import "slices"
+
 // mistral declares functions for Mistral's chat completions, which takes
 // OpenAI's shape and its rule for names.
 func mistral() Format {
@@ -8,7 +10,7 @@ func mistral() Format {
 		Summary: "Mistral chat completions tools",
 		rule:    dashedNames(),
 		layout:  list,
-		prepare: (*encoder).prepareTyped,
+		prepare: (*encoder).prepareMistral,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
@@ -19,8 +21,7 @@ func mistral() Format {
 	}
 }
 
-// prepareTyped makes the root say that it is an object.
-func (e *encoder) prepareTyped(t *tool) {
+func (e *encoder) prepareMistral(t *tool) {
 	e.noStrict()
-	e.changed(t, append(lowerTypes(t.schema), typedRoot(t.schema)...))
+	e.changed(t, slices.Concat(lowerTypes(t.schema), withoutDeadRefs(t), typedRoot(t.schema)))
 }

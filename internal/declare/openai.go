@@ -57,7 +57,7 @@ func openaiResponses() Format {
 func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
-	changes := e.openAIRoot(t.schema)
+	changes := e.openAIRoot(t)
 	if e.opts.Strict {
 		strict := t.schema.clone()
 		s := &stricter{}
@@ -72,8 +72,10 @@ func (e *encoder) prepareOpenAI(t *tool) {
 	e.changed(t, changes)
 }
 
-func (e *encoder) openAIRoot(root *node) []string {
+func (e *encoder) openAIRoot(t *tool) []string {
+	root := t.schema
 	changes := append(lowerTypes(root), modernWords(root)...)
+	changes = append(changes, withoutDeadRefs(t)...)
 	changes = append(changes, inlinedRoot(root)...)
 	changes = append(changes, flatRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
 	changes = append(changes, typedRoot(root)...)

@@ -1,6 +1,7 @@
 package declare
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
@@ -143,4 +144,59 @@ func hasType(n *node, t string) bool {
 		}
 	}
 	return false
+}
+
+// withoutDeadRefs drops references that lead nowhere within the schema: APIs
+// look them up and refuse the whole request where they find nothing. What is
+// left of the schema takes more; calls are still checked against the whole.
+func withoutDeadRefs(t *tool) (changes []string) {
+	if !bytes.Contains(t.def.InputSchema, []byte(`$ref"`)) {
+		return nil
+	}
+	d := deadRefs{refs: newResolver(t.schema)}
+	d.drop(t.schema)
+	if d.found {
+		return []string{"references that lead nowhere dropped"}
+	}
+	return nil
+}
+
+type deadRefs struct {
+	refs    *resolver
+	anchors map[string]bool // nil until needed
+	found   bool
+}
+
+func (d *deadRefs) drop(n *node) {
+	if ref := n.get("$ref"); ref != nil && (ref.kind != kindString || !d.leads(n, ref.text())) {
+		n.remove("$ref")
+		d.found = true
+	}
+	eachSchema(n, d.drop)
+}
+
+func (d *deadRefs) leads(n *node, ref string) bool {
+	if _, err := d.refs.resolve(n); err == nil {
+		return true
+	}
+	name, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return false
+	}
+	if d.anchors == nil {
+		d.anchors = map[string]bool{}
+		d.collect(d.refs.root)
+	}
+	return d.anchors[name]
+}
+
+// collect finds the names that schemas give themselves, in the words of any
+// draft.
+func (d *deadRefs) collect(n *node) {
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
+		if name := n.get(keyword).text(); name != "" {
+			d.anchors[strings.TrimPrefix(name, "#")] = true
+		}
+	}
+	eachSchema(n, d.collect)
 }

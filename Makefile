@@ -4,6 +4,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 TOOL := go tool -modfile=tools/go.mod
 NPM := testdata/npm
+# A module of its own: it reads what toolreg prints into the providers' SDKs.
+PROVIDERS := testdata/providers
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
@@ -17,9 +19,10 @@ build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
-	@unformatted=$$(gofmt -l cmd internal *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
+	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go test $(RACE) ./... </dev/null
+	cd $(PROVIDERS) && go test ./... </dev/null
 
 demo: build ## run the sample project
 	testdata/sample/run.sh
@@ -29,6 +32,7 @@ lint: ## staticcheck, vet for other systems, tidy go.mod
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 	go mod tidy -diff
+	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
 
 bench: ## run every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

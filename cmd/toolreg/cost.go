@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -17,51 +19,160 @@ type costOptions struct {
 	format string
 }
 
+const costHelp = `With --cost each tool is a line of what its declaration costs in every request:
+bytes and estimated tokens, the dearest first; then each source, all of it in
+each format, and the total. With --preset, --source or another filter all tools
+are looked at, and the last lines tell what the filter saves.
+`
+
 func (o *costOptions) flags(f *pflag.FlagSet) {
-	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs: bytes and estimated tokens, the dearest first")
+	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost: the `format` of the declarations")
 }
 
-// toolCost is the cost of one declaration, which every request pays.
-type toolCost struct {
+// cost is what declarations take in every request. Name is that of a tool, a
+// source or a format, or tells what is summed up.
+type cost struct {
 	Name   string `json:"name"`
-	Source string `json:"source,omitempty"`
+	Source string `json:"source,omitempty"` // of one tool
+	Tools  int    `json:"tools,omitempty"`  // of a sum: those that are declared
 	Bytes  int    `json:"bytes"`
 	Tokens int    `json:"tokens"` // estimated
 }
 
+// costDocument is the JSON of list --cost.
 type costDocument struct {
 	Format      string                `json:"format"`
-	Tools       []toolCost            `json:"tools"`
-	Total       toolCost              `json:"total"`
+	Tools       []cost                `json:"tools"`   // the dearest first
+	Sources     []cost                `json:"sources"` // the dearest first
+	Formats     []cost                `json:"formats"`
+	Total       cost                  `json:"total"`
+	Whole       *cost                 `json:"whole,omitempty"` // without the filter
+	Saved       *cost                 `json:"saved,omitempty"` // by the filter
+	Percent     int                   `json:"savedPercent,omitempty"`
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-func (a *app) printCosts(o *costOptions, tools []*registry.Tool, reg *registry.Registry) error {
-	format, err := declare.Lookup(o.format)
+// runCost sums up what the tools of a selection cost, and beside them all
+// tools, so that a filter shows what it is good for.
+func runCost(ctx context.Context, a *app, o *listOptions) error {
+	format, err := declare.Lookup(o.costs.format)
 	if err != nil {
 		return err
 	}
+	if err := cmp.Or(o.check(), a.checkPreset()); err != nil {
+		return err
+	}
+	preset := a.preset
+	a.preset = "" // it would keep the others from being found
+	reg, err := a.all(ctx)
+	if err != nil {
+		return err
+	}
+	all := reg.Sorted()
+	tools := slices.DeleteFunc(o.apply(slices.Clone(all)), func(t *registry.Tool) bool { return !inPreset(preset, t) })
+	if tools, err = a.withoutUsed(ctx, tools, o.inactive); err != nil {
+		return err
+	}
+	doc, diags := costsOf(format, reg, tools)
+	if len(tools) < len(all) {
+		doc.compare(sumOf("without the filter", format, definitionsOf(reg, all)))
+	}
+	doc.Diagnostics = orEmpty(append(a.noticed(reg), diags...))
+	if a.globals.JSON {
+		err = a.printJSON(doc)
+	} else {
+		a.diagnose(reg.Diagnostics())
+		a.diagnose(a.naming(diags))
+		err = doc.table().print(a)
+	}
+	if err != nil {
+		return err
+	}
+	return o.strictFailure(reg)
+}
+
+func definitionsOf(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
 	defs := make([]registry.Definition, len(tools))
-	source := make(map[string]string, len(tools))
 	for i, t := range tools {
 		defs[i] = definition(reg, t)
-		source[defs[i].Name] = t.Source
+	}
+	return defs
+}
+
+// costsOf declares the tools and measures the pieces.
+func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool) (*costDocument, []registry.Diagnostic) {
+	defs := definitionsOf(reg, tools)
+	source := make(map[string]string, len(defs))
+	for i := range defs {
+		source[defs[i].Name] = defs[i].Source
 	}
 	out, diags := format.Encode(defs, declare.Options{})
-	doc := costDocument{Format: format.Name, Tools: []toolCost{}, Diagnostics: orEmpty(append(a.noticed(reg), diags...)),
-		Total: toolCost{Name: "total", Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)}}
+	doc := &costDocument{Format: format.Name, Tools: []cost{}, Sources: []cost{}}
+	at := map[string]int{}
 	for _, d := range out.Declarations {
-		doc.Tools = append(doc.Tools, toolCost{d.Tool, source[d.Tool], len(d.Data), declare.Tokens(d.Data)})
+		c := cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)}
+		doc.Tools = append(doc.Tools, c)
+		i, ok := at[c.Source]
+		if !ok {
+			i = len(doc.Sources)
+			at[c.Source] = i
+			doc.Sources = append(doc.Sources, cost{Name: c.Source})
+		}
+		s := &doc.Sources[i]
+		s.Tools, s.Bytes, s.Tokens = s.Tools+1, s.Bytes+c.Bytes, s.Tokens+c.Tokens
 	}
-	slices.SortStableFunc(doc.Tools, func(x, y toolCost) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	if a.globals.JSON {
-		return a.printJSON(doc)
+	dearest := func(x, y cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
+	slices.SortStableFunc(doc.Tools, dearest)
+	slices.SortStableFunc(doc.Sources, dearest)
+	for _, f := range declare.Formats() {
+		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs))
 	}
-	a.diagnose(diags)
-	t := table{header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
-	for _, c := range append(doc.Tools, doc.Total) {
-		t.add(c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), c.Source)
+	doc.Total = measured("total", out)
+	return doc, diags
+}
+
+func sumOf(name string, f declare.Format, defs []registry.Definition) cost {
+	out, _ := f.Encode(defs, declare.Options{})
+	return measured(name, out)
+}
+
+func measured(name string, out declare.Output) cost {
+	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)}
+}
+
+// compare tells what the filter saves of the whole.
+func (doc *costDocument) compare(whole cost) {
+	doc.Whole = &whole
+	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools, Bytes: whole.Bytes - doc.Total.Bytes, Tokens: whole.Tokens - doc.Total.Tokens}
+	doc.Percent = 100 * doc.Saved.Bytes / max(whole.Bytes, 1)
+}
+
+func (doc *costDocument) table() *table {
+	t := &table{header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
+	row := func(prefix string, c cost, note string) {
+		t.add(prefix+c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), note)
 	}
-	return t.print(a)
+	for _, c := range doc.Tools {
+		row("", c, c.Source)
+	}
+	for _, c := range doc.Sources {
+		row("from ", c, toolCount(c.Tools))
+	}
+	for _, c := range doc.Formats {
+		row("as ", c, toolCount(c.Tools))
+	}
+	row("", doc.Total, toolCount(doc.Total.Tools)+" as "+doc.Format)
+	if doc.Whole != nil {
+		row("", *doc.Whole, toolCount(doc.Whole.Tools))
+		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", toolCount(doc.Saved.Tools), doc.Percent))
+	}
+	return t
+}
+
+func toolCount(n int) string {
+	if n == 1 {
+		return "1 tool"
+	}
+	return strconv.Itoa(n) + " tools"
 }

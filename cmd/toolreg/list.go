@@ -34,8 +34,12 @@ func newListCommand(a *app) *cobra.Command {
 		Long: `List the tools in the registry, or show one tool in full.
 
 In a pipe each tool is one line: name, source, category and description,
-separated by tabs. Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
+separated by tabs.
+
+` + costHelp + `
+Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
 		Example: `  toolreg list
+  toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json
   toolreg list read_file`,
 		Args: argsBetween(0, 1, "at most one tool"),
@@ -73,6 +77,9 @@ type listDocument struct {
 }
 
 func runList(ctx context.Context, a *app, o *listOptions) error {
+	if o.costs.wanted {
+		return runCost(ctx, a, o)
+	}
 	reg, err := a.registryFor(ctx, &o.selection)
 	if err != nil {
 		return err
@@ -83,9 +90,6 @@ func runList(ctx context.Context, a *app, o *listOptions) error {
 	tools, err := a.withoutUsed(ctx, o.apply(reg.Sorted()), o.inactive)
 	if err != nil {
 		return err
-	}
-	if o.costs.wanted {
-		return a.printCosts(&o.costs, tools, reg)
 	}
 	if a.globals.JSON {
 		doc := listDocument{Tools: listedTools(tools), Diagnostics: a.noticed(reg)}

@@ -31,11 +31,17 @@ func (a *app) presetFilters() []registry.Filter {
 		return nil
 	}
 	return []registry.Filter{func(t *registry.Tool) *registry.Hidden {
-		if builtin.InPreset(a.preset, t.Name) || t.Source != registry.SourceBuiltin {
+		if t.Source != registry.SourceBuiltin || inPreset(a.preset, t) {
 			return nil
 		}
 		return &registry.Hidden{Reason: "it is not in the preset " + a.preset, Setting: "--preset"}
 	}}
+}
+
+// inPreset reports whether a tool is in a preset; "" holds all, and only "full"
+// has tools that are not built in.
+func inPreset(preset string, t *registry.Tool) bool {
+	return preset == "" || preset == "full" || t.Source == registry.SourceBuiltin && builtin.InPreset(preset, t.Name)
 }
 
 // narrow drops the sources that no tool of the preset comes from: only "full"

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,10 +66,7 @@ func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) er
 		return err
 	}
 	a.diagnose(reg.Diagnostics())
-	defs := make([]registry.Definition, len(tools))
-	for i, t := range tools {
-		defs[i] = definition(reg, t)
-	}
+	defs := definitionsOf(reg, tools)
 	switch {
 	case o.lint:
 		return a.printLint(o, format, defs, o.strictFailure(reg))
@@ -76,11 +74,26 @@ func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) er
 		return a.printExplanations(format, defs, o.encode)
 	}
 	out, diags := format.Encode(defs, o.encode)
-	a.diagnose(diags)
+	a.diagnose(a.naming(diags))
 	if err := a.printDeclarations(format, out); err != nil {
 		return err
 	}
 	return o.strictFailure(reg)
+}
+
+// naming puts the tool's name into the text of diagnostics that do not say it;
+// JSON has a field for it.
+func (a *app) naming(diags []registry.Diagnostic) []registry.Diagnostic {
+	if a.globals.JSON {
+		return diags
+	}
+	out := slices.Clone(diags)
+	for i, d := range out {
+		if d.Tool != "" && !strings.Contains(d.Message, d.Tool) {
+			out[i].Message = d.Tool + ": " + d.Message
+		}
+	}
+	return out
 }
 
 // printDeclarations prints the bytes as they were encoded: caches of prompts

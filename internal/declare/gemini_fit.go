@@ -153,7 +153,8 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 	f.copyTexts(n, out)
 	if values := f.values(n); len(values) > 0 {
 		out.set("enum", newArray(values...))
-	} else if holds := n.get("enum"); holds != nil && holdsNull(holds.items) || n.get("const") != nil && n.get("const").kind == kindNull {
+	}
+	if enum := n.get("enum"); n.get("type") == nil && enum != nil && holdsNull(enum.items) {
 		null = true
 	}
 	if null || n.get("nullable") != nil && n.get("nullable").kind == kindTrue {
@@ -189,6 +190,9 @@ func (f *geminiFitter) types(n *node) (types []string, null bool) {
 	}
 	if len(types) > 0 || null {
 		return types, null
+	}
+	if c := n.get("const"); c != nil && c.kind == kindNull {
+		return nil, true
 	}
 	return f.guessed(n), false
 }

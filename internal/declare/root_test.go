@@ -133,6 +133,8 @@ func TestStrictImpossible(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`:                                                                            "takes any value",
 		`{"type":"object","properties":{"a":` + strings.Repeat(`{"type":"array","items":`, 12) + `{"type":"string"}` + strings.Repeat("}", 12) + `}}`: "nested deeper than 10",
 		`{"type":"object","properties":{"a":{"enum":[` + strings.Repeat("1,", 1000) + `1]}}}`:                                                         "1001 enum values",
+		`{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.Repeat(`"`+strings.Repeat("x", 60)+`",`, 251) + `"y"]}}}`:            "15061 characters",
+		`{"type":"object","properties":{"` + strings.Repeat("x", 120_001) + `":{"type":"string"}}}`:                                                   "120001 characters",
 		`{"type":"object","properties":{"a":{"enum":[]}}}`:                                                                                            "takes any value",
 	} {
 		got, diags := declaredSchema(t, "openai-responses", schema, Options{Strict: true})

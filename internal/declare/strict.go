@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// OpenAI's published limits on strict schemas.
+// OpenAI's published limits on strict schemas (guide to structured outputs,
+// "supported schemas").
 const (
 	maxStrictDepth      = 10
 	maxStrictProperties = 5000
 	maxStrictEnum       = 1000
+	maxStrictText       = 120_000 // characters of names and values
+	manyStrictEnum      = 250     // values of one enum, beyond which
+	maxStrictEnumText   = 15_000  // characters of its values are bounded
 )
 
 // stricter turns a schema into the subset that OpenAI can hold a model to:
@@ -25,6 +30,7 @@ type stricter struct {
 	other      []string
 	properties int
 	enums      int
+	text       int // characters of names and values
 }
 
 // apply rewrites root in place and returns why it cannot, "" when it did.
@@ -38,6 +44,8 @@ func (s *stricter) apply(root *node) (why string) {
 		return fmt.Sprintf("it has %d properties, %d are the limit", s.properties, maxStrictProperties)
 	case s.enums > maxStrictEnum:
 		return fmt.Sprintf("it has %d enum values, %d are the limit", s.enums, maxStrictEnum)
+	case s.text > maxStrictText:
+		return fmt.Sprintf("its names and values have %d characters, %d are the limit", s.text, maxStrictText)
 	}
 	return ""
 }
@@ -153,6 +161,7 @@ func (s *stricter) definitions(n *node) (kept []string, why string) {
 		}
 		kept = append(kept, keyword)
 		for _, m := range defs.members {
+			s.text += characters(m.name)
 			if why := s.schema(m.value, 0, false); why != "" {
 				return nil, why
 			}
@@ -200,6 +209,7 @@ func (s *stricter) object(n *node, depth int, root bool) (why string) {
 			s.nullable = append(s.nullable, m.name)
 		}
 		names = append(names, &node{kind: kindString, token: m.token})
+		s.text += characters(m.name)
 	}
 	s.properties += len(names)
 	n.set("required", newArray(names...))
@@ -210,8 +220,11 @@ func (s *stricter) object(n *node, depth int, root bool) (why string) {
 func (s *stricter) scalar(n *node) (why string) {
 	values := n.get("enum")
 	if values != nil {
-		s.enums += len(values.items)
+		if why := s.enum(values.items); why != "" {
+			return why
+		}
 	}
+	s.text += characters(n.get("const").text())
 	if n.get("type") != nil {
 		return ""
 	}
@@ -236,6 +249,22 @@ func (s *stricter) scalar(n *node) (why string) {
 	s.note("type added beside enum")
 	return ""
 }
+
+// enum counts the values of an enum.
+func (s *stricter) enum(values []*node) (why string) {
+	text := 0
+	for _, v := range values {
+		text += characters(v.text())
+	}
+	s.enums += len(values)
+	s.text += text
+	if len(values) > manyStrictEnum && text > maxStrictEnumText {
+		return fmt.Sprintf("an enum of %d values has %d characters, %d are the limit", len(values), text, maxStrictEnumText)
+	}
+	return ""
+}
+
+func characters(s string) int { return utf8.RuneCountInString(s) }
 
 func (s *stricter) note(change string) {
 	if !slices.Contains(s.other, change) {

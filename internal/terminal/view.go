@@ -50,63 +50,34 @@ func (v *view) say(format string, args ...any) {
 // foreign writes a block of text that came from elsewhere, whole.
 func (v *view) foreign(text string) {
 	for _, l := range strings.Split(strings.TrimRight(Payload(text), "\n"), "\n") {
-		v.wrapped(l, "", "")
+		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
 	}
 }
 
-// wrapped writes one line behind bars, broken at the width of the screen, so
-// that every row of it has its bar.
-func (v *view) wrapped(line, before, after string) {
+// row writes one line behind bars, broken at the width of the screen, so that
+// every row of it has its bar.
+func (v *view) row(spans []Span) {
 	room := max(v.width-Width(bar)-1, 20)
 	for {
-		head, rest := split(strings.ReplaceAll(line, "\t", "    "), room)
-		v.b.WriteString(bar + before + head + after + "\n")
-		if rest == "" {
+		head, rest := SplitSpans(spans, room)
+		v.b.WriteString(bar + Paint(head, v.color) + "\n")
+		if len(rest) == 0 {
 			return
 		}
-		line = rest
+		spans = rest
 	}
 }
 
-// split cuts a line behind at most room columns.
-func split(line string, room int) (head, rest string) {
-	if len(line) <= room {
-		return line, ""
+// diff writes a unified diff, whole.
+func (v *view) diff(text string) {
+	for _, row := range Diff(strings.ReplaceAll(Payload(text), "\t", "    ")) {
+		v.row(row)
 	}
-	columns := 0
-	for i, r := range line {
-		w := Width(string(r))
-		if columns+w > room && i > 0 {
-			return line[:i], line[i:]
-		}
-		columns += w
-	}
-	return line, ""
 }
 
 func (v *view) edit(q exec.Question) {
 	v.say("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
-	for _, l := range strings.Split(strings.TrimRight(Payload(q.Preview.Diff), "\n"), "\n") {
-		before, after := v.diffColor(l)
-		v.wrapped(l, before, after)
-	}
-}
-
-func (v *view) diffColor(line string) (before, after string) {
-	if !v.color || line == "" {
-		return "", ""
-	}
-	switch {
-	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-		return "\x1b[1m", "\x1b[0m"
-	case line[0] == '+':
-		return "\x1b[32m", "\x1b[0m"
-	case line[0] == '-':
-		return "\x1b[31m", "\x1b[0m"
-	case strings.HasPrefix(line, "@@"):
-		return "\x1b[36m", "\x1b[0m"
-	}
-	return "", ""
+	v.diff(q.Preview.Diff)
 }
 
 func (v *view) exec(q exec.Question) {
@@ -191,11 +162,7 @@ func (v *view) changes(changes []policy.Change) {
 			v.say("Changed: %s (too long to show, or not kept)", c.Part)
 		default:
 			v.say("Changed: %s", c.Part)
-			diff := udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New))
-			for _, l := range strings.Split(strings.TrimRight(Payload(diff), "\n"), "\n") {
-				before, after := v.diffColor(l)
-				v.wrapped(l, before, after)
-			}
+			v.diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))
 		}
 	}
 }

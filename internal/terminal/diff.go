@@ -1,0 +1,187 @@
+package terminal
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Diff returns the lines of a unified diff as they look on a screen: what was
+// added, removed and moved past in its colours, and within a changed line the
+// part that changed. The text must have passed [Visible] or [Payload].
+func Diff(text string) [][]Span {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	kinds := make([]diffKind, len(lines))
+	var s diffScanner
+	for i, l := range lines {
+		kinds[i] = s.next(l)
+	}
+	rows := make([][]Span, len(lines))
+	for i := 0; i < len(lines); {
+		removed := countKind(kinds[i:], diffRemoved)
+		added := countKind(kinds[i+removed:], diffAdded)
+		if removed == 0 || removed != added {
+			rows[i] = []Span{{lines[i], kinds[i].style()}}
+			i++
+			continue
+		}
+		for n := range removed {
+			rows[i+n], rows[i+removed+n] = changedPart(lines[i+n], lines[i+removed+n])
+		}
+		i += removed + added
+	}
+	return rows
+}
+
+// DiffLength returns how many of the lines are one unified diff that begins
+// with the first of them; 0 where there is none.
+func DiffLength(lines []string) int {
+	if len(lines) < 3 {
+		return 0
+	}
+	files := strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") && strings.HasPrefix(lines[2], "@@ -")
+	if !files && !strings.HasPrefix(lines[0], "diff --git ") {
+		return 0
+	}
+	var s diffScanner
+	n := 0
+	for n < len(lines) && s.next(lines[n]) != diffNone {
+		n++
+	}
+	return n
+}
+
+type diffKind uint8
+
+const (
+	diffNone diffKind = iota // no part of a diff
+	diffHeader
+	diffHunk
+	diffContext
+	diffAdded
+	diffRemoved
+)
+
+func (k diffKind) style() Style {
+	switch k {
+	case diffHeader:
+		return Bold
+	case diffHunk:
+		return Cyan
+	case diffAdded:
+		return Green
+	case diffRemoved:
+		return Red
+	}
+	return 0
+}
+
+func countKind(kinds []diffKind, k diffKind) int {
+	n := 0
+	for n < len(kinds) && kinds[n] == k {
+		n++
+	}
+	return n
+}
+
+// diffScanner tells the lines of a hunk from those between hunks by the counts
+// in the hunk's head: a removed line "-- x" is no head of a file.
+type diffScanner struct{ before, after int } // lines of the hunk to come
+
+func (s *diffScanner) next(line string) diffKind {
+	if before, after, ok := hunkCounts(line); ok {
+		s.before, s.after = before, after
+		return diffHunk
+	}
+	if s.before > 0 || s.after > 0 {
+		switch {
+		case line == "" || line[0] == ' ':
+			s.before, s.after = s.before-1, s.after-1
+			return diffContext
+		case line[0] == '+':
+			s.after--
+			return diffAdded
+		case line[0] == '-':
+			s.before--
+			return diffRemoved
+		}
+	}
+	if strings.HasPrefix(line, `\ `) { // no newline at the end of the file
+		return diffContext
+	}
+	s.before, s.after = 0, 0
+	return betweenHunks(line)
+}
+
+func betweenHunks(line string) diffKind {
+	for _, head := range []string{"+++ ", "--- ", "diff ", "index ", "new file ", "deleted file ", "old mode ", "new mode ",
+		"similarity ", "dissimilarity ", "rename ", "copy ", "Binary files ", "Only in "} {
+		if strings.HasPrefix(line, head) {
+			return diffHeader
+		}
+	}
+	return diffNone
+}
+
+// hunkCounts reads "@@ -1,2 +3,4 @@": a count that is not there is 1.
+func hunkCounts(line string) (before, after int, ok bool) {
+	rest, ok := strings.CutPrefix(line, "@@ -")
+	if !ok {
+		return 0, 0, false
+	}
+	old, rest, ok1 := strings.Cut(rest, " +")
+	new, _, ok2 := strings.Cut(rest, " @@")
+	before, ok3 := hunkCount(old)
+	after, ok4 := hunkCount(new)
+	return before, after, ok1 && ok2 && ok3 && ok4
+}
+
+func hunkCount(part string) (int, bool) {
+	_, count, given := strings.Cut(part, ",")
+	if !given {
+		return 1, true
+	}
+	n, err := strconv.Atoi(count)
+	return n, err == nil && n >= 0
+}
+
+// longestCompared bounds the lines that are looked into, in bytes.
+const longestCompared = 2000
+
+// changedPart sets off what differs between two lines, where they have enough
+// in common for that to help.
+func changedPart(old, new string) (oldSpans, newSpans []Span) {
+	prefix, suffix := common(old[1:], new[1:])
+	shared, longest := prefix+suffix, max(len(old), len(new))-1
+	if longest > longestCompared || shared*3 < longest || shared == longest {
+		return []Span{{old, Red}}, []Span{{new, Green}}
+	}
+	return setOff(old, prefix, suffix, Red), setOff(new, prefix, suffix, Green)
+}
+
+func setOff(line string, prefix, suffix int, s Style) []Span {
+	from, to := 1+prefix, len(line)-suffix
+	if from == to {
+		return []Span{{line, s}}
+	}
+	return []Span{{line[:from], s}, {line[from:to], s | Reverse}, {line[to:], s}}
+}
+
+// common returns the lengths of what two texts begin and end with together, in
+// whole characters.
+func common(a, b string) (prefix, suffix int) {
+	for prefix < len(a) && prefix < len(b) && a[prefix] == b[prefix] {
+		prefix++
+	}
+	for prefix > 0 && prefix < len(a) && !utf8.RuneStart(a[prefix]) || prefix > 0 && prefix < len(b) && !utf8.RuneStart(b[prefix]) {
+		prefix--
+	}
+	a, b = a[prefix:], b[prefix:]
+	for suffix < len(a) && suffix < len(b) && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
+		suffix++
+	}
+	for suffix > 0 && !utf8.RuneStart(a[len(a)-suffix]) {
+		suffix--
+	}
+	return prefix, suffix
+}

@@ -1,0 +1,209 @@
+package terminal
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Style is how text looks on a screen: any of the attributes and one colour,
+// joined by |. The zero value is plain.
+type Style uint16
+
+// The attributes and colours. Colours are the eight that every terminal has a
+// theme for.
+const (
+	Bold Style = 1 << iota
+	Dim
+	Italic
+	Underline
+	Reverse
+	Struck
+	Red
+	Green
+	Yellow
+	Blue
+	Magenta
+	Cyan
+)
+
+// parameters returns the parameters of SGR (ECMA-48, 8.3.117), as "1;31".
+func (s Style) parameters() string {
+	codes := [...]int{1, 2, 3, 4, 7, 9, 31, 32, 33, 34, 35, 36}
+	var parts []string
+	for i, c := range codes {
+		if s&(1<<i) != 0 {
+			parts = append(parts, strconv.Itoa(c))
+		}
+	}
+	return strings.Join(parts, ";")
+}
+
+// Span is a piece of one line in one style. The text must have passed [Visible]
+// or [Line]: it is written as it is.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Paint returns the spans as one text, with their styles where color is set.
+// Each styled span ends with a reset, so that nothing leaks out of it.
+func Paint(spans []Span, color bool) string {
+	var b strings.Builder
+	for _, s := range spans {
+		if !color || s.Style == 0 || s.Text == "" {
+			b.WriteString(s.Text)
+			continue
+		}
+		b.WriteString("\x1b[" + s.Style.parameters() + "m" + s.Text + "\x1b[0m")
+	}
+	return b.String()
+}
+
+// SpansWidth returns the columns that the spans take on a screen.
+func SpansWidth(spans []Span) int {
+	n := 0
+	for _, s := range spans {
+		n += Width(s.Text)
+	}
+	return n
+}
+
+// SplitSpans cuts a line behind at most room columns, in the middle of a word
+// if need be but never within a character. At least one character is in head.
+func SplitSpans(spans []Span, room int) (head, rest []Span) {
+	used := 0
+	for i, s := range spans {
+		n, columns := cutAt(s.Text, room-used)
+		if n == len(s.Text) {
+			used += columns
+			continue
+		}
+		if n == 0 && used == 0 {
+			n = firstCharacter(s.Text)
+		}
+		head = append(head, spans[:i]...)
+		if n > 0 {
+			head = append(head, Span{s.Text[:n], s.Style})
+		}
+		if n < len(s.Text) {
+			rest = append(rest, Span{s.Text[n:], s.Style})
+		}
+		return head, append(rest, spans[i+1:]...)
+	}
+	return spans, nil
+}
+
+// cutAt returns how many bytes of text fit into room columns, and how many
+// columns these take.
+func cutAt(text string, room int) (at, columns int) {
+	for at < len(text) {
+		n := firstCharacter(text[at:])
+		w := Width(text[at : at+n])
+		if columns+w > room {
+			break
+		}
+		columns += w
+		at += n
+	}
+	return at, columns
+}
+
+// firstCharacter returns the length of the first character as a person counts
+// them, marks and joined emoji included.
+func firstCharacter(text string) int {
+	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
+		return 1
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
+	return max(len(cluster), 1)
+}
+
+// WrapSpans breaks a line between words so that each row takes at most width
+// columns. A longer word has a row of its own and is not broken, so that
+// addresses stay whole, but between wide characters there is a break wherever
+// it is needed. Blanks at a break are dropped; others stay.
+func WrapSpans(spans []Span, width int) [][]Span {
+	if SpansWidth(spans) <= width {
+		return [][]Span{spans}
+	}
+	w := wrapping{width: width}
+	for _, s := range spans {
+		for text := s.Text; text != ""; {
+			n := wordLength(text)
+			w.add(Span{text[:n], s.Style})
+			text = text[n:]
+		}
+	}
+	w.word()
+	return append(w.rows, w.row)
+}
+
+// wordLength returns the length of the run of blanks, the wide character or the
+// word that text begins with.
+func wordLength(text string) int {
+	if text[0] == ' ' {
+		return len(text) - len(strings.TrimLeft(text, " "))
+	}
+	for at := 0; at < len(text); {
+		n := firstCharacter(text[at:])
+		switch wide := n > 1 && Width(text[at:at+n]) > 1; {
+		case wide && at == 0:
+			return n
+		case wide || text[at] == ' ':
+			return at
+		}
+		at += n
+	}
+	return len(text)
+}
+
+// wrapping puts rows together. A word may have pieces in several styles.
+type wrapping struct {
+	width, used, pending int // columns: of all, of row and blanks, of pieces
+	rows                 [][]Span
+	row, pieces          []Span
+}
+
+func (w *wrapping) add(s Span) {
+	blank := s.Text[0] == ' '
+	wide := len(s.Text) > 1 && Width(s.Text) > 1 && firstCharacter(s.Text) == len(s.Text)
+	if blank || wide {
+		w.word()
+	}
+	if blank {
+		if n := len(s.Text); len(w.row) > 0 || len(w.rows) == 0 {
+			w.row = append(w.row, s)
+			w.used += n
+		}
+		return
+	}
+	w.pieces = append(w.pieces, s)
+	w.pending += Width(s.Text)
+	if wide {
+		w.word()
+	}
+}
+
+// word puts the pending pieces into the row, or into a new one.
+func (w *wrapping) word() {
+	if len(w.pieces) == 0 {
+		return
+	}
+	if w.used+w.pending > w.width && w.used > 0 {
+		w.rows = append(w.rows, trimBlanks(w.row))
+		w.row, w.used = nil, 0
+	}
+	w.row = append(w.row, w.pieces...)
+	w.used += w.pending
+	w.pieces, w.pending = nil, 0
+}
+
+func trimBlanks(row []Span) []Span {
+	for len(row) > 0 && strings.TrimRight(row[len(row)-1].Text, " ") == "" {
+		row = row[:len(row)-1]
+	}
+	return row
+}

@@ -211,7 +211,12 @@ func firstUnseen(data []byte) int {
 }
 
 // Width returns the columns that text takes on a screen.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	if isPlain(s, false) {
+		return len(s)
+	}
+	return ansi.StringWidth(s)
+}
 
 // Cut returns at most width columns of one line, with "…" as its last one where
 // something was cut. The text must have passed [Line].

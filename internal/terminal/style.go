@@ -49,15 +49,23 @@ type Span struct {
 }
 
 // Paint returns the spans as one text, with their styles where color is set.
-// Each styled span ends with a reset, so that nothing leaks out of it.
+// What is styled ends with a reset, so that nothing leaks out of it.
 func Paint(spans []Span, color bool) string {
 	var b strings.Builder
+	var style Style
 	for _, s := range spans {
-		if !color || s.Style == 0 || s.Text == "" {
-			b.WriteString(s.Text)
-			continue
+		if s.Style != style && s.Text != "" && color {
+			if style != 0 {
+				b.WriteString("\x1b[0m")
+			}
+			if style = s.Style; style != 0 {
+				b.WriteString("\x1b[" + style.parameters() + "m")
+			}
 		}
-		b.WriteString("\x1b[" + s.Style.parameters() + "m" + s.Text + "\x1b[0m")
+		b.WriteString(s.Text)
+	}
+	if style != 0 {
+		b.WriteString("\x1b[0m")
 	}
 	return b.String()
 }

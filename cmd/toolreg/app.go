@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -49,6 +50,7 @@ type app struct {
 	thorough     bool                            // what is only good to know is told too
 	reports      bool                            // the result itself holds the diagnostics
 	whole        bool                            // results are not cut
+	images       picture.Protocol                // that images are shown by
 	announced    atomic.Bool                     // the hooks know the registry
 	counts       bool                            // prompts and resources are to be counted
 	contextFlags []contextPair                   // --context

@@ -39,6 +39,7 @@ type callOptions struct {
 	paramsFile string
 	raw        bool
 	outputDir  string
+	images     string
 	stream     bool
 	many       manyCalls
 }
@@ -78,6 +79,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	o.many.flags(f)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
+	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, sixel, never")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
 	return cmd
 }
@@ -102,7 +104,7 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	if o.stream && (o.raw || o.outputDir != "") {
 		return &usageError{err: errors.New("--stream goes with neither --raw nor --output"), hint: "leave one of them out"}
 	}
-	if err := o.checkParams(); err != nil {
+	if err := errors.Join(o.checkParams(), a.chooseImages(o.images)); err != nil {
 		return err
 	}
 	reg, tool, err := a.find(ctx, name)
@@ -114,6 +116,9 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 		return a.refusedParams(ctx, tool, err)
 	}
 	a.whole = o.raw
+	if err := a.chooseImages(o.images); err != nil { // the settings are known now
+		return err
+	}
 	x, closeTTY, err := a.executor(ctx, reg)
 	if err != nil {
 		return err
@@ -123,13 +128,13 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	call := registry.Call{Tool: name, Params: params, Progress: show}
 	print := a.printResult
 	if o.stream {
-		live := &stream{app: a}
+		live := &stream{app: a, showMedia: func(c registry.Content) error { return a.showMedia(ctx, c) }}
 		call.Emit, call.Progress, print = live.emit, live.progress(show), live.finish
 	}
 	result, err := x.Execute(ctx, tool, call)
 	hide()
 	if err == nil || result.IsError {
-		if printErr := print(o, tool, result); printErr != nil {
+		if printErr := print(ctx, o, tool, result); printErr != nil {
 			return printErr
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,9 +56,11 @@ func llmContent(parts []registry.Content) any {
 	return parts
 }
 
-func (a *app) printResult(o *callOptions, t *registry.Tool, r registry.Result) error {
+func (a *app) printResult(ctx context.Context, o *callOptions, t *registry.Tool, r registry.Result) error {
+	saved := 0
 	if o.outputDir != "" {
-		if err := saveParts(o.outputDir, t.Name, r.Content); err != nil {
+		var err error
+		if saved, err = saveParts(o.outputDir, t.Name, r.Content); err != nil {
 			return err
 		}
 	}
@@ -66,8 +69,10 @@ func (a *app) printResult(o *callOptions, t *registry.Tool, r registry.Result) e
 		return a.printJSON(newCallDocument(t, r))
 	case o.raw:
 		return writeRaw(a.out, r.Content)
+	case saved == 0 && (a.outTTY || a.color(false)):
+		return a.show(ctx, t, r)
 	case a.outTTY:
-		_, err := io.WriteString(a.out, endLine(terminal.Visible(displayText(r))))
+		_, err := io.WriteString(a.out, terminal.Visible(contentText(r)))
 		return err
 	}
 	_, err := io.WriteString(a.out, contentText(r))
@@ -86,32 +91,6 @@ func writeRaw(w io.Writer, parts []registry.Content) error {
 		}
 	}
 	return nil
-}
-
-// displayText is what a person sees of a result.
-func displayText(r registry.Result) string {
-	switch d := r.Display; {
-	case d.Diff != nil:
-		return d.Diff.FileDiff
-	case d.Todos != nil:
-		return checklist(d.Todos)
-	case d.Text != "":
-		return d.Text
-	}
-	return contentText(r)
-}
-
-func checklist(todos []registry.Todo) string {
-	marks := map[string]string{"completed": "[x]", "in_progress": "[~]"}
-	var b strings.Builder
-	for _, t := range todos {
-		mark := marks[t.Status]
-		if mark == "" {
-			mark = "[ ]"
-		}
-		fmt.Fprintf(&b, "%s %s\n", mark, t.Content)
-	}
-	return b.String()
 }
 
 // contentText is what a program reads of a result: the texts, and a line that
@@ -152,15 +131,15 @@ func endLine(s string) string {
 	return s + "\n"
 }
 
-// saveParts writes every part that holds bytes into dir and puts the path in
-// its place.
-func saveParts(dir, tool string, parts []registry.Content) error {
+// saveParts writes every part that holds bytes into dir, puts the path in its
+// place and returns how many these were.
+func saveParts(dir, tool string, parts []registry.Content) (saved int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &usageError{err: fmt.Errorf("--output: %w", err)}
+		return 0, &usageError{err: fmt.Errorf("--output: %w", err)}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return &usageError{err: fmt.Errorf("--output: %w", err)}
+		return 0, &usageError{err: fmt.Errorf("--output: %w", err)}
 	}
 	defer root.Close()
 	for i := range parts {
@@ -170,11 +149,12 @@ func saveParts(dir, tool string, parts []registry.Content) error {
 		}
 		name, err := createPart(root, fmt.Sprintf("%s-%d", tool, i+1), extension(c.MIMEType), c.Data)
 		if err != nil {
-			return fmt.Errorf("--output: %w", err)
+			return saved, fmt.Errorf("--output: %w", err)
 		}
 		*c = registry.TextContent(filepath.Join(dir, name))
+		saved++
 	}
-	return nil
+	return saved, nil
 }
 
 // createPart writes data to the first name that is free.

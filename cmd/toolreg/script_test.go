@@ -87,18 +87,19 @@ func exitCode(err error) int {
 	return -1
 }
 
-// answerCommand runs "answer [-stderr] FILE N [<STDIN] command args…" at a
+// answerCommand runs "answer [-stderr|-stdout] FILE N [<STDIN] command args…" at a
 // terminal of its own and types one line of FILE at each question: the program
 // throws away what was typed before it asks. ^C and ^D are those keys. What was
 // shown on the terminal is in the file "tty", stdout and stderr are in the files
-// "out" and "err"; with -stderr the terminal is stderr too.
+// "out" and "err"; with -stderr the terminal is stderr too, with
+// -stdout it is stdout and stderr.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
-	onTerminal := len(args) > 0 && args[0] == "-stderr"
-	if onTerminal {
-		args = args[1:]
+	onTerminal := ""
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		onTerminal, args = args[0], args[1:]
 	}
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: answer [-stderr] FILE N [<STDIN] command args…")
+		ts.Fatalf("usage: answer [-stderr|-stdout] FILE N [<STDIN] command args…")
 	}
 	keys := strings.NewReplacer("^C\n", "\x03", "^D\n", "\x04")
 	answers := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
@@ -120,8 +121,11 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if onTerminal {
+	if onTerminal != "" {
 		cmd.Stderr = nil
+	}
+	if onTerminal == "-stdout" {
+		cmd.Stdout = nil
 	}
 	shown, err := atTerminal(cmd, answers)
 	ts.Check(os.WriteFile(ts.MkAbs("tty"), []byte(shown), 0o666))
@@ -141,12 +145,15 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 		return "", err
 	}
 	defer control.Close()
-	if err := pty.Setsize(control, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+	if err := pty.Setsize(control, &pty.Winsize{Rows: 24, Cols: 80, X: 800, Y: 480}); err != nil {
 		return "", err
 	}
 	cmd.ExtraFiles = []*os.File{tty}
 	if cmd.Stderr == nil {
 		cmd.Stderr = tty
+	}
+	if cmd.Stdout == nil {
+		cmd.Stdout = tty
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
 	if err := cmd.Start(); err != nil {
@@ -244,7 +251,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "GORACE", "TOOLREG_DEPTH"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

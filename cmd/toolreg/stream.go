@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -13,11 +14,12 @@ import (
 // stream prints the output of a call as it comes (call --stream). Its methods
 // are safe for concurrent use.
 type stream struct {
-	app  *app
-	mu   sync.Mutex
-	any  bool   // something was printed
-	last string // of what was printed
-	err  error
+	app       *app
+	showMedia func(registry.Content) error // on a terminal
+	mu        sync.Mutex
+	any       bool   // something was printed
+	last      string // of what was printed
+	err       error
 }
 
 // outputEvent is a piece of output, with --json on a line of its own.
@@ -55,6 +57,11 @@ func (s *stream) emit(c registry.Content) {
 	if text == "" {
 		return
 	}
+	if c.Data != nil && s.app.outTTY {
+		s.any, s.last = true, "\n"
+		s.err = s.showMedia(c)
+		return
+	}
 	s.any, s.last = true, text
 	if s.app.outTTY {
 		text = terminal.Visible(text)
@@ -78,7 +85,7 @@ func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) 
 
 // finish prints what the output did not: the result of a tool that emitted
 // nothing, what went wrong, and with --json always the result.
-func (s *stream) finish(o *callOptions, t *registry.Tool, r registry.Result) error {
+func (s *stream) finish(ctx context.Context, o *callOptions, t *registry.Tool, r registry.Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.app
@@ -88,7 +95,7 @@ func (s *stream) finish(o *callOptions, t *registry.Tool, r registry.Result) err
 	case a.globals.JSON:
 		return a.printLine(resultEvent{"result", newCallDocument(t, r)})
 	case !s.any:
-		return a.printResult(o, t, r)
+		return a.printResult(ctx, o, t, r)
 	}
 	if !strings.HasSuffix(s.last, "\n") && a.outTTY {
 		if _, err := io.WriteString(a.out, "\n"); err != nil {

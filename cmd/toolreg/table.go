@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -40,42 +41,80 @@ func (t *table) print(a *app) error {
 	return err
 }
 
-// aligned lays the table out; the last column takes what is left of the width.
+// aligned lays the table out in the width; what has no room is cut.
 func (t *table) aligned(width int) string {
-	widths := make([]int, len(t.header))
 	all := append([][]string{t.header}, t.rows...)
-	for _, row := range all {
-		for i, c := range row {
-			widths[i] = max(widths[i], min(terminal.Width(c), maxCell))
-		}
-	}
+	widths := columnWidths(all, width)
 	var b strings.Builder
 	for _, row := range all {
-		used := 0
+		var line strings.Builder
 		for i, c := range row {
-			limit := widths[i]
-			if i == len(row)-1 {
-				limit = max(width-used, 10)
-			}
-			c = terminal.Cut(c, min(limit, maxCell))
-			b.WriteString(c)
-			if i < len(row)-1 {
-				pad := widths[i] - terminal.Width(c) + 2
-				b.WriteString(strings.Repeat(" ", pad))
-				used += widths[i] + 2
-			}
+			c = terminal.Cut(c, widths[i])
+			line.WriteString(c + strings.Repeat(" ", widths[i]-terminal.Width(c)+len(gutter)))
 		}
-		b.WriteString("\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
 }
 
-// terminalWidth is the width of the terminal on stdout, 80 where it does not
-// tell.
+const (
+	gutter  = "  " // between columns
+	minCell = 6    // what a column is shrunk to at most
+)
+
+// columnWidths gives every column what its widest cell takes, and then takes
+// from the last column, which is the one to read, and from the widest ones, until
+// they fit into the width. On a very narrow screen the last columns are left out.
+func columnWidths(rows [][]string, width int) []int {
+	widths := make([]int, len(rows[0]))
+	total := -len(gutter)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], min(terminal.Width(row[i]), maxCell))
+		}
+		total += widths[i] + len(gutter)
+	}
+	last := len(widths) - 1
+	shrink := func(i, least int) {
+		if less := min(total-width, widths[i]-least); less > 0 {
+			widths[i] -= less
+			total -= less
+		}
+	}
+	shrink(last, max(width/3, 10))
+	for total > width {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= minCell {
+			break
+		}
+		shrink(widest, widths[widest]-1)
+	}
+	for i := last; i > 0 && total > width; i-- {
+		total -= widths[i] + len(gutter)
+		widths[i] = 0
+	}
+	return widths
+}
+
+// minWidth is the narrowest screen that is laid out for.
+const minWidth = 20
+
+// terminalWidth is the width to lay out for: COLUMNS where it is set, as for
+// other programs, else that of the terminal on stdout, 80 where it does not tell.
 func terminalWidth(a *app) int {
+	if v, _ := lookupEnv(a.environ, "COLUMNS"); v != "" {
+		if n, err := strconv.Atoi(v); err == nil && n > 0 {
+			return max(min(n, 10_000), minWidth)
+		}
+	}
 	if f, ok := a.stdout.(interface{ Fd() uintptr }); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return w
+			return max(w, minWidth)
 		}
 	}
 	return 80

@@ -160,6 +160,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		summary += ", kept from before"
 	}
 	out := registry.Result{Summary: summary + ")"}
+	out.Display.Plain = c.Format != "markdown" || r.mime != "text/html" && r.mime != "text/markdown"
 	if r.media != nil {
 		out.Content = []registry.Content{*r.media}
 		out.Display.Text = summary + ")"

@@ -103,6 +103,9 @@ type Display struct {
 	Text  string
 	Diff  *FileDiff
 	Todos []Todo
+	// Plain tells that the result is no Markdown, whatever the definition of
+	// the tool says.
+	Plain bool
 }
 
 // IsZero reports whether there is nothing to show.

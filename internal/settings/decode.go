@@ -29,6 +29,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		DiscoveryTTL:    m.node("cache.discovery").duration(),
 		Imports:         m.list("imports"),
 		AuditParams:     m.node("audit.params").bool,
+		Images:          m.node("display.images").text,
 		Limits:          m.limits(),
 		Globals:         g,
 		merged:          m,

@@ -22,6 +22,8 @@ func featureRows() []setting {
 		{name: "audit.maxSize", typ: typeSize, def: `"10MiB"`, loosens: always, doc: "Size at which the log is set aside and a new one begun."},
 		{name: "audit.keep", typ: typeInt, def: "5", loosens: always, doc: "How many logs set aside are kept."},
 		{name: "audit.params", typ: typeBool, def: "false", loosens: whenTrue, doc: "Log the params themselves, not only their hash."},
+		{name: "display.images", typ: typeChoice, choices: []string{"auto", "kitty", "iterm2", "sixel", "never"}, def: `"auto"`,
+			doc: "How images of results are shown on a terminal; auto reads from the environment what it knows."},
 		{name: "serve.idle", typ: typeDuration, doc: "Time after which idle servers are closed; 0 = never."},
 		{name: "limits.discoveryOutput", typ: typeSize, def: `"10MiB"`, loosens: always, doc: "Largest output of the discovery command."},
 		{name: "limits.frame", typ: typeSize, def: `"16MiB"`, loosens: always, doc: "Largest message of an MCP server."},

@@ -157,6 +157,7 @@ type Settings struct {
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
 	AuditParams  bool          // audit.params
 	Audit        Audit         // the other audit.* settings
+	Images       string        // display.images
 	ToolOptions  []ToolOption  // in file order
 	Limits       Limits
 

@@ -5,6 +5,7 @@ package terminal
 import (
 	"os"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -29,6 +30,19 @@ func control(f *os.File, do func(fd int) error) error {
 }
 
 func flush(f *os.File) error { return control(f, discardInput) }
+
+// Pixels returns the size in pixels of the terminal behind a file; 0 where it
+// does not tell.
+func Pixels(f *os.File) (width, height int) {
+	_ = control(f, func(fd int) error {
+		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+		if err == nil {
+			width, height = int(size.Xpixel), int(size.Ypixel)
+		}
+		return err
+	})
+	return width, height
+}
 
 func size(f *os.File) (columns, rows int) {
 	err := control(f, func(fd int) (err error) { columns, rows, err = term.GetSize(fd); return err })

@@ -20,6 +20,10 @@ func openTTY() (in, out *os.File, err error) {
 
 func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
 
+// Pixels returns the size in pixels of the terminal behind a file: a console
+// does not tell it, so it is 0.
+func Pixels(*os.File) (width, height int) { return 0, 0 }
+
 func size(f *os.File) (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {

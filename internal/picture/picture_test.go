@@ -1,0 +1,365 @@
+package picture
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sample is a picture with smooth and hard edges, and a hole.
+func sample(width, height int) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			c := color.NRGBA{uint8(255 * x / width), uint8(255 * y / height), 128, 255}
+			if x < width/4 && y < height/4 {
+				c = color.NRGBA{255, 0, 0, 255}
+			}
+			if x >= width*3/4 && y >= height*3/4 {
+				c = color.NRGBA{}
+			}
+			img.SetNRGBA(x, y, c)
+		}
+	}
+	return img
+}
+
+func asBytes(t testing.TB, img image.Image, kind string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var err error
+	switch kind {
+	case "png":
+		err = png.Encode(&b, img)
+	case "jpeg":
+		err = jpeg.Encode(&b, img, &jpeg.Options{Quality: 95})
+	case "gif":
+		err = gif.Encode(&b, img, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func shown(t *testing.T, data []byte, p Protocol, s Screen) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Write(t.Context(), &b, data, p, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// kittyPayload puts the chunks of a transmission together as a terminal does.
+func kittyPayload(t *testing.T, text string) []byte {
+	t.Helper()
+	text, ok := strings.CutSuffix(text, "\n")
+	if !ok {
+		t.Fatalf("no newline at the end of %.40q", text)
+	}
+	var encoded strings.Builder
+	for i := 0; text != ""; i++ {
+		m := regexp.MustCompile(`^\x1b_G([^;]*);([A-Za-z0-9+/=]*)\x1b\\`).FindStringSubmatch(text)
+		if m == nil || len(m[2]) > 4096 {
+			t.Fatalf("chunk %d: %.60q", i, text)
+		}
+		text = text[len(m[0]):]
+		want := "m=1"
+		if text == "" {
+			want = "m=0"
+		}
+		if i == 0 {
+			want = "a=T,f=100,q=2," + want
+		}
+		if m[1] != want {
+			t.Fatalf("chunk %d: keys %q, want %q", i, m[1], want)
+		}
+		encoded.WriteString(m[2])
+	}
+	data, err := base64.StdEncoding.DecodeString(encoded.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestKitty(t *testing.T) {
+	img := sample(300, 100)
+	data := asBytes(t, img, "png")
+	if got := kittyPayload(t, shown(t, data, Kitty, Screen{Columns: 80, Rows: 24})); !bytes.Equal(got, data) {
+		t.Errorf("a PNG that fits is sent as %d other bytes", len(got))
+	}
+	for _, kind := range []string{"jpeg", "gif"} {
+		got, err := png.Decode(bytes.NewReader(kittyPayload(t, shown(t, asBytes(t, img, kind), Kitty, Screen{Columns: 80, Rows: 24}))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := difference(img, got); kind == "jpeg" && d > 6 || d > 40 {
+			t.Errorf("%s: off by %.1f", kind, d)
+		}
+	}
+	got, err := png.Decode(bytes.NewReader(kittyPayload(t, shown(t, data, Kitty, Screen{Columns: 15, Rows: 24, Width: 150, Height: 480}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := got.Bounds(); b.Dx() != 150 || b.Dy() != 50 {
+		t.Errorf("scaled to %v", b)
+	}
+	if d := difference(scale(img, 150, 50), got); d > 1 {
+		t.Errorf("scaled: off by %.1f", d)
+	}
+}
+
+func TestITerm2(t *testing.T) {
+	data := asBytes(t, sample(300, 100), "jpeg")
+	for screen, size := range map[Screen]string{
+		{Columns: 80, Rows: 24}: "", {Columns: 15, Rows: 24}: "width=15;height=2;", {Columns: 80, Rows: 4}: "width=18;height=3;",
+	} {
+		got := shown(t, data, ITerm2, screen)
+		want := "\x1b]1337;File=inline=1;size=" + strconv.Itoa(len(data)) + ";" + size + "preserveAspectRatio=1:" + base64.StdEncoding.EncodeToString(data) + "\x07\n"
+		if got != want {
+			t.Errorf("%v: %.120q", screen, got)
+		}
+	}
+}
+
+func TestSixel(t *testing.T) {
+	img := sample(120, 50)
+	for _, kind := range []string{"png", "gif"} {
+		got := readSixel(t, shown(t, asBytes(t, img, kind), Sixel, Screen{Columns: 80, Rows: 24}))
+		if got.Bounds() != img.Bounds() {
+			t.Fatalf("%s: %v", kind, got.Bounds())
+		}
+		if d := difference(img, got); kind == "png" && d > 12 || d > 40 {
+			t.Errorf("%s: off by %.1f", kind, d)
+		}
+	}
+	small := readSixel(t, shown(t, asBytes(t, img, "png"), Sixel, Screen{Columns: 6, Rows: 24, Width: 60, Height: 480}))
+	if b := small.Bounds(); b.Dx() != 60 || b.Dy() != 25 {
+		t.Errorf("scaled to %v", b)
+	}
+	// Few colours stay what they are, as far as hundredths can tell.
+	flag := image.NewNRGBA(image.Rect(0, 0, 9, 7))
+	colors := []color.NRGBA{{255, 0, 0, 255}, {255, 255, 255, 255}, {0, 0, 255, 255}}
+	for i := range 9 * 7 {
+		flag.SetNRGBA(i%9, i/9, colors[i%9/3])
+	}
+	if d := difference(flag, readSixel(t, shown(t, asBytes(t, flag, "png"), Sixel, Screen{}))); d != 0 {
+		t.Errorf("three colours: off by %.1f", d)
+	}
+}
+
+// readSixel draws what a terminal would.
+func readSixel(t *testing.T, text string) *image.NRGBA {
+	t.Helper()
+	m := regexp.MustCompile(`^\x1bP0;1;0q"1;1;(\d+);(\d+)([#0-9;!$?-~-]*)\x1b\\\n$`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no sixels: %.80q", text)
+	}
+	width, _ := strconv.Atoi(m[1])
+	height, _ := strconv.Atoi(m[2])
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	colors := map[int]color.NRGBA{}
+	var current color.NRGBA
+	x, top := 0, 0
+	for _, token := range regexp.MustCompile(`#\d+(;2;\d+;\d+;\d+)?|!\d+[?-~]|\$|-|[?-~]`).FindAllString(m[3], -1) {
+		switch token[0] {
+		case '#':
+			var n []int
+			for _, f := range strings.Split(token[1:], ";") {
+				v, _ := strconv.Atoi(f)
+				n = append(n, v)
+			}
+			if len(n) == 5 {
+				colors[n[0]] = color.NRGBA{uint8(math.Round(float64(n[2]) * 2.55)), uint8(math.Round(float64(n[3]) * 2.55)), uint8(math.Round(float64(n[4]) * 2.55)), 255}
+				continue
+			}
+			c, ok := colors[n[0]]
+			if !ok {
+				t.Fatalf("colour %d is not defined", n[0])
+			}
+			current = c
+		case '$':
+			x = 0
+		case '-':
+			x, top = 0, top+6
+		default:
+			count := 1
+			if token[0] == '!' {
+				count, _ = strconv.Atoi(token[1 : len(token)-1])
+			}
+			bits := token[len(token)-1] - '?'
+			for range count {
+				for i := range 6 {
+					if bits&(1<<i) != 0 {
+						if x >= width || top+i >= height {
+							t.Fatalf("drawn at %d,%d", x, top+i)
+						}
+						img.SetNRGBA(x, top+i, current)
+					}
+				}
+				x++
+			}
+		}
+	}
+	return img
+}
+
+// difference is the mean difference of two images in a channel. What one does
+// not draw the other must not either.
+func difference(a, b image.Image) float64 {
+	sum, n := 0.0, 0.0
+	for y := range a.Bounds().Dy() {
+		for x := range a.Bounds().Dx() {
+			p := color.NRGBAModel.Convert(a.At(a.Bounds().Min.X+x, a.Bounds().Min.Y+y)).(color.NRGBA)
+			q := color.NRGBAModel.Convert(b.At(b.Bounds().Min.X+x, b.Bounds().Min.Y+y)).(color.NRGBA)
+			if p.A < 128 {
+				continue // a JPEG knows no holes
+			}
+			if q.A < 128 {
+				return 255
+			}
+			sum += math.Abs(float64(p.R)-float64(q.R)) + math.Abs(float64(p.G)-float64(q.G)) + math.Abs(float64(p.B)-float64(q.B))
+			n += 3
+		}
+	}
+	return sum / n
+}
+
+func TestHolesAreNotDrawn(t *testing.T) {
+	got := readSixel(t, shown(t, asBytes(t, sample(40, 40), "png"), Sixel, Screen{}))
+	if a := got.NRGBAAt(39, 39).A; a != 0 {
+		t.Errorf("alpha %d", a)
+	}
+}
+
+// bomb is a PNG that says it is as large as that and holds no pixels.
+func bomb(width, height uint32, depth byte) []byte {
+	head := append([]byte("IHDR"), make([]byte, 13)...)
+	binary.BigEndian.PutUint32(head[4:], width)
+	binary.BigEndian.PutUint32(head[8:], height)
+	head[12], head[13] = depth, 6
+	out := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(head))
+}
+
+func TestRefused(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"text":           []byte("\x1b]52;c;eA==\x07"),
+		"nothing":        nil,
+		"a name alone":   []byte("\x89PNG\r\n\x1a\n"),
+		"a bomb":         bomb(100_000, 100_000, 8),
+		"a deep bomb":    bomb(6000, 6000, 16),
+		"no pixels":      bomb(10, 10, 8),
+		"SVG":            []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`),
+		"a lie":          append([]byte("GIF89a"), make([]byte, 100)...),
+		"a broken JPEG":  []byte("\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03\x01\x11\x00\x02\x11\x01\x03\x11\x01"),
+		"a hollow WebP":  []byte("RIFF\x20\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\xff\xff\x00"),
+		"width of zero":  bomb(0, 5, 8),
+		"negative width": bomb(1<<31, 5, 8),
+	} {
+		for _, p := range []Protocol{Kitty, Sixel, ITerm2} {
+			var b strings.Builder
+			err := Write(t.Context(), &b, data, p, Screen{})
+			if p == ITerm2 && (name == "no pixels" || name == "a broken JPEG" || name == "a hollow WebP") && err == nil {
+				continue // the terminal finds out
+			}
+			if err == nil || b.Len() > 0 {
+				t.Errorf("%s, protocol %d: %v, %d bytes", name, p, err, b.Len())
+			}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, err := decode(ctx, asBytes(t, sample(2000, 2000), "jpeg")); err != nil && !errors.Is(err, why) {
+		t.Error(err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for vars, want := range map[string]Protocol{
+		"":                                      None,
+		"TERM=xterm-256color":                   None,
+		"TERM=xterm-kitty":                      Kitty,
+		"TERM=xterm-256color KITTY_WINDOW_ID=1": Kitty,
+		"TERM=xterm-ghostty":                    Kitty,
+		"TERM=xterm-256color TERM_PROGRAM=iTerm.app": ITerm2,
+		"TERM=xterm-256color LC_TERMINAL=iTerm2":     ITerm2,
+		"TERM=xterm-256color TERM_PROGRAM=WezTerm":   ITerm2,
+		"TERM=xterm-256color TERM_PROGRAM=vscode":    ITerm2,
+		"TERM=foot":                                           Sixel,
+		"TERM=xterm-sixel":                                    Sixel,
+		"TERM=dumb KITTY_WINDOW_ID=1":                         None,
+		"TERM=xterm-kitty TMUX=/tmp/x":                        None,
+		"TERM=tmux-256color KITTY_WINDOW_ID=1":                None,
+		"TERM=screen.xterm-256color TERM_PROGRAM=WezTerm":     None,
+		"TERM=xterm XTERM_VERSION=x KITTY_WINDOW_ID=1":        None,
+		"TERM=xterm-256color VTE_VERSION=7 KITTY_WINDOW_ID=1": None,
+		"TERM=xterm-256color TERM_PROGRAM=Apple_Terminal":     None,
+	} {
+		env := map[string]string{}
+		for _, f := range strings.Fields(vars) {
+			k, v, _ := strings.Cut(f, "=")
+			env[k] = v
+		}
+		if got := Detect(func(name string) string { return env[name] }); got != want {
+			t.Errorf("%s: %d, want %d", vars, got, want)
+		}
+	}
+	for name, want := range map[string]Protocol{"auto": Kitty, "": Kitty, "kitty": Kitty, "iterm2": ITerm2, "sixel": Sixel, "never": None} {
+		if got, err := Parse(name, func(string) string { return "xterm-kitty" }); name != "auto" && name != "" && (err != nil || got != want) {
+			t.Errorf("%q: %d, %v", name, got, err)
+		}
+	}
+	if _, err := Parse("Kitty", func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "auto, kitty, iterm2, sixel, never") {
+		t.Error(err)
+	}
+}
+
+// FuzzWrite looks for panics, and for bytes of the image that reach the
+// terminal other than encoded.
+func FuzzWrite(f *testing.F) {
+	for _, kind := range []string{"png", "jpeg", "gif"} {
+		f.Add(asBytes(f, sample(4, 4), kind))
+	}
+	f.Add([]byte("RIFF\x20\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if info, err := Read(data); err == nil && info.Width*info.Height > 1<<20 {
+			return // it takes its time
+		}
+		for p, allowed := range map[Protocol]string{
+			Kitty:  `^(\x1b_G[a-zA-Z0-9=,]*;[A-Za-z0-9+/=]*\x1b\\)*\n$`,
+			ITerm2: `^\x1b\]1337;File=[a-zA-Z0-9=;]*:[A-Za-z0-9+/=]*\x07\n$`,
+			Sixel:  `^\x1bP0;1;0q"[0-9;]*[#0-9;!$?-~-]*\x1b\\\n$`,
+		} {
+			var b strings.Builder
+			if err := Write(t.Context(), &b, data, p, Screen{Columns: 10, Rows: 5}); err == nil && !regexp.MustCompile(allowed).MatchString(b.String()) {
+				t.Fatalf("protocol %d: %q", p, b.String())
+			}
+		}
+	})
+}
+
+func BenchmarkSixel(b *testing.B) {
+	data := asBytes(b, sample(1600, 1200), "jpeg")
+	for b.Loop() {
+		if _, err := sixel(b.Context(), data, Screen{Columns: 100, Rows: 50, Width: 1000, Height: 1000}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

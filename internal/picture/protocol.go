@@ -1,0 +1,75 @@
+package picture
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Protocol is a way of showing images. The zero value is none.
+type Protocol uint8
+
+// The protocols.
+const (
+	None   Protocol = iota
+	Kitty           // sw.kovidgoyal.net/kitty/graphics-protocol
+	ITerm2          // iterm2.com/documentation-images.html: OSC 1337 ; File
+	Sixel           // DEC STD 070, chapter 9
+)
+
+// Parse reads the name of a protocol, or never for none. auto reads the
+// environment through Detect.
+func Parse(name string, env func(string) string) (Protocol, error) {
+	switch name {
+	case "", "auto":
+		return Detect(env), nil
+	case "kitty":
+		return Kitty, nil
+	case "iterm2":
+		return ITerm2, nil
+	case "sixel":
+		return Sixel, nil
+	case "never":
+		return None, nil
+	}
+	return None, fmt.Errorf("%q is none of auto, kitty, iterm2, sixel, never", name)
+}
+
+// Detect tells from the variables that terminals set what the terminal knows;
+// env returns "" for one that is not set. TERM comes first: it is about this
+// very terminal and travels through ssh, while the others may be left over from
+// one around it. Inside tmux and screen it is None, for they pass nothing on
+// unless they are told to.
+func Detect(env func(string) string) Protocol {
+	term := env("TERM")
+	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {
+		return None
+	}
+	switch {
+	case term == "" || term == "dumb" || term == "linux":
+		return None
+	case strings.Contains(term, "kitty"), strings.Contains(term, "ghostty"):
+		return Kitty
+	case strings.HasPrefix(term, "wezterm"):
+		return ITerm2
+	case strings.HasPrefix(term, "foot"), strings.HasPrefix(term, "mlterm"), strings.HasPrefix(term, "contour"),
+		strings.HasPrefix(term, "yaft"), strings.Contains(term, "sixel"):
+		return Sixel
+	case env("XTERM_VERSION") != "" || env("VTE_VERSION") != "" || env("INSIDE_EMACS") != "":
+		return None // and the variables below are of a terminal around this one
+	}
+	switch env("TERM_PROGRAM") {
+	case "ghostty":
+		return Kitty
+	case "iTerm.app", "WezTerm", "vscode", "mintty", "rio":
+		return ITerm2
+	case "Apple_Terminal":
+		return None
+	}
+	switch {
+	case env("KITTY_WINDOW_ID") != "":
+		return Kitty
+	case env("WEZTERM_PANE") != "", env("LC_TERMINAL") == "iTerm2":
+		return ITerm2
+	}
+	return None
+}

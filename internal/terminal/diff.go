@@ -168,20 +168,30 @@ func setOff(line string, prefix, suffix int, s Style) []Span {
 }
 
 // common returns the lengths of what two texts begin and end with together, in
-// whole characters.
+// whole words.
 func common(a, b string) (prefix, suffix int) {
 	for prefix < len(a) && prefix < len(b) && a[prefix] == b[prefix] {
 		prefix++
 	}
-	for prefix > 0 && prefix < len(a) && !utf8.RuneStart(a[prefix]) || prefix > 0 && prefix < len(b) && !utf8.RuneStart(b[prefix]) {
+	for prefix > 0 && (inWord(a, prefix) || inWord(b, prefix)) {
 		prefix--
 	}
 	a, b = a[prefix:], b[prefix:]
 	for suffix < len(a) && suffix < len(b) && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
 		suffix++
 	}
-	for suffix > 0 && !utf8.RuneStart(a[len(a)-suffix]) {
+	for suffix > 0 && (inWord(a, len(a)-suffix) || inWord(b, len(b)-suffix)) {
 		suffix--
 	}
 	return prefix, suffix
+}
+
+// inWord reports whether an offset is between two bytes of a word, or within a
+// character.
+func inWord(s string, at int) bool {
+	return at > 0 && at < len(s) && (partOfWord(s[at-1]) && partOfWord(s[at]) || !utf8.RuneStart(s[at]))
+}
+
+func partOfWord(c byte) bool {
+	return c == '_' || c >= utf8.RuneSelf || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }

@@ -19,7 +19,7 @@ const (
 	transportSSE   = "sse"
 )
 
-// Generations of the protocol as Info.Protocol and Options.Known name them.
+// Generations of the protocol as Info.Protocol and Protocols name them.
 const (
 	knownLegacy = "legacy"
 	knownModern = "modern"
@@ -88,7 +88,11 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 			return nil, s.errorf("settings", err, err.Error())
 		}
 	}
-	a := firstAttempt(server, s.opts.Known)
+	known := ""
+	if s.opts.Protocols != nil {
+		known = s.opts.Protocols.Known(ctx)
+	}
+	a := firstAttempt(server, known)
 	for {
 		sess, err := s.dial(ctx, server, a)
 		if err == nil {

@@ -89,7 +89,7 @@ func TestHTTP(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			web := serve(t, nil, tt.flags...)
-			s := source(t, httpServer(web.URL), func(o *Options) { o.Known = tt.known })
+			s := source(t, httpServer(web.URL), func(o *Options) { o.Protocols = &memory{known: tt.known} })
 			tools, diags := discovered(t, s)
 			if len(diags) > 0 {
 				t.Errorf("diagnostics %v", diags)
@@ -133,7 +133,7 @@ func TestSSE(t *testing.T) {
 			case "known":
 				known = "sse"
 			}
-			s := source(t, server, func(o *Options) { o.Known = known })
+			s := source(t, server, func(o *Options) { o.Protocols = &memory{known: known} })
 			tools, _ := discovered(t, s)
 			if r := run(t, tools, "echo", `{"text":"over SSE"}`); r.Text() != "over SSE" {
 				t.Errorf("%+v", r)

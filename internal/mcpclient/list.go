@@ -108,18 +108,21 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 	if caps == nil {
 		caps = &mcp.ServerCapabilities{}
 	}
-	var tools []registry.Tool
-	var diags []registry.Diagnostic
+	var l listing
 	if caps.Tools != nil {
-		l, err := s.list(ctx, toolPages(sess.client), "tools")
-		if err != nil {
+		var err error
+		if l, err = s.list(ctx, toolPages(sess.client), "tools"); err != nil {
 			return nil, nil, s.listError(ctx, sess, "tools/list", err)
 		}
-		tools, diags = s.tools(l)
 	}
-	if s.opts.Counts {
-		diags = append(diags, s.countOthers(ctx, sess, caps)...)
+	tools, diags := s.tools(l)
+	counted := s.opts.Counts
+	if counted {
+		failed := s.countOthers(ctx, sess, caps)
+		counted = len(failed) == 0
+		diags = append(diags, failed...)
 	}
+	s.keep(ctx, l, tools, counted)
 	return tools, diags, nil
 }
 

@@ -28,9 +28,12 @@ type Options struct {
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
-	// Known is what [Info.Protocol] said on an earlier run, "legacy" or
-	// "modern": tried first, which saves the probe. "" = nothing known.
-	Known string
+	// Protocols remembers how the server was reached, which saves the probe.
+	// nil: nothing is known and nothing kept.
+	Protocols Protocols
+
+	// Listings keeps what the server lists. nil: it is asked each time.
+	Listings Listings
 
 	// Counts makes Discover count prompts and resources too, which costs a
 	// request for each page of them.
@@ -83,6 +86,7 @@ const (
 	StateConnecting   State = "connecting"
 	StateListing      State = "listing"
 	StateConnected    State = "connected"
+	StateCached       State = "cached" // not asked: what it listed on an earlier run stands
 	StateDisabled     State = "disabled"
 	StateFailed       State = "failed"
 )
@@ -101,9 +105,11 @@ type Info struct {
 	ConnectMs       int64           `json:"connectMs,omitempty"`
 	Origin          string          `json:"origin,omitempty"` // file:line of the setting
 	Error           string          `json:"error,omitempty"`
+	CachedAt        *time.Time      `json:"cachedAt,omitempty"` // of state cached: when the server was asked
+	AgeMs           int64           `json:"ageMs,omitempty"`    // likewise
 
 	// Protocol is the generation that was spoken, "legacy" or "modern"
-	// (2026-07-28 and later); see Options.Known.
+	// (2026-07-28 and later), or "sse".
 	Protocol string `json:"-"`
 	// Instructions is the server's text for models. It is not to be trusted.
 	Instructions string `json:"-"`

@@ -21,7 +21,7 @@ import (
 //
 //   - The probe is refused, or initialize succeeds: legacy. A server that ignores
 //     the probe costs one window, once, since what was spoken is remembered
-//     (Options.Known); one that starts slowly costs nothing.
+//     (Options.Protocols); one that starts slowly costs nothing.
 //   - The probe succeeds and initialize is refused, or not answered within
 //     another window: modern.
 //   - Both succeed: legacy, since initialize is what the server saw last.

@@ -48,7 +48,7 @@ func (c *session) modern() bool {
 	return c.client.InitializeResult().ProtocolVersion >= firstModern
 }
 
-// generation returns what Options.Known of a later run should be.
+// generation returns what Protocols should know on a later run.
 func (c *session) generation() string {
 	switch {
 	case c.transport == transportSSE:

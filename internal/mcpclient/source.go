@@ -21,6 +21,11 @@ type Source struct {
 	sess   *session
 	closed bool
 	cancel context.CancelCauseFunc // of the connection being made
+
+	asked  bool            // Discover was called before: the server is asked
+	listed []registry.Tool // what the server listed in this run, nil before it did
+
+	confirming sync.Mutex // one listing is asked for at a time
 }
 
 // New returns a Source that has started nothing yet.
@@ -42,6 +47,11 @@ func (s *Source) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	info := s.info
+	if info.State == StateCached {
+		info.AgeMs = max(time.Since(*info.CachedAt).Milliseconds(), 0)
+	} else {
+		info.CachedAt = nil
+	}
 	if info.State == StateConnected && s.sess != nil && !s.sess.alive() {
 		info.State = StateDisconnected
 	}
@@ -49,20 +59,40 @@ func (s *Source) Info() Info {
 }
 
 // Discover connects to the server and lists its tools; both together take at
-// most the connect timeout. A server that settings switch off is not connected
-// and has no tools. The error is a *ServerError; where ctx ended first it wraps
-// the cause of that.
+// most the connect timeout. The first time a kept listing may stand for that
+// (Options.Listings); called again, it asks the server in any case. A server that
+// settings switch off is not connected and has no tools. The error is a
+// *ServerError; where ctx ended first it wraps the cause of that.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if setting, off := s.switchedOff(); off {
 		s.setState(StateDisabled, nil)
 		return nil, []registry.Diagnostic{s.diagnose(registry.SeverityInfo, "server_disabled", "",
 			fmt.Sprintf("server %q is switched off (%s)", s.opts.Server.Name, setting), "")}, nil
 	}
+	s.mu.Lock()
+	again := s.asked
+	s.asked = true
+	s.mu.Unlock()
+	if !again {
+		tools, diags, ok, err := s.recall(ctx)
+		if err != nil {
+			s.setState(StateFailed, err)
+			return nil, nil, err
+		}
+		if ok {
+			return tools, diags, nil
+		}
+	}
+	return s.inquire(ctx)
+}
+
+// inquire connects and lists.
+func (s *Source) inquire(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
 	ctx, stop := s.deadline(ctx)
 	defer stop()
 	s.setState(StateConnecting, nil)
-	sess, err := s.open(ctx)
+	sess, err := s.session(ctx)
 	if err != nil {
 		s.setState(StateFailed, err)
 		return nil, nil, err
@@ -130,14 +160,31 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	s.info.ServerInfo, s.info.Instructions = sess.serverInfo(), result.Instructions
 	s.info.Protocol = sess.generation()
 	s.mu.Unlock()
+	if s.opts.Protocols != nil {
+		s.opts.Protocols.Learned(ctx, sess.generation())
+	}
 	return sess, nil
 }
 
-// live returns the session, a new one where the old was lost: nothing of the
-// coming call has reached the server yet.
-func (s *Source) live(ctx context.Context) (*session, error) {
+// session returns the session, a new one where there is none or it was lost.
+func (s *Source) session(ctx context.Context) (*session, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
+	s.mu.Lock()
+	sess := s.sess
+	s.mu.Unlock()
+	switch {
+	case sess != nil && sess.alive():
+		return sess, nil
+	case sess != nil:
+		sess.end()
+	}
+	return s.open(ctx)
+}
+
+// live returns the session for a call, a new one where the old was lost: nothing
+// of the coming call has reached the server yet.
+func (s *Source) live(ctx context.Context) (*session, error) {
 	s.mu.Lock()
 	sess, closed := s.sess, s.closed
 	s.mu.Unlock()
@@ -146,12 +193,10 @@ func (s *Source) live(ctx context.Context) (*session, error) {
 		return nil, s.errorf("tools/call", errClosed, errClosed.Error())
 	case sess != nil && sess.alive():
 		return sess, nil
-	case sess != nil:
-		sess.end()
 	}
 	ctx, stop := s.deadline(ctx)
 	defer stop()
-	sess, err := s.open(ctx)
+	sess, err := s.session(ctx)
 	if err != nil {
 		s.setState(StateFailed, err)
 		return nil, err

@@ -5,14 +5,16 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
 // Put writes a file as a whole, without a lock: of two runs that write at once
-// one wins. It is for caches, whose directory [Dir.Prune] keeps small. Errors
-// wrap [ErrUnavailable].
+// one wins. It is for caches, whose directory [Dir.Sweep] keeps small, and does not
+// wait for the disk: what a power failure leaves may be cut off or empty, and
+// readers have to see that. Errors wrap [ErrUnavailable].
 func (d *Dir) Put(name string, data []byte) error {
-	return d.with(name, func(root *os.Root) error { return replace(root, name, data) })
+	return d.with(name, func(root *os.Root) error { return replace(root, name, data, false) })
 }
 
 // Create makes a new file and opens it for writing; the caller closes it. A
@@ -40,10 +42,25 @@ func (d *Dir) with(name string, do func(*os.Root) error) error {
 	return mustWork(do(root))
 }
 
-// Prune removes the files that were written longer ago than age, and the oldest
-// beyond the keep newest. Errors wrap [ErrUnavailable]; an absent directory is
-// none.
+// Bounds say what of a cache stays. A field of 0 bounds nothing.
+type Bounds struct {
+	Age   time.Duration // since a file was written
+	Files int
+	Bytes int64 // of all files
+}
+
+// Prune is [Dir.Sweep] by age and number.
 func (d *Dir) Prune(now time.Time, age time.Duration, keep int) error {
+	return d.Sweep(now, Bounds{Age: age, Files: max(keep, 1)})
+}
+
+// staleTemp is the age from which a file that was never finished is rubbish.
+const staleTemp = time.Hour
+
+// Sweep removes the oldest files until the rest is within the bounds, and what
+// killed runs left unfinished. Errors wrap [ErrUnavailable]; an absent directory
+// is none.
+func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -52,9 +69,47 @@ func (d *Dir) Prune(now time.Time, age time.Duration, keep int) error {
 		return unavailable(err)
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
+	files, err := regularFiles(root)
 	if err != nil {
 		return mustWork(err)
+	}
+	var bytes int64
+	kept := 0
+	for _, f := range files {
+		age := now.Sub(f.ModTime())
+		temp := strings.Contains(f.Name(), tempInfix)
+		if temp && age <= staleTemp {
+			continue // somebody is writing it
+		}
+		over := b.Age > 0 && age > b.Age || b.Files > 0 && kept >= b.Files || b.Bytes > 0 && bytes+f.Size() > b.Bytes
+		if temp || over {
+			_ = root.Remove(f.Name()) // another run may have been faster
+			continue
+		}
+		kept, bytes = kept+1, bytes+f.Size()
+	}
+	return nil
+}
+
+// Files returns the regular files, newest first; none of an absent directory.
+// Errors wrap [ErrUnavailable].
+func (d *Dir) Files() ([]fs.FileInfo, error) {
+	root, err := d.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer root.Close()
+	files, err := regularFiles(root)
+	return files, mustWork(err)
+}
+
+func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
 	}
 	var files []fs.FileInfo
 	for _, e := range entries {
@@ -63,10 +118,5 @@ func (d *Dir) Prune(now time.Time, age time.Duration, keep int) error {
 		}
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for i, f := range files {
-		if i >= keep || now.Sub(f.ModTime()) > age {
-			_ = root.Remove(f.Name()) // another run may have been faster
-		}
-	}
-	return nil
+	return files, nil
 }

@@ -34,7 +34,7 @@ func (d *Dir) Update(ctx context.Context, name string, change func(old []byte) (
 		if next == nil || old != nil && bytes.Equal(old, next) {
 			return nil
 		}
-		return mustWork(replace(root, name, next))
+		return mustWork(replace(root, name, next, true))
 	})
 }
 
@@ -162,9 +162,10 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 const tempInfix = ".tmp-"
 
 // replace writes a file beside name and renames it: the rename is the commit.
-func replace(root *os.Root, name string, data []byte) error {
+// With durable set it returns when both are on disk.
+func replace(root *os.Root, name string, data []byte, durable bool) error {
 	temp := name + tempInfix + rand.Text()
-	if err := writeFile(root, temp, data); err != nil {
+	if err := writeFile(root, temp, data, durable); err != nil {
 		_ = root.Remove(temp) // a full disk needs it gone
 		return err
 	}
@@ -172,16 +173,23 @@ func replace(root *os.Root, name string, data []byte) error {
 		_ = root.Remove(temp)
 		return err
 	}
+	if !durable {
+		return nil
+	}
 	return syncDir(root)
 }
 
-func writeFile(root *os.Root, name string, data []byte) error {
+func writeFile(root *os.Root, name string, data []byte, durable bool) error {
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(0o600))
+	if durable {
+		err = errors.Join(err, f.Sync())
+	}
+	return errors.Join(err, f.Close())
 }
 
 // removeTemps removes what killed runs left of name. The lock is held, so that

@@ -1,0 +1,103 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+// format is the version of the files. One of another version does not count.
+const format = 1
+
+// Entry is what is kept of a source.
+type Entry struct {
+	Facts  json.RawMessage // a JSON value of the source's own
+	Parts  [][]byte        // what the source gave, byte for byte
+	Stored time.Time       // set by Keep
+}
+
+// header is the first line of a file. The parts follow it, one behind the other.
+type header struct {
+	Format int             `json:"format"`
+	Key    string          `json:"key"`
+	Source string          `json:"source"`
+	Stored time.Time       `json:"stored"`
+	Sizes  []int           `json:"sizes"` // of the parts, in bytes
+	CRC    uint32          `json:"crc"`   // of the facts and the parts
+	Facts  json.RawMessage `json:"facts,omitempty"`
+}
+
+func (e *Entry) encode(source, key string) ([]byte, error) {
+	var facts bytes.Buffer // compact, as the encoder writes it: the checksum is of these bytes
+	if len(e.Facts) > 0 {
+		if err := json.Compact(&facts, e.Facts); err != nil {
+			return nil, fmt.Errorf("encoding what %s gave: %w", source, err)
+		}
+	}
+	h := header{Format: format, Key: key, Source: source, Stored: e.Stored, Sizes: make([]int, len(e.Parts)), CRC: checksum(facts.Bytes(), e.Parts), Facts: facts.Bytes()}
+	total := 0
+	for i, p := range e.Parts {
+		h.Sizes[i] = len(p)
+		total += len(p)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b) // ends with a newline
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(h); err != nil {
+		return nil, fmt.Errorf("encoding what %s gave: %w", source, err)
+	}
+	b.Grow(total)
+	for _, p := range e.Parts {
+		b.Write(p)
+	}
+	return b.Bytes(), nil
+}
+
+// cut splits a file into its header and what follows.
+func cut(data []byte) (header, []byte, error) {
+	line, rest, ok := bytes.Cut(data, []byte("\n"))
+	var h header
+	if !ok || json.Unmarshal(line, &h) != nil {
+		return h, nil, errors.New("the file is damaged")
+	}
+	if h.Format != format {
+		return h, nil, fmt.Errorf("the file is of format %d, this toolreg knows %d", h.Format, format)
+	}
+	return h, rest, nil
+}
+
+// decode reads a file that was written for a source under a key. The parts are
+// pieces of data.
+func decode(data []byte, source, key string) (Entry, error) {
+	h, rest, err := cut(data)
+	if err != nil {
+		return Entry{}, err
+	}
+	if h.Key != key || h.Source != source {
+		return Entry{}, errors.New("the file is that of another source")
+	}
+	e := Entry{Facts: h.Facts, Stored: h.Stored, Parts: make([][]byte, len(h.Sizes))}
+	for i, n := range h.Sizes {
+		if n < 0 || n > len(rest) {
+			return Entry{}, errors.New("the file is damaged")
+		}
+		e.Parts[i], rest = rest[:n:n], rest[n:]
+	}
+	if len(rest) > 0 || checksum(e.Facts, e.Parts) != h.CRC {
+		return Entry{}, errors.New("the file is damaged")
+	}
+	return e, nil
+}
+
+// checksum finds what a disk or a crash damaged; it is no defence against a
+// person who may write our files.
+func checksum(facts []byte, parts [][]byte) uint32 {
+	sum := crc32.ChecksumIEEE(facts)
+	for _, p := range parts {
+		sum = crc32.Update(sum, crc32.IEEETable, p)
+	}
+	return sum
+}

@@ -1,0 +1,146 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// maxTree bounds the files of a folder that are looked at for a key.
+const maxTree = 1000
+
+// Key gathers what an entry depends on. What is added may be secret: only the
+// hash of all of it comes out.
+type Key struct {
+	h hash.Hash
+}
+
+// NewKey begins a key with what it is for.
+func NewKey(parts ...string) *Key {
+	k := &Key{sha256.New()}
+	k.Add(parts...)
+	return k
+}
+
+// Add adds texts. The border between two counts.
+func (k *Key) Add(parts ...string) {
+	for _, p := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(p)))
+		k.h.Write(size[:])
+		k.h.Write([]byte(p))
+	}
+}
+
+// String returns the hash in hex.
+func (k *Key) String() string { return hex.EncodeToString(k.h.Sum(nil)) }
+
+// Program is a command that gives what is kept.
+type Program struct {
+	Root  string   // the project root: files inside count by their content
+	Dir   string   // where it runs, absolute
+	Argv  []string // expanded
+	Env   []string // its whole environment, "K=V" entries
+	Given []string // values of the variables that the settings give it, which can name files too
+}
+
+// AddProgram adds a command: its words, its environment, the program itself, and
+// the files that its words name. Files inside the project count by content, as
+// trust in them does; others by size, times and place. The error tells that the
+// program cannot be found, or is not to be known by its files.
+func (k *Key) AddProgram(p Program) error {
+	path, err := (process.Spec{Argv: p.Argv, Dir: p.Dir, Env: p.Env}).Program()
+	if err != nil {
+		return err
+	}
+	k.Add("program", p.Root, p.Dir, path)
+	k.Add(p.Argv...)
+	k.environment(p.Env)
+	argv := append([]string{path}, p.Argv[1:]...)
+	covered, err := trust.Cover(p.Root, nil, []trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given}}, nil)
+	if err != nil {
+		return err
+	}
+	inside := map[string]bool{}
+	for _, f := range covered {
+		k.Add("content", f.Name, f.Path, f.Sum)
+		inside[f.Path] = true
+	}
+	for _, word := range argv {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(p.Dir, word)
+		}
+		real, err := filepath.EvalSymlinks(word)
+		if err != nil || inside[real] {
+			continue // no file, or one that is covered
+		}
+		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
+			k.file(real, info)
+		}
+	}
+	return nil
+}
+
+// AddTree adds all files of a folder by size and times, git's own apart. A
+// folder with more than 1,000 is an error.
+func (k *Key) AddTree(dir string) error {
+	n := 0
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		}
+		if n++; n > maxTree {
+			return fmt.Errorf("%s holds more than %d files", dir, maxTree)
+		}
+		info, err := os.Stat(path) // a link counts as what it leads to
+		if errors.Is(err, fs.ErrNotExist) {
+			k.Add("nothing", path)
+			return nil
+		}
+		if err != nil || info.IsDir() {
+			return err
+		}
+		k.file(path, info)
+		return nil
+	})
+}
+
+func (k *Key) file(path string, info fs.FileInfo) {
+	k.Add("file", path, fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode()), inode(info))
+}
+
+// environment adds variables in an order of their own, without those that differ
+// from shell to shell and change nothing.
+func (k *Key) environment(env []string) {
+	last := map[string]string{}
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		switch name {
+		case "_", "SHLVL", "PWD", "OLDPWD", "TOOLREG_DEPTH":
+		default:
+			last[name] = value
+		}
+	}
+	names := make([]string, 0, len(last))
+	for name := range last {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		k.Add("env", name, last[name])
+	}
+}

@@ -1,0 +1,263 @@
+// Package cache keeps on disk what sources gave and what was learned of them, so
+// that a later run need not start them again (spec section 10). It knows bytes
+// alone: a source reads what it gets back exactly as it reads what a program
+// prints, so that a cached run gives what an uncached one does. cmd/toolreg makes
+// the [Store] and hands it to the sources.
+//
+// An entry is found by a [Key], a hash of everything that what a source gives
+// depends on as far as it can be known: its settings, its program, its
+// environment. The hash alone is on disk, never what went into it.
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Mode says what is read and what is kept.
+type Mode int
+
+// The modes. Without a time to live, Fresh reads and keeps nothing.
+const (
+	Fresh   Mode = iota // what is younger than the time to live is read
+	Live                // nothing is read; what sources give is kept as with Fresh
+	Renew               // nothing is read; what sources give is kept even without a time to live
+	Offline             // what there is is read, whatever its age; without any a source fails
+)
+
+// Limits of what is kept.
+const (
+	maxEntry = 32 << 20 // bytes of one entry
+	maxFiles = 1000
+	maxBytes = 256 << 20
+	maxAge   = 30 * 24 * time.Hour
+)
+
+// ErrNothingKept tells that a source may not be asked (mode Offline) and that
+// nothing is kept of it. It wraps [registry.ErrSourceFailed].
+var ErrNothingKept = fmt.Errorf("%w: nothing is kept of it", registry.ErrSourceFailed)
+
+// Options say how a [Store] works. Only Dir is required.
+type Options struct {
+	Dir func() (*state.Dir, error) // called when the store is first read or written
+	// Kind begins the names of the files: stores of several kinds share a folder.
+	Kind string
+	TTL  time.Duration // how long what is kept may stand for its source; 0 = not at all
+	Mode Mode
+	Now  func() time.Time // nil = time.Now
+	// Warn is told of files that are damaged or cannot be written. nil: nobody is.
+	Warn func(registry.Diagnostic)
+}
+
+// Store is what is kept of many sources. It is safe for concurrent use, and its
+// files are for any number of processes: each is replaced as a whole.
+type Store struct {
+	opts Options
+
+	opened sync.Once
+	dir    *state.Dir
+	failed error // why there is no dir
+
+	mu      sync.Mutex
+	served  map[string]time.Time // by source: when what was recalled was kept
+	expired map[string]bool      // sources that are to be asked
+	pending []file
+}
+
+// file is an entry that is to be written.
+type file struct {
+	source, key string
+	entry       Entry
+}
+
+// NewStore returns a Store that has touched nothing yet.
+func NewStore(o Options) *Store {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Warn == nil {
+		o.Warn = func(registry.Diagnostic) {}
+	}
+	return &Store{opts: o, served: map[string]time.Time{}, expired: map[string]bool{}}
+}
+
+// Active reports whether anything is read or kept: where nothing is, nobody
+// needs a key.
+func (s *Store) Active() bool { return s.reads() || s.keeps() }
+
+func (s *Store) reads() bool {
+	return s.opts.Mode == Offline || s.opts.Mode == Fresh && s.opts.TTL > 0
+}
+
+func (s *Store) keeps() bool { return s.opts.Mode == Renew || s.opts.TTL > 0 }
+
+// Recall returns what is kept of a source, if it may stand for what the source
+// would give now. enough says whether an entry holds what this run needs; nil:
+// any does. The error is ErrNothingKept, in the mode Offline alone.
+func (s *Store) Recall(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
+	s.mu.Lock()
+	skip := s.expired[source]
+	s.mu.Unlock()
+	if skip || !s.reads() {
+		return Entry{}, false, nil
+	}
+	offline := s.opts.Mode == Offline
+	e, ok = s.read(source, key)
+	switch age := s.opts.Now().Sub(e.Stored); {
+	case !ok:
+	case offline:
+	case age < 0 || age >= s.opts.TTL: // a clock that was set back makes nothing younger
+		ok = false
+	default:
+		ok = enough == nil || enough(e)
+	}
+	if !ok {
+		if offline {
+			return Entry{}, false, ErrNothingKept
+		}
+		return Entry{}, false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[source] = e.Stored
+	return e, true, nil
+}
+
+// Served returns when that was kept which stands for a source in this run; ok is
+// false for a source that was asked.
+func (s *Store) Served(source string) (kept time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, ok = s.served[source]
+	return kept, ok
+}
+
+// Age returns how old what stands for a source is, 0 for one that was asked.
+func (s *Store) Age(source string) time.Duration {
+	kept, ok := s.Served(source)
+	if !ok {
+		return 0
+	}
+	return max(s.opts.Now().Sub(kept), 0)
+}
+
+// Expire makes a source be asked from now on, in every mode.
+func (s *Store) Expire(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expired[source] = true
+	delete(s.served, source)
+}
+
+// Keep takes what a source gave just now, to be written by Flush. It does
+// nothing where nothing is to be kept.
+func (s *Store) Keep(source, key string, e Entry) {
+	if !s.keeps() {
+		return
+	}
+	e.Stored = s.opts.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(s.pending, file{source, key, e})
+}
+
+// Flush writes what was kept. It is called when the results are out: nothing
+// waits for it.
+func (s *Store) Flush() {
+	s.mu.Lock()
+	pending := s.pending
+	s.pending = nil
+	s.mu.Unlock()
+	if len(pending) == 0 {
+		return
+	}
+	dir, err := s.open()
+	for _, f := range pending {
+		if err != nil {
+			break
+		}
+		var data []byte
+		if data, err = f.entry.encode(f.source, f.key); err != nil || len(data) > maxEntry {
+			continue
+		}
+		err = dir.Put(s.name(f.key), data)
+	}
+	if err == nil {
+		err = dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
+	}
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "what the sources gave cannot be kept: " + err.Error(),
+			Hint: "cache.discovery: 0 switches the cache off"})
+	}
+}
+
+func (s *Store) open() (*state.Dir, error) {
+	s.opened.Do(func() { s.dir, s.failed = s.opts.Dir() })
+	return s.dir, s.failed
+}
+
+func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
+
+// read reads an entry. A file that is not as it should be is as good as none,
+// but somebody may want to know.
+func (s *Store) read(source, key string) (Entry, bool) {
+	dir, err := s.open()
+	if err != nil {
+		return Entry{}, false
+	}
+	data, err := dir.Read(s.name(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, false
+	}
+	var e Entry
+	if err == nil {
+		e, err = decode(data, source, key)
+	}
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source,
+			Message: fmt.Sprintf("what was kept of %s does not count: %v", source, err), Hint: "it is renewed when the source answers"})
+		return Entry{}, false
+	}
+	return e, true
+}
+
+// Kept is one entry as it lies on disk.
+type Kept struct {
+	Source string
+	Stored time.Time
+	Bytes  int64
+}
+
+// List tells what is kept, oldest first, whatever key it has.
+func (s *Store) List() ([]Kept, error) {
+	dir, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	files, err := dir.Files()
+	if err != nil {
+		return nil, err
+	}
+	var out []Kept
+	for _, f := range files {
+		if len(f.Name()) <= len(s.opts.Kind) || f.Name()[:len(s.opts.Kind)+1] != s.opts.Kind+"-" {
+			continue
+		}
+		data, err := dir.Read(f.Name())
+		if err != nil {
+			continue // removed meanwhile
+		}
+		if h, _, err := cut(data); err == nil {
+			out = append(out, Kept{h.Source, h.Stored, f.Size()})
+		}
+	}
+	slices.SortFunc(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
+	return out, nil
+}

@@ -1,0 +1,136 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Protocols remembers how servers were reached (spec section 6.4: what worked is
+// tried first). What it says may be wrong; that costs an attempt.
+type Protocols interface {
+	// Known returns what Learned was told on an earlier run; "" = nothing.
+	Known(context.Context) string
+	// Learned is told after each handshake which generation was spoken: "legacy",
+	// "modern" or "sse".
+	Learned(context.Context, string)
+}
+
+// Listings keeps what servers listed (spec section 10, discovery cache).
+type Listings interface {
+	// Recall returns a listing that may stand for the server's own; ok is false
+	// where the server is to be asked. The error says that it may not be.
+	Recall(context.Context) (l Listing, ok bool, err error)
+	// Keep is given what the server listed just now.
+	Keep(context.Context, Listing)
+}
+
+// Listing is what a server said of itself and its tools, byte for byte.
+type Listing struct {
+	Tools [][]byte // elements of tools/list, in order
+	Facts Facts
+	Kept  time.Time // when the server was asked; set by Recall
+}
+
+// Facts is the rest of a [Listing].
+type Facts struct {
+	Cut             string          `json:"cut,omitempty"` // why not all tools were listed
+	Loop            bool            `json:"loop,omitempty"`
+	Transport       string          `json:"transport"`
+	ProtocolVersion string          `json:"protocolVersion"`
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Counted         bool            `json:"counted,omitempty"` // Prompts and Resources are known
+	Prompts         int             `json:"prompts,omitempty"`
+	Resources       int             `json:"resources,omitempty"`
+}
+
+// recall makes tools of a kept listing, as if the server had just given it.
+func (s *Source) recall(ctx context.Context) (tools []registry.Tool, diags []registry.Diagnostic, ok bool, err error) {
+	if s.opts.Listings == nil {
+		return nil, nil, false, nil
+	}
+	l, ok, err := s.opts.Listings.Recall(ctx)
+	if err != nil {
+		return nil, nil, false, s.errorf("cache", err, err.Error())
+	}
+	if !ok {
+		return nil, nil, false, nil
+	}
+	items := make([]json.RawMessage, len(l.Tools))
+	for i, item := range l.Tools {
+		items[i] = item
+	}
+	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop})
+	for i := range tools {
+		tools[i].Run = s.confirmed(tools[i])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, len(tools), &l.Kept
+	s.info.Transport, s.info.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
+	s.info.ServerInfo, s.info.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
+	s.info.Prompts, s.info.Resources = l.Facts.Prompts, l.Facts.Resources
+	return tools, diags, true, nil
+}
+
+// keep takes what the server listed.
+func (s *Source) keep(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
+	s.mu.Lock()
+	s.listed = tools
+	info := s.info
+	s.mu.Unlock()
+	if s.opts.Listings == nil {
+		return
+	}
+	out := Listing{Tools: make([][]byte, len(l.items)), Facts: Facts{Cut: l.cut, Loop: l.loop, Transport: info.Transport,
+		ProtocolVersion: info.ProtocolVersion, ServerInfo: info.ServerInfo, Instructions: info.Instructions, Counted: counted}}
+	if counted {
+		out.Facts.Prompts, out.Facts.Resources = info.Prompts, info.Resources
+	}
+	for i, item := range l.items {
+		out.Tools[i] = item
+	}
+	s.opts.Listings.Keep(ctx, out)
+}
+
+// errOutdated tells that a call was not made because its tool is not what was
+// decided on.
+var errOutdated = errors.New("its definition in the cache is not the server's any more")
+
+// confirmed is the run of a tool of a recalled listing. It makes sure that the
+// tool is what the server has now: what was decided and agreed to holds for that
+// definition alone. Whoever makes calls renews the listing first; this is for
+// those who did not.
+func (s *Source) confirmed(t registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
+	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		if err := s.confirm(ctx, &t); err != nil {
+			return registry.Result{}, err
+		}
+		return t.Run(ctx, call)
+	}
+}
+
+func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
+	s.confirming.Lock()
+	defer s.confirming.Unlock()
+	s.mu.Lock()
+	listed := s.listed
+	s.mu.Unlock()
+	if listed == nil {
+		var err error
+		if listed, _, err = s.inquire(ctx); err != nil {
+			return err
+		}
+	}
+	i := slices.IndexFunc(listed, func(now registry.Tool) bool { return now.ServerTool == t.ServerTool })
+	if i < 0 || listed[i].Fingerprint() != t.Fingerprint() {
+		return s.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", quote(t.ServerTool), errOutdated))
+	}
+	return nil
+}

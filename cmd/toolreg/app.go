@@ -51,6 +51,8 @@ type app struct {
 	reports      bool                            // the result itself holds the diagnostics
 	whole        bool                            // results are not cut
 	images       picture.Protocol                // that images are shown by
+	asksAll      bool                            // what is kept of sources does not do
+	renewing     sync.Mutex                      // sources are asked again once
 	announced    atomic.Bool                     // the hooks know the registry
 	counts       bool                            // prompts and resources are to be counted
 	contextFlags []contextPair                   // --context
@@ -71,6 +73,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		return err
 	}
 	a.globals = g
+	if g.Refresh && g.Cached {
+		return &usageError{err: errors.New("--refresh and --cached exclude each other"), hint: "TOOLREG_REFRESH and TOOLREG_CACHED count like the flags"}
+	}
 	if expression, err := a.flags.GetString("jq"); err == nil && expression != "" {
 		a.globals.JSON = true // the filter is over the JSON output
 		if a.jq, err = newJQ(expression); err != nil {
@@ -184,6 +189,10 @@ func (a *app) setup(ctx context.Context) error {
 
 // observe logs each source as it finishes.
 func (a *app) observe(r registry.SourceReport) {
+	if age, kept := a.sources.age(r.Name); kept {
+		a.log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", age)
+		return
+	}
 	a.log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }
 
@@ -204,28 +213,47 @@ func (a *app) all(ctx context.Context) (*registry.Registry, error) {
 
 // find returns a tool by name, starting no server that the name rules out:
 // built-in and discovered names start none, server__tool starts that server
-// alone, any other name starts all (spec section 6.4).
+// alone, any other name starts all (spec section 6.4), those apart that are in
+// the cache.
 func (a *app) find(ctx context.Context, name string) (*registry.Registry, *registry.Tool, error) {
+	return a.findFor(ctx, name, false)
+}
+
+// findToCall is find for a tool that is to be called: its definition is what its
+// server has now, whatever is in the cache.
+func (a *app) findToCall(ctx context.Context, name string) (*registry.Registry, *registry.Tool, error) {
+	return a.findFor(ctx, name, true)
+}
+
+func (a *app) findFor(ctx context.Context, name string, toCall bool) (*registry.Registry, *registry.Tool, error) {
 	if err := a.setup(ctx); err != nil {
 		return nil, nil, err
 	}
+	reg, t, err := a.search(ctx, name)
+	for a.renewFor(ctx, t, err, toCall) {
+		reg, t, err = a.search(ctx, name)
+	}
+	return a.found(ctx, reg, t, err)
+}
+
+func (a *app) search(ctx context.Context, name string) (*registry.Registry, *registry.Tool, error) {
 	local, servers := a.sources.local, a.sources.servers
 	one := a.sources.serverOf(name)
 	if few := a.sources.withoutPlugins(name); few != nil {
 		reg := a.load(ctx, few, true)
 		if t, err := reg.Lookup(name); err == nil {
-			return a.found(ctx, reg, t, nil)
+			return reg, t, nil
 		}
 	}
 	if one == nil {
 		reg := a.load(ctx, local, true)
 		if t, err := lookup(reg, name); err == nil || len(servers) == 0 {
-			return a.found(ctx, reg, t, err)
+			return reg, t, err
 		}
 	} else if len(servers) > 1 {
 		reg := a.load(ctx, append(local[:len(local):len(local)], one), true)
 		if t, err := reg.Lookup(name); err == nil || errors.Is(serverError(reg, one), registry.ErrSourceFailed) {
-			return a.found(ctx, reg, t, errors.Join(serverError(reg, one), err))
+			return reg, t, errors.Join(serverError(reg, one), err)
 		}
 	}
 	reg := a.load(ctx, a.sources.all(), false)
@@ -233,7 +261,7 @@ func (a *app) find(ctx context.Context, name string) (*registry.Registry, *regis
 	if err != nil && one != nil {
 		err = errors.Join(serverError(reg, one), err)
 	}
-	return a.found(ctx, reg, t, err)
+	return reg, t, err
 }
 
 // found prints what was noticed on the way to a tool.
@@ -278,6 +306,7 @@ func (a *app) close() error {
 	if a.loader == nil {
 		return nil
 	}
+	a.sources.memory.flush()
 	if err := a.loader.Close(); err != nil {
 		a.log.Debug("closing", "err", err)
 	}

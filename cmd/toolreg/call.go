@@ -107,7 +107,7 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	if err := errors.Join(o.checkParams(), a.chooseImages(o.images)); err != nil {
 		return err
 	}
-	reg, tool, err := a.find(ctx, name)
+	reg, tool, err := a.findToCall(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type stepCaller struct {
 // puts it through the same gate as every call.
 func (c *stepCaller) call(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
 	c.mu.Lock()
-	reg, tool, err := c.app.find(ctx, name)
+	reg, tool, err := c.app.findToCall(ctx, name)
 	c.mu.Unlock()
 	if err != nil {
 		return registry.Result{}, err

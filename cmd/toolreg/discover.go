@@ -24,8 +24,11 @@ func newDiscoverCommand(a *app) *cobra.Command {
 its tools, its time, and everything that was noticed. Input schemas are compiled
 too, so that tools which could not be called are found.
 
-In a pipe each source is one line: name, state, tools, milliseconds and error,
-separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a
+With the setting cache.discovery a source that is kept is not run; its age is
+shown, and --refresh runs it. --cached runs nothing and tells what is missing.
+
+In a pipe each source is one line: name, state, tools, milliseconds, error and
+the age of what was kept, separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a
 source failed).`,
 		RunE: func(cmd *cobra.Command, argv []string) error { return runDiscover(cmd.Context(), a, o, argv) },
 	}
@@ -40,6 +43,8 @@ type sourceReport struct {
 	Tools      int            `json:"tools"`
 	DurationMs int64          `json:"durationMs"`
 	Error      string         `json:"error,omitempty"`
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // of a source that was not asked
+	AgeMs      int64          `json:"ageMs,omitempty"`    // likewise
 }
 
 func runDiscover(ctx context.Context, a *app, o *discoverOptions, names []string) error {
@@ -125,6 +130,9 @@ func (a *app) sourceReports(reg *registry.Registry, names []string) []sourceRepo
 		if r.Err != nil {
 			s.Error = r.Err.Error()
 		}
+		if at, kept := a.sources.memory.listings.Served(r.Name); kept {
+			s.CachedAt, s.AgeMs = &at, a.sources.memory.listings.Age(r.Name).Milliseconds()
+		}
 		out = append(out, s)
 	}
 	for _, off := range a.sources.off {
@@ -151,13 +159,13 @@ func (a *app) printReports(reg *registry.Registry, reports []sourceReport, diags
 			Diagnostics []registry.Diagnostic `json:"diagnostics"`
 		}{reports, reg.Len(), orEmpty(slices.Concat(a.early, diags))})
 	}
-	t := table{header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}}
+	t := agedTable{table: table{header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}}}
 	for _, r := range reports {
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
 		if a.outTTY {
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
-		t.add(r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, r.Error)
+		t.addAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, r.Error)
 	}
 	return t.print(a)
 }

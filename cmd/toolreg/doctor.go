@@ -68,7 +68,7 @@ func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 }
 
 func runDoctor(ctx context.Context, a *app) error {
-	a.reports, a.counts = true, true // findings say what warnings would
+	a.reports, a.counts, a.asksAll = true, true, true // findings say what warnings would
 	x := &examination{app: a}
 	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	x.folders()

@@ -50,6 +50,10 @@ type lockDocument struct {
 }
 
 func runLock(ctx context.Context, a *app, check bool) error {
+	a.asksAll = true
+	if !check && a.globals.Cached {
+		return &usageError{err: errors.New("lock pins what the sources give now, and --cached asks none of them"), hint: "leave --cached out; --check works with it"}
+	}
 	if !check && depth(a.environ) > 0 {
 		return &usageError{err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), hint: "run it yourself; --check works here"}
 	}

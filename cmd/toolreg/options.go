@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -91,7 +92,7 @@ func fetchHeaders(ctx context.Context, s *settings.Settings, x *settings.Expande
 
 // commandOptions describes the discovery and call commands. A variable that is
 // not set fails this source alone, when it is used.
-func commandOptions(s *settings.Settings, x *settings.Expander, env []string, envErr error) discover.CommandOptions {
+func commandOptions(s *settings.Settings, x *settings.Expander, m *memory, env []string, envErr error) discover.CommandOptions {
 	return discover.CommandOptions{
 		Discovery: s.DiscoveryCommand, Call: s.CallCommand,
 		Expand: func(c settings.Command) ([]string, error) {
@@ -100,7 +101,7 @@ func commandOptions(s *settings.Settings, x *settings.Expander, env []string, en
 			}
 			return x.Command(c)
 		},
-		ProjectRoot: s.ProjectRoot, Env: env, Timeout: s.DiscoveryTimeout,
+		ProjectRoot: s.ProjectRoot, Env: env, Timeout: s.DiscoveryTimeout, Outputs: m.ofOutput(registry.SourceCommand, ""),
 	}
 }
 

@@ -182,7 +182,7 @@ func (f *pluginFinder) settle() {
 }
 
 // pluginSources makes the sources of the plugins that count.
-func (a *app) pluginSources(ctx context.Context, s *settings.Settings, x *settings.Expander, env []string, envErr error) []foundPlugin {
+func (a *app) pluginSources(ctx context.Context, s *settings.Settings, x *settings.Expander, m *memory, env []string, envErr error) []foundPlugin {
 	found := a.findPlugins(ctx, s, x)
 	if len(found) == 0 {
 		return nil
@@ -197,6 +197,11 @@ func (a *app) pluginSources(ctx context.Context, s *settings.Settings, x *settin
 		}
 		opts := a.pluginOptions(s, x, env, p.ID)
 		opts.Disabled = p.off != nil
+		tree := ""
+		if p.Sum != "" {
+			tree = p.Dir
+		}
+		opts.Outputs = m.ofOutput(registry.PluginPrefix+p.ID, tree)
 		p.source = discover.NewPlugin(p.Plugin, opts)
 	}
 	return found

@@ -87,6 +87,8 @@ func globalFlags(f *pflag.FlagSet) {
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
 	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
 	f.Bool("locked", false, "refuse tools that are not in toolreg.lock as they are now")
+	f.Bool("refresh", false, "ask every source, whatever is kept of it, and keep what it gives")
+	f.Bool("cached", false, "ask no source: what is kept of it counts, whatever its age")
 	f.String("channel", "", "`name` of the channel the agent speaks on")
 	f.StringArray("context", nil, "`k=v` for plugins: factories get it, conditions are about it (repeatable)")
 	f.BoolP("verbose", "v", false, "tell what happens on stderr")

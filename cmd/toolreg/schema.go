@@ -129,7 +129,14 @@ func (a *app) named(ctx context.Context, s *selection, names []string) (*registr
 		if reg, err = a.all(ctx); err != nil {
 			return nil, nil, err
 		}
-		if wanted, err = lookupAll(reg, names); err != nil {
+		wanted, err = lookupAll(reg, names)
+		if a.renewFor(ctx, nil, err, false) {
+			if reg, err = a.all(ctx); err != nil {
+				return nil, nil, err
+			}
+			wanted, err = lookupAll(reg, names)
+		}
+		if err != nil {
 			a.diagnose(reg.Diagnostics())
 			return nil, nil, err
 		}

@@ -20,9 +20,12 @@ func newServersCommand(a *app) *cobra.Command {
 		Long: `Connect to the MCP servers of the settings, or to those named, and show what each
 is and how it does.
 
+With the setting cache.discovery a server that is kept is not connected: its state
+is "cached", its age is shown, and --refresh connects.
+
 In a pipe each server is one line: name, transport, state, protocol version,
-tools, prompts, resources, milliseconds to connect, origin and error, separated
-by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed).`,
+tools, prompts, resources, milliseconds to connect, origin, error and the age of
+what was kept, separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed).`,
 		RunE: func(cmd *cobra.Command, argv []string) error { return runServers(cmd.Context(), a, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail with exit code 8 when any server failed")
@@ -85,9 +88,9 @@ func (a *app) printServers(infos []mcpclient.Info) error {
 	if len(infos) == 0 {
 		a.note("toolreg: no MCP servers in the settings\n")
 	}
-	t := table{header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}}
+	t := agedTable{table: table{header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}}}
 	for _, s := range infos {
-		t.add(s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+		t.addAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, s.Error)
 	}
 	if a.outTTY && len(infos) == 0 {

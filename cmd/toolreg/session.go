@@ -51,11 +51,22 @@ type found struct {
 // *registry.NotFoundError, or the cause of ctx.
 func (s *session) find(ctx context.Context, name string) (found, error) {
 	reg, t, err := s.lookup(ctx, name)
+	for s.a.renewFor(ctx, t, err, true) {
+		s.forget()
+		reg, t, err = s.lookup(ctx, name)
+	}
 	if reg, t, err = s.a.found(ctx, reg, t, err); err != nil {
 		return found{}, err
 	}
 	x, err := s.executor(ctx, reg)
 	return found{t, x}, err
+}
+
+// forget drops the registries, whose sources have changed. Calls that run keep
+// theirs.
+func (s *session) forget() {
+	s.builtins, s.local, s.all, s.declared = nil, nil, nil, nil
+	clear(s.servers)
 }
 
 func (s *session) lookup(ctx context.Context, name string) (*registry.Registry, *registry.Tool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
@@ -22,6 +23,7 @@ type sources struct {
 	plugins    []foundPlugin        // all that were found
 	composites *discover.Composites // nil: none
 	env        []string             // of the commands that tools run
+	memory     *memory              // what earlier runs left
 }
 
 // offServer is a server that the settings keep out.
@@ -59,7 +61,8 @@ func newSources(ctx context.Context, a *app, s *settings.Settings, composites *d
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "env_unset", Message: envErr.Error(),
 			Hint: "commands run without the variables of the setting env"})
 	}
-	out := &sources{env: env, plugins: a.pluginSources(ctx, s, x, env, envErr), composites: composites}
+	m := newMemory(a, s, x)
+	out := &sources{env: env, memory: m, plugins: a.pluginSources(ctx, s, x, m, env, envErr), composites: composites}
 	own := builtinOptions(a, s, env)
 	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
@@ -72,24 +75,25 @@ func newSources(ctx context.Context, a *app, s *settings.Settings, composites *d
 		out.local = append(out.local, composites)
 	}
 	if s.DiscoveryCommand.IsSet() {
-		out.local = append(out.local, discover.NewCommand(commandOptions(s, x, env, envErr)))
+		out.local = append(out.local, discover.NewCommand(commandOptions(s, x, m, env, envErr)))
 	}
 	for _, server := range s.Servers {
 		if server.Disabled || server.Excluded != nil {
-			out.off = append(out.off, offServer{server, a.serverOptions(s, server, x)})
+			out.off = append(out.off, offServer{server, a.serverOptions(s, server, x, m)})
 			continue
 		}
-		out.servers = append(out.servers, mcpclient.New(a.serverOptions(s, server, x)))
+		out.servers = append(out.servers, mcpclient.New(a.serverOptions(s, server, x, m)))
 	}
 	return out
 }
 
-func (a *app) serverOptions(s *settings.Settings, server settings.Server, x *settings.Expander) mcpclient.Options {
+func (a *app) serverOptions(s *settings.Settings, server settings.Server, x *settings.Expander, m *memory) mcpclient.Options {
+	kept := m.ofServer(server, &a.counts)
 	o := mcpclient.Options{
 		Server:      server,
 		Expand:      x.Server,
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
-		Logger: a.log, OnState: a.serverState, Counts: a.counts,
+		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
 	}
 	if a.globals.ConnectSet {
 		o.ConnectTimeout = a.globals.ConnectTimeout
@@ -109,6 +113,13 @@ func (s *sources) all() []registry.Source {
 		out = append(out, server)
 	}
 	return out
+}
+
+// age returns how old what the cache holds of a source is; ok is false for one
+// that was asked.
+func (s *sources) age(name string) (age time.Duration, ok bool) {
+	_, ok = s.memory.listings.Served(name)
+	return s.memory.listings.Age(name), ok
 }
 
 // withoutPlugins returns the local sources without the plugins for the name of

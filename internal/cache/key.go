@@ -55,18 +55,40 @@ type Program struct {
 	Given []string // values of the variables that the settings give it, which can name files too
 }
 
-// AddProgram adds a command: its words, its environment, the program itself, and
-// the files that its words name. Files inside the project count by content, as
-// trust in them does; others by size, times and place. The error tells that the
-// program cannot be found, or is not to be known by its files.
+// AddProgram adds a command: its words, its environment and the program itself,
+// by size, times and place. The error tells that the program cannot be found.
 func (k *Key) AddProgram(p Program) error {
-	path, err := (process.Spec{Argv: p.Argv, Dir: p.Dir, Env: p.Env}).Program()
+	path, err := p.path()
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(real)
 	if err != nil {
 		return err
 	}
 	k.Add("program", p.Root, p.Dir, path)
 	k.Add(p.Argv...)
 	k.environment(p.Env)
+	k.file(real, info)
+	return nil
+}
+
+func (p Program) path() (string, error) {
+	return process.Spec{Argv: p.Argv, Dir: p.Dir, Env: p.Env}.Program()
+}
+
+// AddFiles adds the files that the words of a command name. Files inside the
+// project count by content, as trust in them does; others by size, times and
+// place. The error tells that they cannot be read.
+func (k *Key) AddFiles(p Program) error {
+	path, err := p.path()
+	if err != nil {
+		return err
+	}
 	argv := append([]string{path}, p.Argv[1:]...)
 	covered, err := trust.Cover(p.Root, nil, []trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given}}, nil)
 	if err != nil {
@@ -77,7 +99,7 @@ func (k *Key) AddProgram(p Program) error {
 		k.Add("content", f.Name, f.Path, f.Sum)
 		inside[f.Path] = true
 	}
-	for _, word := range argv {
+	for _, word := range p.Argv[1:] {
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(p.Dir, word)
 		}

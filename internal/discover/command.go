@@ -39,6 +39,34 @@ type CommandOptions struct {
 	MaxOutput int64
 	// MaxTools bounds the number of tools; 0 means 10,000.
 	MaxTools int
+	// Outputs keeps what the discovery command prints. nil: it is run each time.
+	Outputs Outputs
+}
+
+// Outputs keeps what a program printed that declares tools (spec section 10,
+// discovery cache).
+type Outputs interface {
+	// Recall returns what may stand for a run of the program; ok is false where it
+	// is to be run. The error says that it may not be.
+	Recall(context.Context, Invocation) (stdout []byte, ok bool, err error)
+	// Keep is given what a run printed that could be used.
+	Keep(ctx context.Context, i Invocation, stdout []byte)
+}
+
+// Invocation is one run of a program.
+type Invocation struct {
+	Argv  []string
+	Dir   string
+	Env   []string // the whole environment
+	Stdin []byte
+}
+
+// recall asks outputs, which may be nil.
+func recall(ctx context.Context, outputs Outputs, i Invocation) (stdout []byte, ok bool, err error) {
+	if outputs == nil {
+		return nil, false, nil
+	}
+	return outputs.Recall(ctx, i)
 }
 
 // Defaults of [CommandOptions].
@@ -80,13 +108,26 @@ func (c *command) Name() string { return registry.SourceCommand }
 
 // Discover runs the discovery command and reads what it prints.
 func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	stdout, err := c.runDiscovery(ctx)
+	argv, err := c.expand(c.opts.Discovery)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, c.fail(err, "%s", err)
+	}
+	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
+	stdout, kept, err := recall(ctx, c.opts.Outputs, i)
+	if err != nil {
+		return nil, nil, c.fail(err, "%s", err)
+	}
+	if !kept {
+		if stdout, err = c.run(ctx, i); err != nil {
+			return nil, nil, err
+		}
 	}
 	found, err := parseDeclarations(stdout, c.opts.MaxTools)
 	if err != nil {
 		return nil, nil, c.fail(err, "%s", err)
+	}
+	if !kept && c.opts.Outputs != nil {
+		c.opts.Outputs.Keep(ctx, i, stdout)
 	}
 	if len(found.tools) > 0 && !c.opts.Call.IsSet() {
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",
@@ -126,23 +167,14 @@ func (c *command) identity() json.RawMessage {
 	return data
 }
 
-// runDiscovery returns what the discovery command printed.
-func (c *command) runDiscovery(ctx context.Context) ([]byte, error) {
-	argv, err := c.expand(c.opts.Discovery)
-	if err != nil {
-		return nil, c.fail(err, "%s", err)
-	}
+// run returns what the discovery command prints.
+func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	outcome, err := process.Run(ctx, process.Spec{
-		Argv:      argv,
-		Dir:       c.opts.ProjectRoot,
-		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot),
-		MaxOutput: c.opts.MaxDiscovery,
-	})
+	outcome, err := process.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.MaxDiscovery})
 	if err != nil || outcome.ExitCode != 0 || outcome.Signal != "" {
 		return nil, c.ended(outcome, err)
 	}

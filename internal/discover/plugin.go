@@ -67,6 +67,8 @@ type PluginOptions struct {
 	MaxOutput int64
 	// MaxTools bounds the number of tools; 0 means 10,000 (setting limits.tools).
 	MaxTools int
+	// Outputs keeps what a factory or description prints. nil: it is run each time.
+	Outputs Outputs
 }
 
 // NewPlugin returns the source of a plugin's tools. Its name is "plugin:ID". It

@@ -34,21 +34,35 @@ func (p *plugin) made(ctx context.Context, found *declarations) error {
 	if err != nil {
 		return err
 	}
+	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
+	stdout, kept, err := recall(ctx, p.opts.Outputs, i)
+	if err == nil && !kept {
+		stdout, err = p.describe(ctx, i)
+	}
+	if err == nil {
+		err = found.printed(stdout)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if !kept && p.opts.Outputs != nil {
+		p.opts.Outputs.Keep(ctx, i, stdout)
+	}
+	return nil
+}
+
+// describe runs a factory, or a script for its description.
+func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 	if p.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, p.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	o, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin, MaxOutput: p.opts.MaxDiscovery,
-	})
+	o, err := process.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.MaxDiscovery})
 	if err != nil || o.ExitCode != 0 || o.Signal != "" {
-		return fmt.Errorf("%s: %w", what, p.ended(o, err))
+		return nil, p.ended(o, err)
 	}
-	if err := found.printed(o.Stdout); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return o.Stdout, nil
 }
 
 // facts is the context with what belongs to this plugin alone.

@@ -71,6 +71,7 @@ type Loader struct {
 
 type finding struct {
 	once   sync.Once
+	done   chan struct{} // closed when the rest is there
 	tools  []Tool
 	diags  []Diagnostic
 	report SourceReport
@@ -99,6 +100,39 @@ func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Regi
 		b.add(f)
 	}
 	return b.registry()
+}
+
+// Renew discovers sources once more, all at once, whatever they gave before:
+// those that answered from a cache ask for real the second time. Registries that
+// were built stay as they are; Load builds new ones.
+func (l *Loader) Renew(ctx context.Context, sources ...Source) {
+	var wg sync.WaitGroup
+	for _, s := range sources {
+		f := &finding{done: make(chan struct{})}
+		l.mu.Lock()
+		l.found[s] = f
+		l.mu.Unlock()
+		wg.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
+	}
+	wg.Wait()
+}
+
+// Given returns the tools that a source gave, as it named them, before filters
+// and conflicts; nil for one that was not discovered, has not answered yet, or
+// failed.
+func (l *Loader) Given(s Source) []Tool {
+	l.mu.Lock()
+	f := l.found[s]
+	l.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	select {
+	case <-f.done:
+		return f.tools
+	default:
+		return nil
+	}
 }
 
 // Close closes every source that was discovered and can be closed, all at once.
@@ -130,7 +164,7 @@ func (l *Loader) finding(s Source) *finding {
 	defer l.mu.Unlock()
 	f := l.found[s]
 	if f == nil {
-		f = &finding{}
+		f = &finding{done: make(chan struct{})}
 		l.found[s] = f
 	}
 	return f
@@ -139,6 +173,7 @@ func (l *Loader) finding(s Source) *finding {
 func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 	start := time.Now()
 	f.report = SourceReport{Name: s.Name(), State: StateOK}
+	defer close(f.done)
 	defer func() {
 		if p := recover(); p != nil {
 			f.tools, f.report.Err = nil, fmt.Errorf("%w: panic in source: %v", ErrSourceFailed, p)

@@ -2,8 +2,8 @@ package registry
 
 import "context"
 
-// Source gives tools. Discover is called at most once and must return soon
-// after ctx is done. What could not be used of a working source is a
+// Source gives tools. Discover must return soon after ctx is done. It is called
+// at most once, but again by [Loader.Renew], which wants what the source has now. What could not be used of a working source is a
 // diagnostic; the error means that the source as a whole failed, and then the
 // tools count no more. Discover may be called from its own goroutine.
 //

@@ -22,6 +22,16 @@ type Expander struct {
 	Lookup  func(name string) (string, bool) // nil = no variable is set
 	Dir     string                           // for relative file: references and the directory of cmd:
 	Environ []string                         // environment of the programs that cmd: references run
+
+	still bool // runs nothing: cmd: references stay as they are
+}
+
+// Still returns an Expander that runs nothing: where the other runs a command
+// for a value, it leaves the reference as it stands.
+func (x *Expander) Still() *Expander {
+	still := *x
+	still.still = true
+	return &still
 }
 
 // NewExpander returns an Expander over an environment of "K=V" entries, which

@@ -26,6 +26,8 @@ type Globals struct {
 	Quiet          bool          // --quiet, TOOLREG_QUIET
 	Verbose        bool          // --verbose, TOOLREG_VERBOSE
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
+	Refresh        bool          // --refresh, TOOLREG_REFRESH: nothing kept of sources counts, all is kept anew
+	Cached         bool          // --cached, TOOLREG_CACHED: only what is kept counts
 	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
@@ -44,6 +46,7 @@ func (s *scalars) globals() Globals {
 		NoProject: s.isTrue("no-project-settings"), NoUser: s.isTrue("no-user-settings"), TrustProject: s.isTrue("trust-project"),
 		NonInteractive: s.isTrue("non-interactive"), Yes: s.isTrue("yes"), JSON: s.isTrue("json"),
 		Quiet: s.isTrue("quiet"), Verbose: s.isTrue("verbose"),
+		Refresh: s.isTrue("refresh"), Cached: s.isTrue("cached"),
 		Root: s.text("root", typeString), Channel: s.text("channel", typeString),
 		Color:        s.text("color", typeChoice, "auto", "always", "never"),
 		ApprovalMode: s.text("approvalMode", typeChoice, approvalModes()...),

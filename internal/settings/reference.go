@@ -54,6 +54,9 @@ func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
 	case "file":
 		return x.file(target)
 	case "cmd":
+		if x.still {
+			return value, nil
+		}
 		return x.run(ctx, target)
 	}
 	return x.Expand(value)

@@ -27,7 +27,7 @@ type scalars struct {
 func globalFlags() map[string]string {
 	out := map[string]string{"approvalMode": "approval-mode"}
 	for _, f := range []string{"root", "settings", "no-project-settings", "no-user-settings", "trust-project", "timeout", "connect-timeout",
-		"non-interactive", "yes", "json", "color", "quiet", "verbose", "channel", "import"} {
+		"non-interactive", "yes", "json", "color", "quiet", "verbose", "channel", "import", "refresh", "cached"} {
 		out[f] = f
 	}
 	return out

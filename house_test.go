@@ -30,6 +30,7 @@ func rooms() map[string][]string {
 		"internal/args":       {"internal/registry"},
 		"internal/audit":      {"internal/registry", "internal/state"},
 		"internal/builtin":    {"internal/registry", "internal/process", "internal/state"},
+		"internal/cache":      {"internal/registry", "internal/process", "internal/state", "internal/trust"},
 		"internal/declare":    {"internal/registry"},
 		"internal/dialogue":   {"internal/registry"},
 		"internal/discover":   {"internal/registry", "internal/process", "internal/settings"},

@@ -230,7 +230,7 @@ func (a *app) findFor(ctx context.Context, name string, toCall bool) (*registry.
 		return nil, nil, err
 	}
 	reg, t, err := a.search(ctx, name)
-	for a.renewFor(ctx, t, err, toCall) {
+	for a.renewFor(ctx, reg, t, err, toCall) {
 		reg, t, err = a.search(ctx, name)
 	}
 	return a.found(ctx, reg, t, err)

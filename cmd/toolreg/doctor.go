@@ -189,6 +189,7 @@ func (x *examination) sources(ctx context.Context) error {
 		x.settingsError(err)
 		return nil
 	}
+	x.cache()
 	for _, r := range a.sourceReports(reg, nil) {
 		switch r.State {
 		case registry.StateFailed:

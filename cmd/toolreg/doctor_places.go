@@ -40,6 +40,27 @@ func (x *examination) folders() {
 	}
 }
 
+// cache tells what is kept of sources. Doctor itself asks them all.
+func (x *examination) cache() {
+	kept, err := x.app.sources.memory.listings.List()
+	ttl := x.app.set.DiscoveryTTL
+	var bytes int64
+	for _, k := range kept {
+		bytes += k.Bytes
+	}
+	switch {
+	case err != nil:
+		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder of yours", "it cannot be read: %s", err)
+	case len(kept) == 0 && ttl == 0:
+		x.add(stateInfo, "discovery cache", "", "switched off; the setting cache.discovery: 1h lets what a source gave stand for an hour")
+	case len(kept) == 0:
+		x.add(stateOK, "discovery cache", "", "nothing is kept yet (cache.discovery is %s)", ttl)
+	default:
+		oldest := time.Since(kept[0].Stored).Milliseconds()
+		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, ageText(max(oldest, 0)), ttl)
+	}
+}
+
 // probe writes a file and removes it.
 func probe(d *state.Dir) error {
 	f, err := d.Create("probe-" + rand.Text()[:8])

@@ -273,19 +273,27 @@ func (m *outputMemory) Keep(_ context.Context, i discover.Invocation, stdout []b
 // server of a tool that is to be called, so that what is decided on is what it
 // has now; and where a name was not found, every source that could have it by
 // now. It reports whether the registry has to be loaded again.
-func (a *app) renewFor(ctx context.Context, t *registry.Tool, err error, toCall bool) bool {
+func (a *app) renewFor(ctx context.Context, reg *registry.Registry, t *registry.Tool, err error, toCall bool) bool {
 	if context.Cause(ctx) != nil {
 		return false
 	}
 	missing, notFound := errors.AsType[*registry.NotFoundError](err)
+	if err != nil && (!notFound || a.globals.Cached) {
+		return false
+	}
+	var hidden *registry.Hidden
+	if notFound {
+		hidden = a.hidden(reg, missing.Name)
+	}
+	locked, _ := a.isLocked() // checked when the filters were made
 	return a.renew(ctx, func(source registry.Source) bool {
 		switch {
 		case err == nil:
 			return toCall && t.IsMCP() && source.Name() == t.Source
-		case !notFound || a.globals.Cached:
-			return false
+		case hidden != nil: // a lock hides what has changed, and it may have changed back
+			return locked && source.Name() == hidden.Source
 		}
-		return missing.Hidden == nil || missing.Hidden.Source == source.Name()
+		return true
 	})
 }
 

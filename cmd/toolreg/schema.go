@@ -130,7 +130,7 @@ func (a *app) named(ctx context.Context, s *selection, names []string) (*registr
 			return nil, nil, err
 		}
 		wanted, err = lookupAll(reg, names)
-		if a.renewFor(ctx, nil, err, false) {
+		if a.renewFor(ctx, reg, nil, err, false) {
 			if reg, err = a.all(ctx); err != nil {
 				return nil, nil, err
 			}

@@ -51,7 +51,7 @@ type found struct {
 // *registry.NotFoundError, or the cause of ctx.
 func (s *session) find(ctx context.Context, name string) (found, error) {
 	reg, t, err := s.lookup(ctx, name)
-	for s.a.renewFor(ctx, t, err, true) {
+	for s.a.renewFor(ctx, reg, t, err, true) {
 		s.forget()
 		reg, t, err = s.lookup(ctx, name)
 	}

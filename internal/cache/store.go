@@ -41,8 +41,8 @@ const (
 )
 
 // ErrNothingKept tells that a source may not be asked (mode Offline) and that
-// nothing is kept of it. It wraps [registry.ErrSourceFailed].
-var ErrNothingKept = fmt.Errorf("%w: nothing is kept of it", registry.ErrSourceFailed)
+// nothing is kept of it.
+var ErrNothingKept = errors.New("nothing is kept of it in the cache, and --cached asks no source")
 
 // Options say how a [Store] works. Only Dir is required.
 type Options struct {

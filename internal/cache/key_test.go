@@ -1,0 +1,149 @@
+package cache
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestAKeyKeepsBordersApart(t *testing.T) {
+	if NewKey("ab", "c").String() == NewKey("a", "bc").String() || NewKey("a").String() == NewKey("a", "").String() {
+		t.Error("two keys are one")
+	}
+	if NewKey("a", "b").String() != NewKey("a", "b").String() {
+		t.Error("one key is two")
+	}
+}
+
+// project is a folder with a script, and a program outside it.
+type project struct {
+	t       *testing.T
+	root    string
+	outside string
+}
+
+func newProject(t *testing.T) *project {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs scripts")
+	}
+	p := &project{t, t.TempDir(), t.TempDir()}
+	p.write(filepath.Join(p.root, "server.js"), "one")
+	p.write(filepath.Join(p.outside, "node"), "#!/bin/sh")
+	p.write(filepath.Join(p.outside, "other.js"), "one")
+	return p
+}
+
+func (p *project) write(path, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *project) program() Program {
+	return Program{Root: p.root, Dir: p.root, Argv: []string{"node", "server.js", filepath.Join(p.outside, "other.js")},
+		Env: []string{"PATH=" + p.outside, "LANG=C"}}
+}
+
+func (p *project) key(program Program) string {
+	p.t.Helper()
+	k := NewKey()
+	if err := k.AddProgram(program); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := k.AddFiles(program); err != nil {
+		p.t.Fatal(err)
+	}
+	return k.String()
+}
+
+func TestWhatAKeyHangsOn(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		change  func(p *project, x *Program)
+		changes bool
+	}{
+		{"nothing", func(*project, *Program) {}, false},
+		{"the script", func(p *project, _ *Program) { p.write(filepath.Join(p.root, "server.js"), "two") }, true},
+		{"the script's times alone", func(p *project, _ *Program) {
+			if err := os.Chtimes(filepath.Join(p.root, "server.js"), time.Now(), time.Now().Add(time.Hour)); err != nil {
+				p.t.Fatal(err)
+			}
+		}, false},
+		{"the program", func(p *project, _ *Program) { p.write(filepath.Join(p.outside, "node"), "#!/bin/bash") }, true},
+		{"a file outside", func(p *project, _ *Program) { p.write(filepath.Join(p.outside, "other.js"), "2") }, true},
+		{"another file", func(p *project, _ *Program) { p.write(filepath.Join(p.root, "readme"), "x") }, false},
+		{"a word", func(_ *project, x *Program) { x.Argv = append(x.Argv, "--all") }, true},
+		{"a variable", func(_ *project, x *Program) { x.Env = append(x.Env, "TOKEN=x") }, true},
+		{"another value", func(_ *project, x *Program) { x.Env = append(x.Env, "LANG=de") }, true},
+		{"the depth of the shell", func(_ *project, x *Program) { x.Env = append(x.Env, "SHLVL=7", "TOOLREG_DEPTH=1") }, false},
+		{"the order of variables", func(_ *project, x *Program) { x.Env[0], x.Env[1] = x.Env[1], x.Env[0] }, false},
+		{"the folder", func(p *project, x *Program) { x.Dir = p.outside }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newProject(t)
+			x := p.program()
+			was := p.key(x)
+			tt.change(p, &x)
+			if got := p.key(x) != was; got != tt.changes {
+				t.Errorf("the key changed: %v", got)
+			}
+		})
+	}
+}
+
+// TestAProgramPutInPlace: a program of the same size and times is another one.
+func TestAProgramPutInPlace(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only there it is told apart")
+	}
+	p := newProject(t)
+	was := p.key(p.program())
+	path := filepath.Join(p.outside, "node")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(path, "#!/bin/ss")
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if p.key(p.program()) == was {
+		t.Error("it counts as the same")
+	}
+}
+
+func TestATree(t *testing.T) {
+	p := newProject(t)
+	tree := func() string {
+		k := NewKey()
+		if err := k.AddTree(p.root); err != nil {
+			t.Fatal(err)
+		}
+		return k.String()
+	}
+	was := tree()
+	if err := os.Symlink("nowhere", filepath.Join(p.root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if tree() == was {
+		t.Error("a new file makes no other key")
+	}
+	for i := range maxTree {
+		p.write(filepath.Join(p.root, "f"+string(rune('a'+i%26))+time.Duration(i).String()), "")
+	}
+	if err := NewKey().AddTree(p.root); err == nil {
+		t.Error("a folder of any size is looked through")
+	}
+}
+
+func TestAProgramThatIsNotThereHasNoKey(t *testing.T) {
+	p := newProject(t)
+	x := p.program()
+	x.Argv[0] = "no-such-program"
+	if err := NewKey().AddProgram(x); err == nil {
+		t.Error("no error")
+	}
+}

@@ -41,9 +41,19 @@ func newMemory(a *app, s *settings.Settings, x *settings.Expander) *memory {
 	}
 	return &memory{
 		listings:  cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: s.DiscoveryTTL, Mode: a.cacheMode(), Warn: a.warn}),
-		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: recalled, Warn: a.warn}),
+		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: recalled, Warn: a.warnOfMemory}),
 		set:       s, still: x.Still(), environ: a.childEnviron(),
 	}
+}
+
+// warnOfMemory tells of a memory that is damaged. That there is no place for one
+// is no matter: nobody asked for it, and it saves milliseconds.
+func (a *app) warnOfMemory(d registry.Diagnostic) {
+	if d.Code == "cache_not_kept" {
+		a.log.Debug("how servers were reached is not remembered", "reason", d.Message)
+		return
+	}
+	a.warn(d)
 }
 
 // cacheMode says what the flags and the command make of what is kept.

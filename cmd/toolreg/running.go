@@ -174,32 +174,51 @@ func (a *app) cacheDir(name string) (*state.Dir, error) {
 	return state.OpenDir(filepath.Join(base, name))
 }
 
-// hooks reads the setting hooks; nil where there are none.
+// hooks reads the setting hooks of all places; nil where there are none.
 func (a *app) hooks(ctx context.Context, s *settings.Settings) (*hooks.Set, error) {
-	raw, origin, ok := s.Raw("hooks")
-	if !ok {
-		return nil, nil
+	var all []hooks.Hook
+	var origins []settings.Origin
+	for place, raw := range s.RawEach("hooks") {
+		found, unknown, err := hooks.Parse(raw.JSON)
+		if err != nil {
+			return nil, &usageError{err: fmt.Errorf("%s: %w", raw.Origin, err), hint: "see docs/running.md"}
+		}
+		for _, name := range unknown {
+			a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: hooks.%s is no hook of toolreg", raw.Origin, name),
+				Hint: "the hooks are beforeCall, afterCall, onRegister and onDiagnostic"})
+		}
+		for i := range found {
+			found[i].Place, found[i].Origin = place, raw.Origin.String()
+		}
+		all, origins = append(all, found...), append(origins, raw.Origin)
 	}
-	found, unknown, err := hooks.Parse(raw)
-	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("%s: %w", origin, err), hint: "see docs/running.md"}
-	}
-	for _, name := range unknown {
-		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: hooks.%s is no hook of toolreg", origin, name),
-			Hint: "the hooks are beforeCall, afterCall, onRegister and onDiagnostic"})
-	}
-	if len(found) == 0 {
+	if len(all) == 0 {
 		return nil, nil
 	}
 	x := settings.NewExpander(s.ProjectRoot, a.environ)
 	env, envErr := a.toolEnviron(ctx, s, x)
-	return &hooks.Set{Hooks: found, Dir: s.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+s.ProjectRoot),
-		Expand: func(argv []string) ([]string, error) {
+	return &hooks.Set{Hooks: all, Dir: s.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+s.ProjectRoot),
+		Expand: func(h *hooks.Hook) ([]string, error) {
 			if envErr != nil {
 				return nil, envErr
 			}
-			return x.Command(settings.Command{Argv: argv, Origin: origin})
+			return hookCommand(x, h, origins[h.Place])
 		}}, nil
+}
+
+// hookCommand expands a hook's command. A program that the system's or the
+// user's settings name by a relative path is beside those settings: hooks run in
+// the project, which must not be able to put something in its place.
+func hookCommand(x *settings.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
+	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
+	if err != nil {
+		return nil, err
+	}
+	own := origin.Scope == settings.ScopeUser || origin.Scope == settings.ScopeSystem
+	if own && strings.ContainsRune(filepath.ToSlash(argv[0]), '/') && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(filepath.Dir(origin.Name), argv[0])
+	}
+	return argv, nil
 }
 
 // announce tells the hooks which tools there are and what was noticed.

@@ -204,9 +204,50 @@ func TestACancelledHookIsNoAnswer(t *testing.T) {
 
 func TestExpansionFailsClosed(t *testing.T) {
 	s := set(t, script(BeforeCall, "exit 1"))
-	s.Expand = func([]string) ([]string, error) { return nil, errors.New("variable X is not set") }
+	s.Expand = func(*Hook) ([]string, error) { return nil, errors.New("variable X is not set") }
 	if _, err := s.Before(t.Context(), tool, params("{}")); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "X is not set") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAnEarlierPlaceIsAskedAboutWhatWillRun: each hook notes what it was asked
+// about; only where a later place changed the params are earlier ones asked twice.
+func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
+	const note = `printf %s "$(sed 's/.*"params"://; s/}$//')" >> NOTES; echo >> NOTES; `
+	for _, tt := range []struct {
+		name   string
+		places []int
+		doing  []string // what each hook prints
+		want   []string // what each was asked about, in the order of asking
+		ends   string   // the params; "" = denied
+	}{
+		{"one place, changed", []int{0, 0}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`},
+		{"changed by the earlier", []int{0, 1}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`},
+		{"changed by the later", []int{0, 1}, []string{"", `echo '{"params":{"a":2}}'`}, []string{"{}", "{}", `{"a":2}`}, `{"a":2}`},
+		{"its own change does not count then", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`},
+		{"refused then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"deny"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, ""},
+		{"broken then", []int{0, 1}, []string{`! grep -q 3 NOTES`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			notes := filepath.Join(t.TempDir(), "notes")
+			var hooks []Hook
+			for i, doing := range tt.doing {
+				h := script(BeforeCall, strings.ReplaceAll(note+doing, "NOTES", notes))
+				h.Place = tt.places[i]
+				hooks = append(hooks, h)
+			}
+			got, err := set(t, hooks...).Before(t.Context(), tool, params("{}"))
+			if string(got) != tt.ends || (tt.ends == "") != errors.Is(err, registry.ErrDenied) {
+				t.Errorf("%s, %v", got, err)
+			}
+			asked, err := os.ReadFile(notes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, strings.Fields(string(asked))); diff != "" {
+				t.Errorf("asked about (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -22,8 +22,9 @@ type Set struct {
 	Hooks []Hook
 	Dir   string   // where they run: the project root
 	Env   []string // their whole environment, "K=V" entries
-	// Expand expands the variables of a command; nil leaves it as it is.
-	Expand func(argv []string) ([]string, error)
+	// Expand gives the command of a hook with its variables expanded; nil leaves it
+	// as it is.
+	Expand func(*Hook) ([]string, error)
 }
 
 // Denied tells that a hook said no, or failed before a call. It wraps
@@ -82,32 +83,55 @@ type answer struct {
 }
 
 // Before runs the hooks before a call, in their order, each on the params that
-// the one before left. nil means that none changed them. Errors are *Denied or
-// wrap the cause of ctx.
+// the one before left. nil means that none changed them. Hooks of an earlier
+// place are asked again about params that a later place changed, and then only
+// what they refuse counts: nobody's guard is passed by changing what it saw.
+// Errors are *Denied or wrap the cause of ctx.
 func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (json.RawMessage, error) {
 	var changed json.RawMessage
-	params := call.Params
+	params, last := call.Params, 0
 	for i := range s.Hooks {
 		h := &s.Hooks[i]
 		if h.Event != BeforeCall || !h.matches(t) {
 			continue
 		}
-		a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: params})
-		if err == nil && len(a.Result) > 0 {
-			err = errors.New("it answered with a result; before a call it may give params")
-		}
-		if err == nil && a.Decision != "deny" && len(a.Params) > 0 {
-			params, err = registry.DecodeParams(t.Name, a.Params)
-			changed = params
-		}
+		next, err := s.before(ctx, h, t, params)
 		if err != nil {
-			return nil, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
+			return nil, err
 		}
-		if a.Decision == "deny" {
-			return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orUnsaid(a.Reason)}
+		if next != nil {
+			params, changed, last = next, next, max(last, h.Place)
+		}
+	}
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		if h.Event != BeforeCall || !h.matches(t) || h.Place >= last {
+			continue
+		}
+		if _, err := s.before(ctx, h, t, params); err != nil {
+			return nil, err
 		}
 	}
 	return changed, nil
+}
+
+// before asks one hook and returns the params that it gives instead; nil: none.
+func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (json.RawMessage, error) {
+	a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: params})
+	var next json.RawMessage
+	switch {
+	case err != nil:
+	case a.Decision == "deny":
+		return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orUnsaid(a.Reason)}
+	case len(a.Result) > 0:
+		err = errors.New("it answered with a result; before a call it may give params")
+	case len(a.Params) > 0:
+		next, err = registry.DecodeParams(t.Name, a.Params)
+	}
+	if err != nil {
+		return nil, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
+	}
+	return next, nil
 }
 
 func orUnsaid(reason string) string {
@@ -192,7 +216,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	}
 	argv := h.Command
 	if s.Expand != nil {
-		if argv, err = s.Expand(argv); err != nil {
+		if argv, err = s.Expand(h); err != nil {
 			return answer{}, err
 		}
 	}

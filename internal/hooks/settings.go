@@ -41,10 +41,20 @@ type Hook struct {
 	Command []string // argv, unexpanded, run without a shell
 	Tools   []string // names or globs of the tools it is for; empty = all
 	Timeout time.Duration
+	// Origin is where it was set, for messages; "" = not known.
+	Origin string
+	// Place tells the settings apart that hooks come from: a later one has a higher
+	// number, and no say over what a hook of an earlier one refuses.
+	Place int
 }
 
 // String names the hook in messages.
-func (h *Hook) String() string { return fmt.Sprintf("%s hook %q", h.Event, h.Command[0]) }
+func (h *Hook) String() string {
+	if h.Origin == "" {
+		return fmt.Sprintf("%s hook %q", h.Event, h.Command[0])
+	}
+	return fmt.Sprintf("%s hook %q (%s)", h.Event, h.Command[0], h.Origin)
+}
 
 // matches reports whether the hook is for a tool, by any of its spellings.
 func (h *Hook) matches(t *registry.Tool) bool {

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -50,6 +51,8 @@ func (m *merged) effective(set *setting) []Value {
 		n = m.listNode(set.name)
 	} else if set.name == rulesKey {
 		n = m.ruleNode()
+	} else if set.typ == typeRaw && set.merge == mergeUnite {
+		n = united(all)
 	}
 	return []Value{{Key: set.name, JSON: show(set, n), Origin: last.origin}}
 }
@@ -69,6 +72,29 @@ func (m *merged) listNode(name string) *node {
 	out := &node{kind: kindList}
 	for _, e := range m.list(name).Entries {
 		out.items = append(out.items, &node{kind: kindString, text: e.Value})
+	}
+	return out
+}
+
+// united puts the lists of objects of lists together, by their keys. What has
+// another form is shown as the last place has it.
+func united(all []entry) *node {
+	out := &node{kind: kindObject}
+	for _, e := range all {
+		if e.node.kind != kindObject {
+			return all[len(all)-1].node
+		}
+		for _, f := range e.node.fields {
+			i := slices.IndexFunc(out.fields, func(have field) bool { return have.name == f.name })
+			switch {
+			case i < 0:
+				out.fields = append(out.fields, f)
+			case f.value.kind == kindList && out.fields[i].value.kind == kindList:
+				out.fields[i].value = &node{kind: kindList, items: slices.Concat(out.fields[i].value.items, f.value.items)}
+			default:
+				out.fields[i].value = f.value
+			}
+		}
 	}
 	return out
 }

@@ -148,7 +148,7 @@ func callRows() []setting {
 		{name: "inheritEnv", typ: typeBool, def: "false", doc: "Give those commands our whole environment.", loosens: whenTrue},
 		{name: "toolOptions", typ: typeNamed, merge: mergeByName, fields: toolOptionFields(), loosens: whenFilled,
 			doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
-		{name: "hooks", typ: typeRaw, runs: true, loosens: whenFilled, doc: "Commands around each call."},
+		{name: "hooks", typ: typeRaw, merge: mergeUnite, runs: true, loosens: whenFilled, doc: "Commands around each call. Those of all places run."},
 		{name: "cache.discovery", typ: typeDuration, def: "0", doc: "How long what a source gave may be reused; 0 = never."},
 		{name: "sampling.command", typ: typeCommand, doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 	}

@@ -100,6 +100,20 @@ func (s *Settings) Raw(key string) (value json.RawMessage, origin Origin, ok boo
 	return e.node.encode(), e.origin, true
 }
 
+// RawEach returns the values of a setting that all places add to (hooks), earliest
+// place first: system, user, project, the files of --settings. Each is as Raw
+// returns it; Name is empty.
+func (s *Settings) RawEach(key string) []Named {
+	if s.merged == nil {
+		return nil
+	}
+	var out []Named
+	for _, e := range s.merged.entries[s.merged.index.byName[key]] {
+		out = append(out, Named{JSON: e.node.encode(), Origin: e.origin, node: e.node})
+	}
+	return out
+}
+
 // RawNamed returns the entries of composites, toolOptions, context or
 // mcpServers as JSON, merged by name, in file order, unexpanded.
 func (s *Settings) RawNamed(key string) []Named {

@@ -30,7 +30,7 @@ type mergeRule int
 
 const (
 	mergeReplace mergeRule = iota // the later value stands
-	mergeUnite                    // exclusion and deny lists: all values count
+	mergeUnite                    // exclusion and deny lists, and hooks: the values of all places count
 	mergeByName                   // the later entry of one name stands
 )
 

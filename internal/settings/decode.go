@@ -96,16 +96,25 @@ func (m *merged) pairs(name string) []Pair {
 	return out
 }
 
-// banned is the list of the settings, or the default where no place sets one.
+const bannedKey = "shell.banned"
+
+// banned is the list of the settings, which stands in place of the default where
+// anybody but the project sets it: a project adds to what is banned.
 func (m *merged) banned() List {
-	if l := m.list("shell.banned"); l.Set {
-		return l
+	set := m.index.byName[bannedKey]
+	l := m.list(bannedKey)
+	for _, e := range m.entries[set] {
+		if e.origin.Scope != ScopeProject {
+			return l
+		}
 	}
-	l := defaultNode(m.index.byName["shell.banned"]).toList(Origin{})
-	for i := range l.Entries {
-		l.Entries[i].Origin = Origin{}
+	def := defaultNode(set).toList(Origin{})
+	for _, e := range def.Entries {
+		if !slices.ContainsFunc(l.Entries, func(have Entry) bool { return have.Value == e.Value }) {
+			l.Entries = append(l.Entries, Entry{Value: e.Value})
+		}
 	}
-	return List{Entries: l.Entries}
+	return l
 }
 
 func (m *merged) limits() Limits {

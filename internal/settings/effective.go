@@ -70,7 +70,11 @@ func (m *merged) entrySetting(set *setting, name string) *setting {
 
 func (m *merged) listNode(name string) *node {
 	out := &node{kind: kindList}
-	for _, e := range m.list(name).Entries {
+	list := m.list(name)
+	if name == bannedKey {
+		list = m.banned()
+	}
+	for _, e := range list.Entries {
 		out.items = append(out.items, &node{kind: kindString, text: e.Value})
 	}
 	return out

@@ -2,8 +2,8 @@ package settings
 
 func featureRows() []setting {
 	return []setting{
-		{name: "shell.banned", typ: typeStrings, merge: mergeUnite, def: defaultBanned, loosens: always,
-			doc: "Commands that run_shell_command refuses. A list of your own stands in place of the default."},
+		{name: "shell.banned", typ: typeStrings, merge: mergeUnite, def: defaultBanned,
+			doc: "Commands that run_shell_command refuses. A list of your own stands in place of the default; a project's adds to it."},
 		{name: "shell.timeout", typ: typeDuration, def: `"` + defaultShellTimeout + `"`, loosens: whenLonger(defaultShellTimeout),
 			doc: "Time limit of a shell command; 0 = none."},
 		{name: "shell.maxTimeout", typ: typeDuration, def: `"` + defaultShellMaxTimeout + `"`, loosens: whenLonger(defaultShellMaxTimeout),

@@ -92,6 +92,48 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestAProjectTakesNoGuardAway: what forbids, and what watches, adds up.
+func TestAProjectTakesNoGuardAway(t *testing.T) {
+	for _, tt := range []struct{ user, project, file, want string }{
+		{"", "[]", "", "sudo"},
+		{"", "[curl]", "", "curl sudo"},
+		{"[wget]", "[]", "", "wget"},
+		{"[wget]", "[curl]", "", "wget curl"},
+		{"[]", "[curl]", "", "curl"},
+		{"", "[curl]", "[]", "curl"},
+	} {
+		b := newSandbox(t)
+		o := b.options()
+		o.TrustProject = true
+		if tt.user != "" {
+			b.user("settings.yaml", "shell: {banned: "+tt.user+"}\nhooks: {beforeCall: [{command: yours}]}")
+		}
+		b.projectFile(".toolreg/settings.yaml", "shell: {banned: "+tt.project+"}\nhooks: {beforeCall: [{command: theirs}], afterCall: []}")
+		if tt.file != "" {
+			o.Files = []string{b.projectFile("more.yaml", "shell: {banned: "+tt.file+"}")}
+		}
+		s := b.load(o)
+		if got := strings.Join(s.ShellBanned.Values(), " "); got != tt.want && !(strings.HasSuffix(tt.want, "sudo") && strings.HasPrefix(got, tt.want+" su doas")) {
+			t.Errorf("%+v: banned %s", tt, got)
+		}
+		shown, err := s.Find("shell.banned")
+		if err != nil || len(shown) != 1 || !strings.Contains(string(shown[0].JSON), strings.Fields(tt.want)[0]) {
+			t.Errorf("%+v: shown %v, %v", tt, shown, err)
+		}
+		var hooks []string
+		for _, h := range s.RawEach("hooks") {
+			hooks = append(hooks, string(h.JSON)+" "+h.Origin.String())
+		}
+		if all := strings.Join(hooks, "\n"); !strings.Contains(all, "theirs") || (tt.user != "") != strings.HasPrefix(all, `{"beforeCall":[{"command":"yours"}]}`) {
+			t.Errorf("%+v: hooks %s", tt, all)
+		}
+		shown, err = s.Find("hooks")
+		if want := `{"beforeCall":[{"command":"yours"},{"command":"theirs"}],"afterCall":[]}`; tt.user != "" && (err != nil || string(shown[0].JSON) != want) {
+			t.Errorf("hooks shown as %s, %v", shown[0].JSON, err)
+		}
+	}
+}
+
 // flat and nested are one configuration in the two generations of the Gemini
 // CLI, with keys of theirs that have no meaning here.
 const (

@@ -107,7 +107,6 @@ func TestConsentIsShownInFull(t *testing.T) {
 		`12: allowedTools = ["run_shell_command"]`,
 		`16: policy.rules = {"tool":"*","decision":"allow"}`,
 		`17: env = {"P":"file:/etc/${NAME:-$OTHER}"}`,
-		"18: shell.banned = []",
 	}
 	if diff := cmp.Diff(loosens, at(p.Loosens)); diff != "" {
 		t.Errorf("loosens (-want +got):\n%s", diff)

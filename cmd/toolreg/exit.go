@@ -109,6 +109,7 @@ var classes = []class{
 	{"denied", exitDenied, matchIs(registry.ErrDenied, "")},
 	{"needs_approval", exitNeedsAnswer, matchNeedsApproval},
 	{"timeout", exitTimeout, matchIs(exec.ErrTimeout, "")},
+	{"needs_login", exitSourceFailed, matchIs(registry.ErrNeedsLogin, "")},
 	{"source_failed", exitSourceFailed, matchIs(registry.ErrSourceFailed, "")},
 	{"not_found", exitNotFound, matchNotFound},
 }

@@ -24,6 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"toolreg":        main,
+		"mcp-browser":    func() { os.Exit(browse()) },
 		"mcp-testserver": func() { os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
@@ -54,11 +55,12 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":    codeCommand,
-			"answer":  answerCommand,
-			"signal":  signalCommand,
-			"gone":    goneCommand,
-			"website": websiteCommand,
+			"code":      codeCommand,
+			"answer":    answerCommand,
+			"signal":    signalCommand,
+			"gone":      goneCommand,
+			"website":   websiteCommand,
+			"authority": authorityCommand,
 		},
 	})
 }
@@ -251,7 +253,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "BROWSER", "BROWSED", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

@@ -30,6 +30,7 @@ what was kept, separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with 
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail with exit code 8 when any server failed")
 	cmd.AddCommand(serverEdits(a)...)
+	cmd.AddCommand(newServersLoginCommand(a), newServersLogoutCommand(a))
 	return cmd
 }
 

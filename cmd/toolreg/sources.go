@@ -94,6 +94,7 @@ func (a *app) serverOptions(s *settings.Settings, server settings.Server, x *set
 		Expand:      x.Server,
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
 		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
+		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s) },
 	}
 	if a.globals.ConnectSet {
 		o.ConnectTimeout = a.globals.ConnectTimeout

@@ -95,6 +95,11 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
 	}
+	if login := sess.guard.loginFailure(); login != nil {
+		failed := s.loginError(login)
+		s.setState(failedState(failed), failed)
+		return registry.Result{}, failed
+	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code != codeRejected {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("MCP error %d: %s", refused.Code, cut(refused.Message, maxNote))), nil

@@ -156,13 +156,20 @@ func isNotStreamable(r *refusal) bool {
 func (s *Source) connectError(sess *session, err error) error {
 	phase := "initialize"
 	var start *process.StartError
-	switch {
+	switch login := sess.guard.loginFailure(); {
+	case login != nil:
+		return s.loginError(login)
 	case errors.As(err, &start):
 		return s.errorf("start", err, quoteControls(sess.mask.Replace(start.Error())))
 	case sess.wire == nil:
 		phase = "connect"
 	}
 	return s.errorf(phase, err, sess.failure(err))
+}
+
+// loginError tells why there is no token that the server takes.
+func (s *Source) loginError(cause error) error {
+	return s.errorf("login", cause, quoteControls(cause.Error()))
 }
 
 func (s *Source) errorf(phase string, cause error, reason string) error {

@@ -55,6 +55,7 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 	if err != nil {
 		return nil, err
 	}
+	guard.auth = s.authorizer(server, guard)
 	sess.guard = guard
 	event := int(s.opts.Limits.Result)
 	if sess.transport == transportSSE {

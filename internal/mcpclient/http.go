@@ -40,9 +40,11 @@ type httpGuard struct {
 	limit   *atomic.Int64 // bytes of a body that is no event stream
 	base    *http.Transport
 	version *atomic.Pointer[string] // negotiated legacy revision, nil before
+	auth    Authorizer              // nil: no tokens
 
 	mu      sync.Mutex
 	refusal *refusal
+	login   error // why there is no token that the server takes
 }
 
 // refusal is an answer with an error status, or none at all.
@@ -112,6 +114,13 @@ func (g *httpGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if v := g.version.Load(); v != nil && r.Header.Get("Mcp-Protocol-Version") == "" {
 		r.Header.Set("Mcp-Protocol-Version", *v)
 	}
+	if g.auth != nil {
+		return g.roundTripAuthorized(r)
+	}
+	return g.send(r)
+}
+
+func (g *httpGuard) send(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodDelete {
 		return g.roundTripDelete(r)
 	}

@@ -151,6 +151,9 @@ func (s *Source) listError(ctx context.Context, sess *session, phase string, err
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	if login := sess.guard.loginFailure(); login != nil {
+		return s.loginError(login)
+	}
 	return s.errorf(phase, err, sess.failure(err))
 }
 

@@ -39,6 +39,12 @@ type Options struct {
 	// request for each page of them.
 	Counts bool
 
+	// Auth returns what has the tokens for a server over HTTP, given its entry
+	// with all strings expanded; it is called once for each connection and must
+	// cost nothing. It is not called where the entry has an Authorization header
+	// of its own. nil, and a nil result: no tokens.
+	Auth func(settings.Server) Authorizer
+
 	Limits Limits
 
 	// Logger receives stderr lines of the server (level info), noise on its
@@ -50,6 +56,20 @@ type Options struct {
 
 	// Elicit asks the person what the server asks for. nil: declined.
 	Elicit func(context.Context, Elicitation) (Answer, error)
+}
+
+// Authorizer has the access tokens for one server over HTTP. It is used by many
+// requests at once, and never asks a person.
+type Authorizer interface {
+	// Token returns the token for the next request, "" for none. An error that
+	// wraps registry.ErrNeedsLogin tells that a person has to log in.
+	Token(ctx context.Context) (string, error)
+
+	// Refused is told that a request with the token sent was answered with
+	// status 401 or 403, and the WWW-Authenticate headers of that. again asks to
+	// send the request once more, with a new token. nil and false: no login would
+	// help.
+	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
 }
 
 // Limits bound what a server may send. A zero field is its default.
@@ -89,6 +109,7 @@ const (
 	StateCached       State = "cached" // not asked: what it listed on an earlier run stands
 	StateDisabled     State = "disabled"
 	StateFailed       State = "failed"
+	StateNeedsLogin   State = "needs login" // a person has to log in first
 )
 
 // Info is what `toolreg servers` shows of one server (spec section 3). Absent

@@ -94,13 +94,13 @@ func (s *Source) inquire(ctx context.Context) ([]registry.Tool, []registry.Diagn
 	s.setState(StateConnecting, nil)
 	sess, err := s.session(ctx)
 	if err != nil {
-		s.setState(StateFailed, err)
+		s.setState(failedState(err), err)
 		return nil, nil, err
 	}
 	s.setState(StateListing, nil)
 	tools, diags, err := s.listTools(ctx, sess)
 	if err != nil {
-		s.setState(StateFailed, err)
+		s.setState(failedState(err), err)
 		sess.end()
 		return nil, nil, err
 	}
@@ -198,7 +198,7 @@ func (s *Source) live(ctx context.Context) (*session, error) {
 	defer stop()
 	sess, err := s.session(ctx)
 	if err != nil {
-		s.setState(StateFailed, err)
+		s.setState(failedState(err), err)
 		return nil, err
 	}
 	sess.limit.Store(s.opts.Limits.Result)

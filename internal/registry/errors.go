@@ -13,6 +13,9 @@ var (
 	ErrDenied            = errors.New("denied")
 	ErrNeedsConfirmation = errors.New("approval needed and nobody to ask")
 	ErrSourceFailed      = errors.New("source failed")
+	// ErrNeedsLogin tells of a source that wants a person to log in first. It
+	// comes beside ErrSourceFailed.
+	ErrNeedsLogin = errors.New("needs login")
 )
 
 // FailedError tells, from a preview, that the call would fail and how: the params

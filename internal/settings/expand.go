@@ -234,7 +234,7 @@ func checkExpanded(what, name, value string) error {
 }
 
 // Server expands every string of a server: variables everywhere, references in
-// env, headers and the client secret alone. The error names the setting, its
+// env, headers and the secrets of oauth alone. The error names the setting, its
 // file and line, and never a value.
 func (x *Expander) Server(ctx context.Context, s Server) (Server, error) {
 	if err := x.expandServer(ctx, &s); err != nil {
@@ -273,10 +273,15 @@ func (x *Expander) oauth(ctx context.Context, in *OAuth) (*OAuth, error) {
 	}
 	o := *in
 	var err error
-	if o.ClientSecret, err = x.Secret(ctx, o.ClientSecret); err != nil {
-		return nil, fmt.Errorf("oauth.clientSecret: %w", err)
+	for _, secret := range []struct {
+		name  string
+		value *string
+	}{{"clientSecret", &o.ClientSecret}, {"privateKey", &o.PrivateKey}, {"assertion", &o.Assertion}, {"idToken", &o.IDToken}} {
+		if *secret.value, err = x.Secret(ctx, *secret.value); err != nil {
+			return nil, fmt.Errorf("oauth.%s: %w", secret.name, err)
+		}
 	}
-	for _, field := range []*string{&o.ClientID, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL, &o.Issuer, &o.RedirectURI, &o.TokenParamName} {
+	for _, field := range []*string{&o.ClientID, &o.IDPIssuer, &o.IDPClientID, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL, &o.Issuer, &o.RedirectURI, &o.TokenParamName} {
 		if *field, err = x.Expand(*field); err != nil {
 			return nil, fmt.Errorf("oauth: %w", err)
 		}

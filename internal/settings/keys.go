@@ -72,8 +72,15 @@ func serverFields() []setting {
 func oauthFields() []setting {
 	return []setting{
 		{name: "enabled", typ: typeBool, doc: "Use OAuth even before the server asks for it."},
-		{name: "clientId", typ: typeString, doc: "Client identifier; absent = registered with the server."},
+		{name: "grant", typ: typeChoice, choices: oauthGrants(), def: `"authorization_code"`,
+			doc: "How tokens are got: by a login in the browser; with the client's own credentials; with an assertion of another party."},
+		{name: "clientId", typ: typeString, doc: "Client identifier, or the https address of a client metadata document; absent = registered with the server."},
 		{name: "clientSecret", typ: typeString, secret: true, doc: "Client secret; may be a reference."},
+		{name: "privateKey", typ: typeString, secret: true, doc: "Private key (PEM) that signs for the client in place of a secret; may be a reference."},
+		{name: "assertion", typ: typeString, secret: true, doc: "Grant jwt_bearer: the assertion, such as a workload's identity token; may be a reference."},
+		{name: "idToken", typ: typeString, secret: true, doc: "Grant jwt_bearer without assertion: the identity token to exchange for one at idpIssuer; may be a reference."},
+		{name: "idpIssuer", typ: typeString, doc: "Identity provider that exchanges idToken."},
+		{name: "idpClientId", typ: typeString, doc: "Client identifier at the identity provider; absent = clientId."},
 		{name: "authorizationUrl", typ: typeString, doc: "Authorization endpoint, where discovery does not find it."},
 		{name: "tokenUrl", typ: typeString, doc: "Token endpoint."},
 		{name: "registrationUrl", typ: typeString, doc: "Registration endpoint."},
@@ -83,6 +90,10 @@ func oauthFields() []setting {
 		{name: "redirectUri", typ: typeString, doc: "Loopback redirect address; absent = a free port."},
 		{name: "tokenParamName", typ: typeString, doc: "Query parameter that carries the token to an SSE server."},
 	}
+}
+
+func oauthGrants() []string {
+	return []string{GrantAuthorizationCode, GrantClientCredentials, GrantJWTBearer}
 }
 
 func filterRows() []setting {

@@ -8,11 +8,25 @@ import (
 	"time"
 )
 
-// OAuth is the oauth entry of a server. Its strings are unexpanded.
+// The values of OAuth.Grant.
+const (
+	GrantAuthorizationCode = "authorization_code"
+	GrantClientCredentials = "client_credentials"
+	GrantJWTBearer         = "jwt_bearer"
+)
+
+// OAuth is the oauth entry of a server. Its strings are unexpanded; secrets may
+// be references.
 type OAuth struct {
 	Enabled          bool
+	Grant            string // authorization_code (default), client_credentials, jwt_bearer
 	ClientID         string
-	ClientSecret     string // may be a reference
+	ClientSecret     string
+	PrivateKey       string // PEM
+	Assertion        string // of jwt_bearer
+	IDToken          string // of jwt_bearer, to be exchanged at IDPIssuer
+	IDPIssuer        string
+	IDPClientID      string
 	AuthorizationURL string
 	TokenURL         string
 	RegistrationURL  string
@@ -119,12 +133,17 @@ func decodeOAuth(n *node) *OAuth {
 	if n == nil || n.kind != kindObject {
 		return nil
 	}
-	return &OAuth{
-		Enabled: n.flag("enabled"), ClientID: n.str("clientId"), ClientSecret: n.str("clientSecret"),
+	o := &OAuth{
+		Enabled: n.flag("enabled"), Grant: n.str("grant"), ClientID: n.str("clientId"), ClientSecret: n.str("clientSecret"),
+		PrivateKey: n.str("privateKey"), Assertion: n.str("assertion"), IDToken: n.str("idToken"), IDPIssuer: n.str("idpIssuer"), IDPClientID: n.str("idpClientId"),
 		AuthorizationURL: n.str("authorizationUrl"), TokenURL: n.str("tokenUrl"), RegistrationURL: n.str("registrationUrl"),
 		Issuer: n.str("issuer"), Scopes: n.words("scopes"), Audiences: n.words("audiences"),
 		RedirectURI: n.str("redirectUri"), TokenParamName: n.str("tokenParamName"),
 	}
+	if o.Grant == "" {
+		o.Grant = GrantAuthorizationCode
+	}
+	return o
 }
 
 // The accessors below read members that were checked; an absent one gives the

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -119,4 +120,39 @@ func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	return files, nil
+}
+
+// Names lists the files whose names begin and end as given, sorted. An absent
+// directory has none. Errors wrap [ErrUnavailable].
+func (d *Dir) Names(prefix, suffix string) ([]string, error) {
+	root, err := d.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, mustWork(err)
+	}
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); e.Type().IsRegular() && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// Remove removes a file under the lock of [Dir.Update]; the lock file stays. An
+// absent file is no error. Errors are as those of Update.
+func (d *Dir) Remove(ctx context.Context, name string) error {
+	return d.locked(ctx, name, func(root *os.Root) error {
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return mustWork(err)
+		}
+		return mustWork(syncDir(root))
+	})
 }

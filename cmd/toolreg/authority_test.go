@@ -1,0 +1,72 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+)
+
+// authorityCommand runs "authority [NAME] flags…": an MCP server that wants a
+// login and its authorization server, until the script ends. $MCP is the address
+// of the one, $AS that of the other; with a NAME behind an = sign they are
+// $NAME_MCP and $NAME_AS. $AS/counts tells how often what was asked for.
+func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: authority [=NAME] [flags…]")
+	}
+	prefix := ""
+	if len(args) > 0 && args[0][0] == '=' {
+		prefix, args = args[0][1:]+"_", args[1:]
+	}
+	mcp, as := startAuthority(args, ts.Check, ts.Defer)
+	ts.Setenv(prefix+"MCP", mcp)
+	ts.Setenv(prefix+"AS", as)
+}
+
+func startAuthority(args []string, check func(error), later func(func())) (mcp, as string) {
+	a, err := mcptest.NewAuthority(args...)
+	check(err)
+	server, issuer := httptest.NewServer(a.MCP()), httptest.NewServer(a)
+	later(server.Close)
+	later(issuer.Close)
+	a.Resource, a.Issuer = server.URL+"/mcp", issuer.URL
+	for _, arg := range args {
+		if arg == "--legacy" {
+			a.Issuer = server.URL
+		}
+	}
+	return a.Resource, issuer.URL
+}
+
+// browse is the program mcp-browser: it opens an address as a browser would
+// where nothing is to be clicked, and appends its arguments to the file that
+// BROWSED names.
+func browse() int {
+	if path := os.Getenv("BROWSED"); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, os.Args[1:])
+			err = f.Close()
+		}
+		if err != nil {
+			return 1
+		}
+	}
+	resp, err := http.Get(os.Args[1])
+	if err != nil {
+		return 1
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(os.Stdout, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		return 1
+	}
+	return 0
+}

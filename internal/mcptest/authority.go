@@ -1,0 +1,276 @@
+package mcptest
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Authority is an OAuth authorization server for tests, beside the MCP server
+// that it guards. It is strict where the specifications are, and misbehaves on
+// demand. Both are handlers; the addresses are set before the first request.
+type Authority struct {
+	Issuer   string // its own address
+	Resource string // address of the MCP server, with the path
+	Now      func() time.Time
+
+	o   authorityOptions
+	mcp http.Handler
+
+	mu      sync.Mutex
+	counts  map[string]int
+	clients map[string]*client
+	codes   map[string]*grant
+	access  map[string]*grant
+	refresh map[string]*grant
+}
+
+type authorityOptions struct {
+	ttl       time.Duration
+	scopes    string
+	need      string
+	clientID  string
+	secret    string
+	method    string
+	fault     string
+	noDCR     bool
+	cimd      bool
+	legacy    bool
+	open      bool
+	keep      bool
+	noRefresh bool
+	lazy      bool
+	host      string
+}
+
+type client struct {
+	id, secret, method, redirect string
+}
+
+// grant is what a code or a token stands for.
+type grant struct {
+	client, redirect, challenge, resource string
+	scopes                                []string
+	expires                               time.Time
+	dead                                  *bool // shared by all tokens of one login
+}
+
+// NewAuthority returns the two for flags; see the flags for what there is.
+func NewAuthority(args ...string) (*Authority, error) {
+	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}}
+	f := flag.NewFlagSet("authority", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.DurationVar(&a.o.ttl, "ttl", time.Hour, "lifetime of access tokens; 0 = not said")
+	f.StringVar(&a.o.scopes, "scopes", "", "scopes that the metadata of both name")
+	f.StringVar(&a.o.need, "need", "", "scope that tools/call needs")
+	f.StringVar(&a.o.clientID, "client", "", "`ID` of a client that is registered already")
+	f.StringVar(&a.o.secret, "secret", "", "its secret")
+	f.StringVar(&a.o.method, "method", "none", "how clients prove themselves")
+	f.StringVar(&a.o.fault, "fault", "", "what to do wrong")
+	f.BoolVar(&a.o.noDCR, "no-registration", false, "register no clients")
+	f.BoolVar(&a.o.cimd, "documents", false, "take client metadata documents")
+	f.BoolVar(&a.o.legacy, "legacy", false, "publish nothing, as in revision 2025-03-26, and be at the server's own address")
+	f.BoolVar(&a.o.open, "open", false, "want no login, though one is possible")
+	f.BoolVar(&a.o.keep, "keep", false, "do not rotate refresh tokens")
+	f.BoolVar(&a.o.noRefresh, "no-refresh", false, "give no refresh tokens")
+	f.BoolVar(&a.o.lazy, "lazy", false, "want a login for tools/call alone")
+	f.StringVar(&a.o.host, "host", "", "name this `URL` as the issuer's endpoints")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	o := options{}
+	a.mcp = o.handler()
+	if a.o.clientID != "" {
+		a.clients[a.o.clientID] = &client{id: a.o.clientID, secret: a.o.secret, method: a.o.method}
+	}
+	return a, nil
+}
+
+func (a *Authority) count(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counts[what]++
+}
+
+// Count returns how often something was asked for: register, authorize, token
+// with the grant behind a space, revoke, mcp, metadata.
+func (a *Authority) Count(what string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counts[what]
+}
+
+// Expire makes every access token that was given run out.
+func (a *Authority) Expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.access)
+}
+
+// ServeHTTP is the authorization server.
+func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration":
+		a.metadata(w, r)
+	case "/register":
+		a.register(w, r)
+	case "/authorize":
+		a.authorize(w, r)
+	case "/token":
+		a.token(w, r)
+	case "/revoke":
+		a.revoke(w, r)
+	case "/expire":
+		a.Expire()
+	case "/counts":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, name := range slices.Sorted(maps.Keys(a.counts)) {
+			fmt.Fprintf(w, "%s: %d\n", name, a.counts[name])
+		}
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (a *Authority) metadata(w http.ResponseWriter, r *http.Request) {
+	a.count("metadata")
+	if a.o.legacy || strings.HasSuffix(r.URL.Path, "openid-configuration") {
+		http.NotFound(w, r)
+		return
+	}
+	base := a.Issuer
+	if a.o.host != "" {
+		base = a.o.host
+	}
+	m := map[string]any{
+		"issuer": a.Issuer, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token",
+		"revocation_endpoint": base + "/revoke", "registration_endpoint": base + "/register",
+		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
+		"token_endpoint_auth_methods_supported":          []string{a.o.method},
+		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          a.o.cimd,
+		"scopes_supported":                               strings.Fields(a.o.scopes),
+	}
+	if a.o.noDCR {
+		delete(m, "registration_endpoint")
+	}
+	switch a.o.fault {
+	case "issuer":
+		m["issuer"] = "https://elsewhere.example"
+	case "no-pkce":
+		delete(m, "code_challenge_methods_supported")
+	case "huge":
+		m["padding"] = strings.Repeat("x", 2<<20)
+	case "private-redirect":
+		http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
+		return
+	}
+	if address, ok := strings.CutPrefix(a.o.fault, "authorize="); ok {
+		m["authorization_endpoint"] = address
+	}
+	if address, ok := strings.CutPrefix(a.o.fault, "token="); ok {
+		m["token_endpoint"] = address
+	}
+	reply(w, http.StatusOK, m)
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a client that went away is no matter
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	reply(w, status, map[string]string{"error": code, "error_description": "the authority of the tests says no"})
+}
+
+func (a *Authority) register(w http.ResponseWriter, r *http.Request) {
+	a.count("register")
+	var m struct {
+		RedirectURIs []string `json:"redirect_uris"`
+		Method       string   `json:"token_endpoint_auth_method"`
+		GrantTypes   []string `json:"grant_types"`
+	}
+	err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&m)
+	if a.o.noDCR || err != nil || len(m.RedirectURIs) != 1 || m.Method != a.o.method || !slices.Contains(m.GrantTypes, "refresh_token") {
+		refuse(w, http.StatusBadRequest, "invalid_client_metadata")
+		return
+	}
+	c := &client{id: "registered-" + rand.Text(), method: m.Method, redirect: m.RedirectURIs[0]}
+	out := map[string]any{"client_id": c.id, "redirect_uris": m.RedirectURIs, "token_endpoint_auth_method": m.Method}
+	if m.Method != "none" {
+		c.secret = "secret-" + rand.Text()
+		out["client_secret"], out["client_secret_expires_at"] = c.secret, 0
+	}
+	a.mu.Lock()
+	a.clients[c.id] = c
+	a.mu.Unlock()
+	reply(w, http.StatusCreated, out)
+}
+
+// known returns a client; one whose id is a document has no secret.
+func (a *Authority) known(id string) *client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.clients[id]; c != nil {
+		return c
+	}
+	if a.o.cimd && strings.HasPrefix(id, "https://") {
+		return &client{id: id, method: "none"}
+	}
+	return nil
+}
+
+// authorize lets everyone in at once, as a person would who is logged in
+// already.
+func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
+	a.count("authorize")
+	q := r.URL.Query()
+	c := a.known(q.Get("client_id"))
+	back, err := url.Parse(q.Get("redirect_uri"))
+	switch {
+	case c == nil:
+		http.Error(w, "unknown client", http.StatusBadRequest)
+		return
+	case err != nil || c.redirect != "" && c.redirect != q.Get("redirect_uri"):
+		http.Error(w, "unknown redirect_uri", http.StatusBadRequest)
+		return
+	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 ||
+		q.Get("state") == "" || q.Get("resource") != a.Resource || len(q["resource"]) != 1:
+		http.Error(w, "bad request: "+r.URL.RawQuery, http.StatusBadRequest)
+		return
+	}
+	g := &grant{client: c.id, redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"), resource: q.Get("resource"),
+		scopes: strings.Fields(q.Get("scope")), dead: new(bool)}
+	code := "code-" + rand.Text()
+	a.mu.Lock()
+	a.codes[code] = g
+	a.mu.Unlock()
+	out := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {a.Issuer}}
+	switch a.o.fault {
+	case "state":
+		out.Set("state", "another")
+	case "iss":
+		out.Set("iss", "https://elsewhere.example")
+	case "no-iss":
+		out.Del("iss")
+	case "deny":
+		out = url.Values{"error": {"access_denied"}, "error_description": {"the person\x1b[31m said no"}, "state": {q.Get("state")}, "iss": {a.Issuer}}
+	case "silence":
+		_, _ = io.WriteString(w, "think about it")
+		return
+	}
+	back.RawQuery = out.Encode()
+	http.Redirect(w, r, back.String(), http.StatusFound)
+}

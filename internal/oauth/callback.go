@@ -1,0 +1,227 @@
+package oauth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// reply is what the browser came back with (RFC 6749 section 4.1.2, RFC 9207).
+type reply struct {
+	code, state, issuer string
+	err, description    string
+	bare                bool // a code was pasted, without what came with it
+}
+
+func readReply(q url.Values) reply {
+	return reply{code: q.Get("code"), state: q.Get("state"), issuer: q.Get("iss"), err: q.Get("error"), description: q.Get("error_description")}
+}
+
+// readPasted reads what a person pasted: an address, its query, or a code.
+func readPasted(text string) (reply, error) {
+	text = strings.Trim(strings.TrimSpace(text), `"'<>`)
+	query := text
+	if before, after, found := strings.Cut(text, "?"); found && strings.Contains(before, "://") {
+		query, _, _ = strings.Cut(after, "#")
+	} else if strings.Contains(text, "://") {
+		return reply{}, errors.New("the address that was pasted holds no code; paste the one that the browser ended at")
+	}
+	if strings.Contains(query, "state=") || strings.Contains(query, "code=") || strings.Contains(query, "error=") {
+		q, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
+		if err != nil {
+			return reply{}, errors.New("what was pasted cannot be read; paste the whole address that the browser ended at")
+		}
+		return readReply(q), nil
+	}
+	return reply{code: text, bare: true}, nil
+}
+
+// check makes sure that the reply is the one to our question, from the
+// authorization server that was asked.
+func (r reply) check(state string, a *authority) error {
+	if !r.bare && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
+		return errors.New("the browser came back with the answer to another login (its state is not ours); nothing was sent on")
+	}
+	switch {
+	case r.issuer != "" && r.issuer != a.Issuer:
+		return fmt.Errorf("the answer comes from another authorization server, %s, than %s, which was asked; nothing was sent on", quoted(r.issuer), a.Issuer)
+	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.bare:
+		return fmt.Errorf("a code alone does not tell that %s gave it; paste the whole address that the browser ended at", a.Issuer)
+	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
+		return fmt.Errorf("the answer does not say that %s gave it, as that server promises; nothing was sent on", a.Issuer)
+	case r.err != "" && r.description != "":
+		return fmt.Errorf("%w: %s (%s)", ErrRefused, quoted(r.description), quoted(r.err))
+	case r.err != "":
+		return fmt.Errorf("%w: %s", ErrRefused, quoted(r.err))
+	case r.code == "":
+		return errors.New("the browser came back without a code")
+	}
+	return nil
+}
+
+// quoted shows foreign text, cut to what a line can take.
+func quoted(s string) string {
+	if len(s) > 200 {
+		s = s[:200] + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// callback waits for the browser to come back.
+type callback struct {
+	redirect string
+	replies  chan reply   // of the listener
+	server   *http.Server // nil where the redirect address is not ours to listen on
+	served   sync.WaitGroup
+}
+
+// listen opens the door that the browser comes back to: where the settings say,
+// else where the registered client has it, else at any free port. Only this
+// machine can reach it.
+func (c *Client) listen(ctx context.Context, old *record) (*callback, error) {
+	fixed := c.config.RedirectURI
+	if fixed == "" && old != nil && old.Client.Registered {
+		if back, err := openCallback(ctx, old.Client.RedirectURI); err == nil {
+			return back, nil
+		} // the port is taken: a new client has a new one
+	}
+	return openCallback(ctx, fixed)
+}
+
+// openCallback listens at a redirect address, "" for one at a free port.
+func openCallback(ctx context.Context, redirect string) (*callback, error) {
+	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/callback"}
+	if redirect != "" {
+		var err error
+		if u, err = url.Parse(redirect); err != nil || u.Host == "" {
+			return nil, fmt.Errorf("oauth.redirectUri %q is no web address", redirect)
+		}
+	}
+	back := &callback{redirect: redirect, replies: make(chan reply, 1)}
+	if u.Scheme != "http" || !isLoopback(u.Hostname()) {
+		if u.Scheme != "https" {
+			return nil, fmt.Errorf("oauth.redirectUri %q is neither https nor http on this machine", redirect)
+		}
+		return back, nil
+	}
+	host, port := u.Hostname(), u.Port()
+	if strings.EqualFold(host, "localhost") {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = "80"
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listening for the browser: %w", err)
+	}
+	if redirect == "" {
+		u.Host = l.Addr().String()
+		back.redirect = u.String()
+	}
+	back.serve(l, u)
+	return back, nil
+}
+
+const page = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>toolreg</title>
+<body style="font-family: sans-serif; margin: 3em">
+<h1>%s</h1><p>%s</p></body></html>
+`
+
+func (b *callback) serve(l net.Listener, u *url.URL) {
+	path := u.Path
+	if path == "" {
+		path = "/"
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		q := r.URL.Query()
+		// Another site's page may reach us under a name of its own.
+		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !isLoopback(name)) && r.Host != u.Host ||
+			r.Method != http.MethodGet || r.URL.Path != path || q.Get("state") == "" && q.Get("error") == "" {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is for the end of a login.")
+			return
+		}
+		_, _ = fmt.Fprintf(w, page, "Back to the terminal", "toolreg has the answer; this page can be closed.")
+		select {
+		case b.replies <- readReply(q):
+		default: // the first answer counts
+		}
+	})
+	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	b.served.Go(func() { _ = b.server.Serve(l) }) // it ends with close
+}
+
+// parting is how long the last page may take to reach the browser.
+const parting = time.Second
+
+// close closes the door and waits until it is.
+func (b *callback) close(ctx context.Context) {
+	if b.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	if b.server.Shutdown(ctx) != nil {
+		_ = b.server.Close() // the browser had its time
+	}
+	b.served.Wait()
+}
+
+// await sends the person to the address and waits for what comes first: the
+// browser, or what they paste.
+func (b *callback) await(ctx context.Context, address string, o LoginOptions) (reply, error) {
+	asking, stop := context.WithCancel(ctx)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer stop()
+	type result struct {
+		text string
+		err  error
+	}
+	var pasted chan result // nil blocks for ever
+	if o.Browse != nil {
+		if err := o.Browse(ctx, address); err != nil && o.Paste == nil && b.server == nil {
+			return reply{}, err
+		}
+	}
+	if o.Paste != nil {
+		pasted = make(chan result, 1)
+		asked.Go(func() {
+			text, err := o.Paste(asking, address)
+			pasted <- result{text, err}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return reply{}, context.Cause(ctx)
+		case r := <-b.replies:
+			return r, nil
+		case p := <-pasted:
+			if p.err == nil && strings.TrimSpace(p.text) != "" {
+				return readPasted(p.text)
+			}
+			if b.server == nil {
+				return reply{}, fmt.Errorf("no answer was pasted, and the browser cannot come back to %s", b.redirect)
+			}
+			pasted = nil
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Client does the OAuth of one MCP server. Making one costs nothing; it is safe
+// for concurrent use.
+type Client struct {
+	name   string // of the server in the settings
+	server string // its address, see address
+	query  string // of its address: it may hold a secret
+	config settings.OAuth
+	store  *Store
+	now    func() time.Time
+	warn   func(error) // never nil
+
+	mu        sync.Mutex // one renewal at a time
+	loaded    bool
+	record    *record // nil = not logged in
+	renewed   string  // access token that a refusal made us get
+	challenge challenge
+	refused   bool // challenge is there
+}
+
+// New returns the Client of a server over HTTP, whose strings are expanded. warn
+// is told when a token is good but cannot be kept; it may be nil.
+func New(s settings.Server, store *Store, warn func(error)) *Client {
+	c := &Client{name: s.Name, store: store, now: time.Now, warn: warn}
+	if s.OAuth != nil {
+		c.config = *s.OAuth
+	}
+	endpoint := s.HTTPURL
+	if endpoint == "" {
+		endpoint = s.URL
+	}
+	c.server, c.query = address(endpoint)
+	if c.warn == nil {
+		c.warn = func(error) {}
+	}
+	return c
+}
+
+// address returns an address in one spelling without user, query and fragment,
+// and its query.
+func address(raw string) (plain, query string) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", ""
+	}
+	query = u.RawQuery
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
+	return u.String(), query
+}
+
+// key names the login: it is for this address under these settings and no
+// other, so that a server whose address or issuer was changed starts without.
+func (c *Client) key() string {
+	o := c.config
+	return keyOf("1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer)
+}
+
+// resource is what tokens are for where the server does not say (RFC 8707; MCP,
+// canonical server URI).
+func (c *Client) resource() string { return c.server }
+
+// unattended reports whether tokens are got without a person.
+func (c *Client) unattended() bool {
+	return c.config.Grant == settings.GrantClientCredentials || c.config.Grant == settings.GrantJWTBearer
+}
+
+// web returns what reaches the authorization server. The caller closes it.
+func (c *Client) web() *web {
+	o := c.config
+	return newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
+}
+
+// secure returns why no token may be sent to the server, nil if one may.
+func (c *Client) secure() error {
+	u, err := url.Parse(c.server)
+	if err != nil || u.Scheme != "https" && !isLoopback(u.Hostname()) {
+		return errors.New("its address is not https, so no login is sent there")
+	}
+	return nil
+}
+
+// needError tells that a person has to log in.
+type needError struct{ server, reason string }
+
+func (e *needError) Error() string {
+	return fmt.Sprintf("%s; run toolreg servers login %s", e.reason, shellWord(e.server))
+}
+
+// Is makes it a registry.ErrNeedsLogin.
+func (e *needError) Is(target error) bool { return target == registry.ErrNeedsLogin }
+
+// shellWord writes a name as one word of a shell.
+func shellWord(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func (c *Client) need(reason string) error { return &needError{c.name, reason} }
+
+// load reads the stored login once. One that cannot be read is none.
+func (c *Client) load() {
+	if c.loaded {
+		return
+	}
+	c.loaded = true
+	r, err := c.store.read(c.key())
+	if err != nil {
+		c.warn(fmt.Errorf("reading the login of server %q: %w", c.name, err))
+	}
+	c.record = r
+}
+
+// Token returns the access token for the next request to the server, "" where
+// there is none to send. One that ran out is renewed first; where that is no
+// longer possible the error wraps registry.ErrNeedsLogin.
+func (c *Client) Token(ctx context.Context) (string, error) {
+	if c.secure() != nil {
+		return "", nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load()
+	if c.record == nil || c.record.Token.Access == "" {
+		return "", nil
+	}
+	if !c.record.Token.fresh(c.now()) {
+		if err := c.renew(ctx, c.record.Token.Access, challenge{}); err != nil {
+			return "", err
+		}
+	}
+	return c.record.Token.Access, nil
+}
+
+// Refused is told that the server answered 401 or 403 to a request with the
+// token sent, "" for none, and what its WWW-Authenticate headers were. again
+// tells that there is another token, with which the request may be sent again.
+// Where a person has to log in the error wraps registry.ErrNeedsLogin; nil and
+// false mean that the answer has nothing to do with logins.
+func (c *Client) Refused(ctx context.Context, sent string, status int, headers []string) (again bool, err error) {
+	ch := readChallenge(headers)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load()
+	if status == 403 && ch.err != "insufficient_scope" || status == 401 && ch.given && !ch.bearer && sent == "" {
+		return false, nil
+	}
+	c.challenge, c.refused = ch, true
+	if err := c.secure(); err != nil {
+		return false, err
+	}
+	if r := c.record; r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) {
+		return true, nil // another request was faster
+	}
+	switch {
+	case status == 403 && !c.unattended():
+		return false, c.missing(ctx, ch)
+	case sent != "" && sent == c.renewed:
+		return false, c.need("the server refuses the token that was just renewed")
+	case c.record == nil && !c.unattended():
+		return false, c.need("it wants you to log in")
+	}
+	if err := c.renew(ctx, sent, ch); err != nil {
+		return false, err
+	}
+	c.renewed = c.record.Token.Access
+	return true, nil
+}
+
+// missing keeps the scopes that the server missed for the next login.
+func (c *Client) missing(ctx context.Context, ch challenge) error {
+	if c.record != nil && len(ch.scopes) > 0 {
+		err := c.store.update(ctx, c.key(), func(r *record) (*record, error) {
+			if r != nil {
+				r.Wanted = ch.scopes
+				c.record = r
+			}
+			return r, nil
+		})
+		if err != nil {
+			c.warn(fmt.Errorf("keeping the scopes that server %q wants: %w", c.name, err))
+		}
+	}
+	reason := "it wants more than your login allows"
+	if len(ch.scopes) > 0 {
+		reason += fmt.Sprintf(" (scope %s)", strings.Join(ch.scopes, " "))
+	}
+	return c.need(reason)
+}
+
+// Wanted reports whether the server refused a request for want of a login, or
+// of a wider one, since this Client was made.
+func (c *Client) Wanted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+// Probe uses the Client without its tokens, to learn what the server says to
+// somebody who is not logged in.
+type Probe struct{ Client *Client }
+
+// Token returns no token.
+func (p Probe) Token(context.Context) (string, error) { return "", nil }
+
+// Refused remembers what the server said for the [Client.Login] to come.
+func (p Probe) Refused(_ context.Context, _ string, status int, headers []string) (bool, error) {
+	ch := readChallenge(headers)
+	if status != 401 || ch.given && !ch.bearer {
+		return false, nil
+	}
+	p.Client.mu.Lock()
+	defer p.Client.mu.Unlock()
+	p.Client.challenge, p.Client.refused = ch, true
+	return false, p.Client.need("it wants you to log in")
+}

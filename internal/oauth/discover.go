@@ -1,0 +1,268 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// challenge is what a server said when it refused a request (RFC 6750 section
+// 3, RFC 9728 section 5.1).
+type challenge struct {
+	given    bool // there was a header at all
+	bearer   bool // one of its schemes takes tokens
+	metadata string
+	scopes   []string
+	err      string
+}
+
+// readChallenge reads WWW-Authenticate headers. What cannot be read says
+// nothing.
+func readChallenge(headers []string) challenge {
+	c := challenge{given: len(headers) > 0}
+	for _, h := range headers {
+		parsed, err := oauthex.ParseWWWAuthenticate([]string{h})
+		if err != nil {
+			scheme, _, _ := strings.Cut(strings.TrimSpace(h), " ")
+			c.bearer = c.bearer || strings.EqualFold(scheme, "bearer")
+			continue
+		}
+		for _, p := range parsed {
+			if p.Scheme != "bearer" {
+				continue
+			}
+			c.bearer = true
+			if v := p.Params["resource_metadata"]; v != "" {
+				c.metadata = v
+			}
+			if v := p.Params["scope"]; v != "" {
+				c.scopes = cleanScopes(strings.Fields(v))
+			}
+			if v := p.Params["error"]; v != "" {
+				c.err = v
+			}
+		}
+	}
+	return c
+}
+
+// maxScopes bounds what servers may make us ask for.
+const maxScopes = 200
+
+// cleanScopes keeps what are scope tokens (RFC 6749 section 3.3), each once.
+func cleanScopes(in []string) []string {
+	var out []string
+	for _, s := range in {
+		if isScope(s) && !slices.Contains(out, s) && len(out) < maxScopes {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func isScope(s string) bool {
+	return s != "" && len(s) <= 500 && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' }) < 0
+}
+
+// authority is the authorization server of an MCP server.
+type authority struct {
+	oauthex.AuthServerMeta
+	resource string   // what tokens are for (RFC 8707)
+	scopes   []string // that the MCP server says there are
+	guessed  bool     // it publishes nothing, so its addresses are those of old
+}
+
+// discover finds the authorization server: by the protected resource metadata
+// of the MCP server, else at its root as in revision 2025-03-26, and by what the
+// settings say in place of either.
+func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
+	o := c.config
+	a := &authority{resource: c.resource()}
+	issuer, err := c.protectedResource(ctx, w, ch, a)
+	if err != nil {
+		return nil, err
+	}
+	if o.Issuer != "" {
+		issuer = o.Issuer
+	}
+	if issuer == "" {
+		issuer = root(c.server)
+	}
+	if complete := o.TokenURL != "" && (o.AuthorizationURL != "" || c.unattended()); complete {
+		a.Issuer = issuer
+	} else if err := w.authority(ctx, issuer, a); err != nil {
+		return nil, fmt.Errorf("asking the authorization server %s: %w", issuer, err)
+	}
+	override(&a.AuthorizationEndpoint, o.AuthorizationURL)
+	override(&a.TokenEndpoint, o.TokenURL)
+	override(&a.RegistrationEndpoint, o.RegistrationURL)
+	return a, w.checkAuthority(a, c.unattended())
+}
+
+func override(field *string, value string) {
+	if value != "" {
+		*field = value
+	}
+}
+
+// checkAuthority checks every address that is going to be used.
+func (w *web) checkAuthority(a *authority, unattended bool) error {
+	named := []struct{ name, address string }{{"token endpoint", a.TokenEndpoint}}
+	if !unattended {
+		named = append(named, struct{ name, address string }{"authorization endpoint", a.AuthorizationEndpoint})
+	}
+	for _, n := range named {
+		if n.address == "" {
+			return fmt.Errorf("the authorization server %s has no %s", a.Issuer, n.name)
+		}
+	}
+	named = append(named, []struct{ name, address string }{{"registration endpoint", a.RegistrationEndpoint}, {"revocation endpoint", a.RevocationEndpoint}}...)
+	for _, n := range named {
+		if n.address == "" {
+			continue
+		}
+		if err := w.check(n.address); err != nil {
+			return fmt.Errorf("the %s of %s: %w", n.name, a.Issuer, err)
+		}
+	}
+	return nil
+}
+
+// protectedResource reads the metadata of the MCP server (RFC 9728) into a and
+// returns its issuer, "" where there is none.
+func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
+	var lost error
+	for _, address := range resourceMetadata(ch.metadata, c.server) {
+		var m oauthex.ProtectedResourceMetadata
+		err := w.get(ctx, address, &m)
+		if err := context.Cause(ctx); err != nil {
+			return "", err
+		}
+		if err != nil {
+			if lost == nil && !isAbsent(err) {
+				lost = fmt.Errorf("reading what the server says about logins: %w", err)
+			}
+			continue
+		}
+		if !covers(m.Resource, c.server) {
+			return "", fmt.Errorf("what the server says about logins is meant for another server, %q", m.Resource)
+		}
+		if len(m.AuthorizationServers) == 0 {
+			return "", errors.New("the server names no authorization server")
+		}
+		a.resource, a.scopes = m.Resource, cleanScopes(m.ScopesSupported)
+		return m.AuthorizationServers[0], nil
+	}
+	return "", lost
+}
+
+// isAbsent reports whether an error tells that a document is not there, rather
+// than that it could not be had.
+func isAbsent(err error) bool {
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return e.status >= 400 && e.status < 500
+	}
+	return errors.Is(err, errNotJSON)
+}
+
+// resourceMetadata lists where the metadata of an MCP server may be: where its
+// challenge says, at the well-known place of its path, at that of its host.
+func resourceMetadata(named, server string) []string {
+	var out []string
+	if named != "" {
+		out = append(out, named)
+	}
+	const place = "/.well-known/oauth-protected-resource"
+	u, err := url.Parse(server)
+	if err != nil {
+		return out
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	if path != "" {
+		out = append(out, root(server)+place+path)
+	}
+	return append(out, root(server)+place)
+}
+
+// root returns scheme://host[:port] of an address.
+func root(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
+}
+
+// covers reports whether metadata about resource may speak for the server: it
+// is the server's address, or one above it on the same origin.
+func covers(resource, server string) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.RawQuery != "" || r.User != nil {
+		return false
+	}
+	s, err := url.Parse(server)
+	if err != nil || !strings.EqualFold(r.Scheme, s.Scheme) || !strings.EqualFold(hostPort(r), hostPort(s)) {
+		return false
+	}
+	above, path := strings.TrimRight(r.EscapedPath(), "/"), strings.TrimRight(s.EscapedPath(), "/")
+	return path == above || strings.HasPrefix(path, above+"/")
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return u.Hostname() + ":" + port
+}
+
+// authority reads the metadata of an authorization server (RFC 8414, OpenID
+// Connect Discovery 1.0). One that publishes none has the addresses of revision
+// 2025-03-26.
+func (w *web) authority(ctx context.Context, issuer string, a *authority) error {
+	if err := w.check(issuer); err != nil {
+		return err
+	}
+	for _, address := range serverMetadata(issuer) {
+		var m oauthex.AuthServerMeta
+		err := w.get(ctx, address, &m)
+		if isAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+			return fmt.Errorf("its metadata is that of another issuer, %q", m.Issuer)
+		}
+		a.AuthServerMeta = m
+		return nil
+	}
+	base := strings.TrimSuffix(issuer, "/")
+	a.AuthServerMeta = oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
+	a.guessed = true
+	return nil
+}
+
+// serverMetadata lists where the metadata of an issuer may be, in the order of
+// the MCP specification (2025-11-25, authorization server metadata discovery).
+func serverMetadata(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	base, path := root(issuer), strings.Trim(u.EscapedPath(), "/")
+	if path == "" {
+		return []string{base + "/.well-known/oauth-authorization-server", base + "/.well-known/openid-configuration"}
+	}
+	return []string{
+		base + "/.well-known/oauth-authorization-server/" + path,
+		base + "/.well-known/openid-configuration/" + path,
+		base + "/" + path + "/.well-known/openid-configuration",
+	}
+}

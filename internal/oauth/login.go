@@ -1,0 +1,170 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// LoginOptions say how the person is reached. At least one of Browse and Paste
+// is wanted.
+type LoginOptions struct {
+	Scopes []string // to ask for, in place of what settings and server say
+
+	// Browse opens an address, which was checked, in the person's browser. An
+	// error only means that they have to do it themselves. May be nil.
+	Browse func(ctx context.Context, address string) error
+
+	// Paste gives the person the address and returns what they paste: the
+	// address that the browser ended at, or the code within. It returns when ctx
+	// ends. An error is no answer; the login goes on waiting for the browser.
+	// May be nil.
+	Paste func(ctx context.Context, address string) (string, error)
+}
+
+// Login is what may be told of a login.
+type Login struct {
+	Server   string    // address
+	Issuer   string    // who gave the tokens
+	Resource string    // what they are for
+	Scopes   []string  // granted
+	Expires  time.Time // of the access token; zero = not said
+	Renews   bool      // it is renewed without a person
+}
+
+func (r *record) login() Login {
+	l := Login{Server: r.Server, Issuer: r.Issuer, Resource: r.Resource, Scopes: r.Token.Scopes, Renews: r.Token.Refresh != ""}
+	if r.Token.Expires != 0 {
+		l.Expires = time.Unix(r.Token.Expires, 0).UTC()
+	}
+	return l
+}
+
+// ErrRefused tells that the person, or the authorization server for them, said
+// no.
+var ErrRefused = errors.New("the login was refused")
+
+// Offered reports whether the server publishes that one can log in to it,
+// whether or not it asks for that.
+func (c *Client) Offered(ctx context.Context) bool {
+	w := c.web()
+	defer w.close()
+	issuer, err := c.protectedResource(ctx, w, challenge{}, &authority{})
+	return err == nil && issuer != ""
+}
+
+// Login lets a person log in and keeps the tokens (MCP 2025-11-25, authorization
+// code flow; PKCE with S256). It ends with ctx. A server whose settings need no
+// person gets its token at once.
+func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.secure(); err != nil {
+		return Login{}, err
+	}
+	if c.unattended() {
+		if err := c.renew(ctx, "", c.challenge); err != nil {
+			return Login{}, err
+		}
+		return c.record.login(), nil
+	}
+	// Whoever cannot keep a login is told before the browser opens.
+	var old *record
+	err := c.store.update(ctx, c.key(), func(r *record) (*record, error) { old = r; return nil, nil })
+	if err != nil {
+		return Login{}, fmt.Errorf("keeping a login: %w", err)
+	}
+	w := c.web()
+	defer w.close()
+	r, err := c.authorize(ctx, w, old, o)
+	if err != nil {
+		return Login{}, err
+	}
+	if err := c.store.update(context.WithoutCancel(ctx), c.key(), func(*record) (*record, error) { return r, nil }); err != nil {
+		return Login{}, fmt.Errorf("keeping the login: %w", err)
+	}
+	c.record, c.loaded, c.refused, c.renewed = r, true, false, ""
+	return r.login(), nil
+}
+
+// authorize goes through the authorization code flow.
+func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOptions) (*record, error) {
+	a, err := c.discover(ctx, w, c.challenge)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.protected(a); err != nil {
+		return nil, err
+	}
+	back, err := c.listen(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	defer back.close(ctx)
+	id, err := c.identity(ctx, w, a, back.redirect, old)
+	if err != nil {
+		return nil, err
+	}
+	scopes := c.scopes(a, old, c.challenge, o.Scopes)
+	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	address, err := c.authorizationURL(a, id, back.redirect, scopes, state, verifier)
+	if err != nil {
+		return nil, err
+	}
+	got, err := back.await(ctx, address, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := got.check(state, a); err != nil {
+		return nil, err
+	}
+	form := url.Values{"grant_type": {grantCode}, "code": {got.code}, "redirect_uri": {back.redirect}, "code_verifier": {verifier}}
+	c.target(form, a.resource)
+	t, err := w.tokens(ctx, a.TokenEndpoint, c.credentials(id, a.Issuer), form, c.now())
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for a token: %w", a.Issuer, err)
+	}
+	if len(t.Scopes) == 0 {
+		t.Scopes = scopes
+	}
+	return &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint,
+		Client: id, Token: t, LoggedInAt: c.now().Unix()}, nil
+}
+
+// protected refuses an authorization server that does not say it protects codes
+// from being stolen, as the MCP specification demands. Settings that name the
+// endpoint, and servers that publish nothing, are taken at their word.
+func (c *Client) protected(a *authority) error {
+	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.CodeChallengeMethodsSupported, "S256") {
+		return nil
+	}
+	return fmt.Errorf("the authorization server %s does not say that it supports PKCE with S256, which a login needs; if you know that it does, set oauth.authorizationUrl to %s",
+		a.Issuer, a.AuthorizationEndpoint)
+}
+
+func (c *Client) authorizationURL(a *authority, id identity, redirect string, scopes []string, state, verifier string) (string, error) {
+	u, err := url.Parse(a.AuthorizationEndpoint)
+	if err != nil { // it was checked
+		return "", fmt.Errorf("the authorization endpoint of %s is no web address", a.Issuer)
+	}
+	q := u.Query()
+	q.Set("response_type", "code")
+	q.Set("client_id", id.ID)
+	q.Set("redirect_uri", redirect)
+	q.Set("state", state)
+	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(verifier))
+	q.Set("code_challenge_method", "S256")
+	c.target(q, a.resource)
+	if len(scopes) > 0 {
+		q.Set("scope", strings.Join(scopes, " "))
+	}
+	u.RawQuery, u.Fragment, u.RawFragment = q.Encode(), "", ""
+	return u.String(), nil
+}

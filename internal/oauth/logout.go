@@ -1,0 +1,105 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Logout is what may be told of the end of a login.
+type Logout struct {
+	Had     bool  // there was a login
+	Revoked bool  // the authorization server was told, and agreed
+	Err     error // why it could not be told; nil where it takes no such thing
+}
+
+// Logout forgets the login, whatever the authorization server says, after
+// telling that to revoke the tokens (RFC 7009). The error is that of the
+// store.
+func (c *Client) Logout(ctx context.Context) (Logout, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, err := c.store.read(c.key())
+	if errors.Is(err, errDamaged) {
+		return Logout{Had: true}, c.store.remove(ctx, c.key())
+	}
+	if err != nil || r == nil {
+		return Logout{}, err
+	}
+	out := Logout{Had: true}
+	w := c.web()
+	defer w.close()
+	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer), c.now())
+	c.record, c.loaded = nil, true
+	return out, c.store.remove(context.WithoutCancel(ctx), c.key())
+}
+
+// revoke tells the authorization server, the refresh token first: that ends
+// both at most servers.
+func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.Time) (bool, error) {
+	if r.RevokeURL == "" {
+		return false, nil
+	}
+	for _, t := range []struct{ token, kind string }{{r.Token.Refresh, "refresh_token"}, {r.Token.Access, "access_token"}} {
+		if t.token == "" {
+			continue
+		}
+		status, _, err := w.post(ctx, r.RevokeURL, who, url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, now)
+		if err == nil && status != http.StatusOK {
+			err = &statusError{status}
+		}
+		if err != nil {
+			return false, fmt.Errorf("revoking the login at %s: %w", r.Issuer, err)
+		}
+	}
+	return true, nil
+}
+
+// LogoutRest ends every login that is left, such as those of servers that are in
+// no settings any more, and returns the addresses of their servers, "" for one
+// that could not be read. Tokens are revoked where no secret of the settings is
+// needed for that. It goes on after a failure, and err joins them all.
+func (s *Store) LogoutRest(ctx context.Context) (servers []string, err error) {
+	d, err := s.dir()
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.Names(filePrefix, fileSuffix)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if cause := context.Cause(ctx); cause != nil {
+			return servers, cause
+		}
+		server := ""
+		if data, readErr := d.Read(name); readErr == nil {
+			server, readErr = revokeLeft(ctx, data)
+			err = errors.Join(err, readErr)
+		}
+		if removeErr := d.Remove(context.WithoutCancel(ctx), name); removeErr != nil {
+			err = errors.Join(err, removeErr)
+			continue
+		}
+		servers = append(servers, server)
+	}
+	return servers, err
+}
+
+func revokeLeft(ctx context.Context, data []byte) (server string, err error) {
+	var r record
+	if json.Unmarshal(data, &r) != nil {
+		return "", nil
+	}
+	if !r.Client.Registered && r.Client.Method != methodNone {
+		return r.Server, nil
+	}
+	w := newWeb(r.Server, r.Issuer)
+	defer w.close()
+	_, err = w.revoke(ctx, &r, credentials{identity: r.Client}, time.Now())
+	return r.Server, err
+}

@@ -1,0 +1,217 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// farewell is how long a renewal goes on after its run was told to end: a
+// refresh token that was used and not replaced would be a lost login.
+const farewell = 2 * time.Second
+
+// undisturbed returns a context that outlives ctx by farewell.
+func undisturbed(ctx context.Context) (context.Context, func()) {
+	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*webTimeout)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })
+	return long, func() { stop(); cancel() }
+}
+
+// renew replaces the token stale, "" for none, by another. Of many processes
+// that come at once the first talks to the authorization server, and the others
+// read what it saved. c.mu is held; afterwards c.record has the new token.
+func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
+	w := c.web()
+	defer w.close()
+	var outcome error
+	got := false
+	step := func(r *record) (*record, error) {
+		if r != nil && r.Token.Access != stale && r.Token.fresh(c.now()) {
+			c.record, got = r, true
+			return nil, nil
+		}
+		long, done := undisturbed(ctx)
+		defer done()
+		next, err := c.next(long, w, r, ch)
+		if next != nil {
+			c.record, got = next, err == nil
+		}
+		outcome = err
+		return next, nil
+	}
+	err := c.store.update(ctx, c.key(), step)
+	if err != nil && !got && outcome == nil && c.unattended() && errors.Is(err, state.ErrUnavailable) {
+		_, err = step(nil) // nothing can be kept, and nothing has to be
+	}
+	switch {
+	case outcome != nil:
+		return outcome
+	case got && err != nil:
+		c.warn(fmt.Errorf("keeping the token of server %q: %w", c.name, err))
+		return nil
+	case err != nil:
+		return fmt.Errorf("renewing its token: %w", err)
+	}
+	return nil
+}
+
+// next returns the record after a renewal, and with an error what is to be
+// kept nonetheless, if anything.
+func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
+	if c.unattended() {
+		return c.obtain(ctx, w, r, ch)
+	}
+	if r == nil {
+		return nil, c.need("it wants you to log in")
+	}
+	if r.Token.Refresh == "" {
+		return nil, c.need("your login has ended")
+	}
+	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {r.Token.Refresh}}
+	c.target(form, r.Resource)
+	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer), form, c.now())
+	switch {
+	case isRefused(err):
+		r.Token = token{Scopes: r.Token.Scopes} // so that nobody tries it again
+		return r, c.need("your login has ended")
+	case err != nil:
+		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
+	}
+	if t.Refresh == "" {
+		t.Refresh = r.Token.Refresh
+	}
+	if len(t.Scopes) == 0 {
+		t.Scopes = r.Token.Scopes
+	}
+	r.Token = t
+	return r, nil
+}
+
+// target says for whom a token is to be (RFC 8707).
+func (c *Client) target(form url.Values, resource string) {
+	form.Set("resource", resource)
+	for _, a := range c.config.Audiences {
+		form.Add("audience", a)
+	}
+}
+
+// credentials adds what the settings have to an identity.
+func (c *Client) credentials(id identity, issuer string) credentials {
+	who := credentials{identity: id, audience: issuer}
+	if !id.Registered {
+		who.Secret, who.privateKey = c.config.ClientSecret, c.config.PrivateKey
+	}
+	return who
+}
+
+// obtain gets a token without a person.
+func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
+	if c.config.ClientID == "" {
+		return nil, fmt.Errorf("oauth.grant %s needs oauth.clientId", c.config.Grant)
+	}
+	a, err := c.discover(ctx, w, ch)
+	if err != nil {
+		return nil, err
+	}
+	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint, LoggedInAt: c.now().Unix()}
+	next.Client = identity{ID: c.config.ClientID, Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
+	who := c.credentials(next.Client, a.Issuer)
+	form := url.Values{"grant_type": {grantCredentials}}
+	c.target(form, a.resource)
+	if scopes := c.scopes(a, r, ch, nil); len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	if c.config.Grant == settings.GrantJWTBearer {
+		assertion, err := c.assertion(ctx, w, a, form.Get("scope"))
+		if err != nil {
+			return nil, err
+		}
+		form.Set("grant_type", grantJWTBearer)
+		form.Set("assertion", assertion)
+	} else if who.Method == methodNone {
+		return nil, errors.New("oauth.grant client_credentials needs oauth.clientSecret or oauth.privateKey")
+	}
+	if next.Token, err = w.tokens(ctx, a.TokenEndpoint, who, form, c.now()); err != nil {
+		return nil, fmt.Errorf("asking %s for a token: %w", a.Issuer, err)
+	}
+	next.Token.Refresh = "" // there is a better way to get the next one
+	return next, nil
+}
+
+// assertion returns what stands for the person or the workload: that of the
+// settings, or one that their identity provider gives for an identity token
+// (MCP extension enterprise-managed authorization).
+func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope string) (string, error) {
+	o := c.config
+	switch {
+	case o.Assertion != "":
+		return o.Assertion, nil
+	case o.IDToken == "" || o.IDPIssuer == "":
+		return "", errors.New("oauth.grant jwt_bearer needs oauth.assertion, or oauth.idToken and oauth.idpIssuer")
+	}
+	var idp authority
+	if err := w.authority(ctx, o.IDPIssuer, &idp); err != nil {
+		return "", fmt.Errorf("asking the identity provider %s: %w", o.IDPIssuer, err)
+	}
+	id := o.IDPClientID
+	if id == "" {
+		id = o.ClientID
+	}
+	form := url.Values{
+		"grant_type": {grantExchange}, "requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"},
+		"audience": {a.Issuer}, "resource": {a.resource},
+		"subject_token": {o.IDToken}, "subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
+	}
+	if scope != "" {
+		form.Set("scope", scope)
+	}
+	got, err := w.ask(ctx, idp.TokenEndpoint, credentials{identity: identity{ID: id, Method: methodNone}}, form, c.now())
+	if err != nil {
+		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, err)
+	}
+	return got.AccessToken, nil
+}
+
+// scopes returns what to ask for: what the command line says, else the
+// settings, else the server when it refused us, else its metadata (MCP
+// 2025-11-25, scope selection strategy). What an earlier login had is not lost
+// when the server wants more.
+func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string) []string {
+	var out []string
+	for _, s := range [][]string{asked, c.config.Scopes, ch.scopes, a.scopes} {
+		if len(s) > 0 {
+			out = slices.Clone(s)
+			break
+		}
+	}
+	if old != nil && old.Issuer == a.Issuer && len(asked) == 0 && (len(old.Wanted) > 0 || ch.err == "insufficient_scope") {
+		out = slices.Concat(old.Token.Scopes, old.Wanted, ch.scopes, out)
+	}
+	// A refresh token is asked for where the server knows that scope (SEP-2207).
+	if len(asked) == 0 && !c.unattended() && slices.Contains(a.ScopesSupported, "offline_access") {
+		out = append(out, "offline_access")
+	}
+	return cleanScopes(out)
+}
+
+// ParseScopes reads scopes as a person gives them: several may be in one text,
+// with spaces between.
+func ParseScopes(given []string) ([]string, error) {
+	var out []string
+	for _, text := range given {
+		for _, s := range strings.Fields(text) {
+			if !isScope(s) {
+				return nil, fmt.Errorf("%q is no scope", s)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,176 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Ways in which a client proves itself at the token endpoint (RFC 7591 section
+// 2, RFC 7523).
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodJWT   = "private_key_jwt"
+)
+
+// Grant types.
+const (
+	grantCode        = "authorization_code"
+	grantRefresh     = "refresh_token"
+	grantCredentials = "client_credentials"
+	grantJWTBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
+)
+
+// credentials are an identity with all that proves it.
+type credentials struct {
+	identity
+	privateKey string // PEM
+	audience   string // of what the key signs: the issuer
+}
+
+// tokenError is an error that a token endpoint answered (RFC 6749 section 5.2).
+// Its description is not kept: it may repeat what was sent.
+type tokenError struct {
+	status int
+	code   string
+}
+
+func (e *tokenError) Error() string {
+	if e.code == "" {
+		return (&statusError{e.status}).Error()
+	}
+	return fmt.Sprintf("it answers %q", e.code)
+}
+
+// isRefused reports whether a token endpoint said no for good, so that asking
+// again is of no use.
+func isRefused(err error) bool {
+	e, ok := errors.AsType[*tokenError](err)
+	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope"}, e.code)
+}
+
+// post sends a form to an endpoint of the authorization server, with proof of
+// who we are.
+func (w *web) post(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (int, []byte, error) {
+	if err := w.check(endpoint); err != nil {
+		return 0, nil, err
+	}
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	switch who.Method {
+	case methodBasic:
+		r := http.Request{Header: header}
+		r.SetBasicAuth(url.QueryEscape(who.ID), url.QueryEscape(who.Secret)) // RFC 6749 section 2.3.1
+	case methodJWT:
+		assertion, err := sign(who.privateKey, who.ID, who.audience, now)
+		if err != nil {
+			return 0, nil, err
+		}
+		form.Set("client_id", who.ID)
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", assertion)
+	default:
+		form.Set("client_id", who.ID)
+		if who.Secret != "" {
+			form.Set("client_secret", who.Secret)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, nil, errors.New("its endpoint is no web address")
+	}
+	r.Header = header
+	return w.do(r)
+}
+
+// answer is what a token endpoint answers (RFC 6749 section 5, RFC 8693).
+type answer struct {
+	AccessToken  string          `json:"access_token"`
+	TokenType    string          `json:"token_type"`
+	RefreshToken string          `json:"refresh_token"`
+	ExpiresIn    json.RawMessage `json:"expires_in"`
+	Scope        *string         `json:"scope"`
+	IssuedType   string          `json:"issued_token_type"`
+	Error        string          `json:"error"`
+}
+
+// ask asks a token endpoint. The error is a *tokenError where the endpoint
+// answered with one.
+func (w *web) ask(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (answer, error) {
+	var a answer
+	status, data, err := w.post(ctx, endpoint, who, form, now)
+	if err != nil {
+		return a, err
+	}
+	err = decode(data, &a)
+	switch {
+	case a.Error != "": // some answer errors with status 200
+		return a, &tokenError{status, a.Error}
+	case status != http.StatusOK && status != http.StatusCreated:
+		return a, &tokenError{status: status}
+	case err != nil:
+		return a, err
+	case !isToken(a.AccessToken):
+		return a, errors.New("its answer holds no usable access token")
+	case a.RefreshToken != "" && !isToken(a.RefreshToken):
+		return a, errors.New("its answer holds no usable refresh token")
+	}
+	return a, nil
+}
+
+// isToken reports whether s can be a token in a header.
+func isToken(s string) bool {
+	return s != "" && len(s) <= 64<<10 && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e }) < 0
+}
+
+// tokens asks for an access token that we are going to send to the MCP server.
+func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (token, error) {
+	a, err := w.ask(ctx, endpoint, who, form, now)
+	if err != nil {
+		return token{}, err
+	}
+	if a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer") {
+		return token{}, fmt.Errorf("it gives tokens of the type %q; only bearer tokens are supported", a.TokenType)
+	}
+	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Scopes: strings.Fields(form.Get("scope"))}
+	if a.Scope != nil {
+		t.Scopes = cleanScopes(strings.Fields(*a.Scope))
+	}
+	if seconds := lifetime(a.ExpiresIn); seconds > 0 {
+		t.Expires = now.Unix() + seconds
+	}
+	return t, nil
+}
+
+// lifetime reads expires_in, which some servers write as a string. 0 = not said.
+func lifetime(raw json.RawMessage) int64 {
+	seconds, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil || !(seconds > 0) {
+		return 0
+	}
+	const most = 10 * 365 * 24 * 3600
+	return int64(min(max(seconds, 1), most))
+}
+
+// method chooses how a client proves itself, of what the server takes. Without
+// a list of those it is the one that RFC 8414 section 2 presumes.
+func method(secret, privateKey string, takes []string) string {
+	switch {
+	case privateKey != "":
+		return methodJWT
+	case secret == "":
+		return methodNone
+	case slices.Contains(takes, methodPost) && !slices.Contains(takes, methodBasic):
+		return methodPost
+	}
+	return methodBasic
+}

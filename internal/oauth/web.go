@@ -1,0 +1,252 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+const (
+	maxBody      = 1 << 20 // bytes of an answer
+	maxRedirects = 5
+	maxAddress   = 8192 // bytes of an address
+	webTimeout   = 15 * time.Second
+)
+
+// web talks to authorization servers. What it may reach is decided by address,
+// after the name was looked up: public addresses, and the machines that the
+// settings name.
+type web struct {
+	named    map[string]bool // host names of the settings, lower case
+	loopback bool            // the server itself is on this machine
+	client   *http.Client
+}
+
+// newWeb lets the hosts of the given addresses, which come from the settings,
+// be on private addresses. Empty addresses are skipped.
+func newWeb(addresses ...string) *web {
+	w := &web{named: map[string]bool{}}
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil || u.Hostname() == "" {
+			continue
+		}
+		w.named[strings.ToLower(u.Hostname())] = true
+		w.loopback = w.loopback || isLoopback(u.Hostname())
+	}
+	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &guarded{web: w, base: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	}}}
+	return w
+}
+
+// close ends the connections that nobody uses.
+func (w *web) close() { w.client.CloseIdleConnections() }
+
+// guarded tells the dialler for which host a connection is.
+type guarded struct {
+	web  *web
+	base *http.Transport
+}
+
+type dialKey struct{}
+
+// dialFor is whom a connection is for.
+type dialFor struct {
+	host  string
+	proxy bool // it goes to the proxy of the environment, which looks names up itself
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := g.base.Proxy(r)
+	if err != nil {
+		return nil, err
+	}
+	d := dialFor{host: strings.ToLower(r.URL.Hostname()), proxy: proxy != nil}
+	if ip, err := netip.ParseAddr(d.host); err == nil && d.proxy {
+		if err := g.web.allow(d.host, ip); err != nil {
+			return nil, err
+		}
+	}
+	return g.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), dialKey{}, d)))
+}
+
+// CloseIdleConnections serves http.Client's method of that name.
+func (g *guarded) CloseIdleConnections() { g.base.CloseIdleConnections() }
+
+func (w *web) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d, _ := ctx.Value(dialKey{}).(dialFor)
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	if !d.proxy {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			return w.allow(d.host, at.Addr())
+		}
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// allow refuses an address that is not on the public internet, unless its host
+// is one that the settings name.
+func (w *web) allow(host string, ip netip.Addr) error {
+	ip = ip.Unmap().WithZone("")
+	if w.named[host] || w.loopback && ip.IsLoopback() {
+		return nil
+	}
+	network := "tcp4"
+	if ip.Is6() {
+		network = "tcp6"
+	}
+	if err := ssrf.New(ssrf.WithAnyPort()).Safe(network, netip.AddrPortFrom(ip, 443).String(), nil); err != nil {
+		return &privateError{host: host}
+	}
+	return nil
+}
+
+// privateError tells of an address that is not on the public internet.
+type privateError struct{ host string }
+
+func (e *privateError) Error() string {
+	return fmt.Sprintf("%q is not on the public internet and not named in the settings; if you trust it, name it as oauth.issuer", e.host)
+}
+
+func (w *web) redirect(r *http.Request, via []*http.Request) error {
+	switch {
+	case via[0].Method != http.MethodGet:
+		return http.ErrUseLastResponse // what is posted goes nowhere else
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+		return errors.New("a redirect from https to http")
+	}
+	return w.check(r.URL.String())
+}
+
+// check returns what is wrong with an address that a server named: it must be
+// https, or http on this machine.
+func (w *web) check(address string) error {
+	if len(address) > maxAddress {
+		return fmt.Errorf("an address of more than %d characters", maxAddress)
+	}
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("%q holds a space or a control character", address)
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Opaque != "":
+		return fmt.Errorf("%q is no web address", address)
+	case u.User != nil:
+		return fmt.Errorf("an address at %s holds a user name", u.Host)
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	default:
+		return fmt.Errorf("%q is neither https nor http on this machine", u.Redacted())
+	}
+	if isLoopback(u.Hostname()) && !w.loopback {
+		return &privateError{host: u.Hostname()}
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return w.allow(strings.ToLower(u.Hostname()), ip)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// statusError tells of an answer that is no success. It holds nothing of the
+// body: that may repeat what was sent.
+type statusError struct{ status int }
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("it answers %d %s", e.status, http.StatusText(e.status))
+}
+
+// errNotJSON tells of an answer that is something else than a JSON document.
+var errNotJSON = errors.New("it answers with something else than JSON")
+
+// get fetches a JSON document.
+func (w *web) get(ctx context.Context, address string, into any) error {
+	if err := w.check(address); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("%q is no web address", address)
+	}
+	status, data, err := w.do(r)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return &statusError{status}
+	}
+	return decode(data, into)
+}
+
+// do sends a request and reads the answer, of which it wants JSON. data is nil
+// where the answer is none.
+func (w *web) do(r *http.Request) (status int, data []byte, err error) {
+	r.Header.Set("Accept", "application/json")
+	resp, err := w.client.Do(r)
+	if err != nil {
+		return 0, nil, plain(r.Context(), err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return 0, nil, plain(r.Context(), err)
+	}
+	if len(body) > maxBody {
+		return 0, nil, fmt.Errorf("it answers with more than %d bytes", maxBody)
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return resp.StatusCode, nil, nil
+	}
+	return resp.StatusCode, body, nil
+}
+
+// plain takes the address off an error of the HTTP client: it may hold a secret.
+func plain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func decode(data []byte, into any) error {
+	if data == nil {
+		return errNotJSON
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(into); err != nil {
+		return errNotJSON // the reason could quote what is secret
+	}
+	return nil
+}

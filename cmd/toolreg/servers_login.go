@@ -43,7 +43,7 @@ Exit codes: 0 (also where no login is needed), 1, 2, 3 (no such server), 5 (the
 login was refused, or inside a tool's run), 6 (with --non-interactive), 8 (the
 server failed), 124, 130.`,
 		Example: `  toolreg servers login github
-  toolreg servers login github --scope repo,read:org
+  toolreg servers login github --scope "repo read:org"
   ssh -t host toolreg servers login github --no-browser`,
 		Args: argsBetween(1, 1, "the NAME of a server"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
@@ -51,7 +51,7 @@ server failed), 124, 130.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address in place of opening a browser")
-	cmd.Flags().StringSliceVar(&o.scopes, "scope", nil, "ask for this `scope` in place of what server and settings say (repeatable)")
+	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "ask for this `scope` in place of what server and settings say (repeatable)")
 	return cmd
 }
 
@@ -140,12 +140,25 @@ func (a *app) remoteServer(ctx context.Context, name string) (*settings.Settings
 		}
 		names = append(names, server.Name)
 	}
-	message := fmt.Sprintf("no server %q in the settings", name)
-	if near := registry.Near(name, names); len(near) > 0 {
-		message += fmt.Sprintf("; did you mean %q?", near[0])
-	}
-	return nil, settings.Server{}, fmt.Errorf("%w: %s", registry.ErrNotFound, message)
+	return nil, settings.Server{}, &noServerError{name: name, near: registry.Near(name, names)}
 }
+
+// noServerError tells that no settings have a server. It wraps
+// registry.ErrNotFound.
+type noServerError struct {
+	name string
+	near []string
+}
+
+func (e *noServerError) Error() string {
+	if len(e.near) > 0 {
+		return fmt.Sprintf("no server %q in the settings; did you mean %q?", e.name, e.near[0])
+	}
+	return fmt.Sprintf("no server %q in the settings", e.name)
+}
+
+// Unwrap returns registry.ErrNotFound.
+func (e *noServerError) Unwrap() error { return registry.ErrNotFound }
 
 // maxLogins bounds how often one run asks for wider scopes.
 const maxLogins = 3

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,8 +174,11 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	switch {
 	case status == 403 && !c.unattended():
 		return false, c.missing(ctx, ch)
-	case sent != "" && sent == c.renewed:
-		return false, c.need("the server refuses the token that was just renewed")
+	case sent != "" && sent == c.renewed && !(status == 403 && c.lacks(ch.scopes)):
+		if c.unattended() {
+			return false, errors.New("it refuses the token that was just got for it")
+		}
+		return false, c.need("it refuses the token that was just renewed")
 	case c.record == nil && !c.unattended():
 		return false, c.need("it wants you to log in")
 	}
@@ -183,6 +187,11 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	}
 	c.renewed = c.record.Token.Access
 	return true, nil
+}
+
+// lacks reports whether the token was given without some of the scopes.
+func (c *Client) lacks(scopes []string) bool {
+	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
 // missing keeps the scopes that the server missed for the next login.

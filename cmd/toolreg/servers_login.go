@@ -185,7 +185,7 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires
 		}
-		if out.Tools, err = l.connect(ctx, false); !errors.Is(err, registry.ErrNeedsLogin) || len(l.scopes) > 0 {
+		if out.Tools, err = l.connect(ctx, false); err == nil || !l.client.WantsMore() || len(l.scopes) > 0 {
 			break
 		}
 	}

@@ -27,10 +27,9 @@ type Client struct {
 
 	mu        sync.Mutex // one renewal at a time
 	loaded    bool
-	record    *record // nil = not logged in
-	renewed   string  // access token that a refusal made us get
-	challenge challenge
-	refused   bool // challenge is there
+	record    *record   // nil = not logged in
+	renewed   string    // access token that a refusal made us get
+	challenge challenge // the last one
 }
 
 // New returns the Client of a server over HTTP, whose strings are expanded. warn
@@ -164,7 +163,7 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	if status == 403 && ch.err != "insufficient_scope" || status == 401 && ch.given && !ch.bearer && sent == "" {
 		return false, nil
 	}
-	c.challenge, c.refused = ch, true
+	c.challenge = ch
 	if err := c.secure(); err != nil {
 		return false, err
 	}
@@ -215,12 +214,12 @@ func (c *Client) missing(ctx context.Context, ch challenge) error {
 	return c.need(reason)
 }
 
-// Wanted reports whether the server refused a request for want of a login, or
-// of a wider one, since this Client was made.
-func (c *Client) Wanted() bool {
+// WantsMore reports whether the server refused a request because the login does
+// not allow enough, since that was made.
+func (c *Client) WantsMore() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.refused
+	return c.challenge.err == "insufficient_scope"
 }
 
 // Probe uses the Client without its tokens, to learn what the server says to
@@ -238,6 +237,6 @@ func (p Probe) Refused(_ context.Context, _ string, status int, headers []string
 	}
 	p.Client.mu.Lock()
 	defer p.Client.mu.Unlock()
-	p.Client.challenge, p.Client.refused = ch, true
+	p.Client.challenge = ch
 	return false, p.Client.need("it wants you to log in")
 }

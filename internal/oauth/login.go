@@ -90,7 +90,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	if err := c.store.update(context.WithoutCancel(ctx), c.key(), func(*record) (*record, error) { return r, nil }); err != nil {
 		return Login{}, fmt.Errorf("keeping the login: %w", err)
 	}
-	c.record, c.loaded, c.refused, c.renewed = r, true, false, ""
+	c.record, c.loaded, c.renewed, c.challenge.err = r, true, "", ""
 	return r.login(), nil
 }
 

@@ -47,17 +47,20 @@ type identity struct {
 type token struct {
 	Access  string   `json:"access,omitempty"`
 	Refresh string   `json:"refresh,omitempty"`
-	Expires int64    `json:"expires,omitempty"` // Unix seconds; 0 = not said
+	Given   int64    `json:"given,omitempty"`   // Unix seconds
+	Expires int64    `json:"expires,omitempty"` // likewise; 0 = not said
 	Scopes  []string `json:"scopes,omitempty"`  // granted; asked for where nothing was said
 }
 
-// early is how long before its end a token counts as expired, so that it does
-// not run out on its way.
-const early = 20 * time.Second
+// early is how many seconds before its end a token counts as expired, so that it
+// does not run out on its way. Of a short life it is a quarter.
+const early = 20
 
-// fresh reports whether the token can be sent.
+// fresh reports whether the token can be sent. A clock that was set back makes
+// none last longer.
 func (t token) fresh(now time.Time) bool {
-	return t.Access != "" && (t.Expires == 0 || now.Add(early).Unix() < t.Expires)
+	left := t.Expires - now.Unix()
+	return t.Access != "" && (t.Expires == 0 || left > min(early, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-early)
 }
 
 // errDamaged tells of a file that this program did not write.

@@ -141,7 +141,7 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	if a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer") {
 		return token{}, fmt.Errorf("it gives tokens of the type %q; only bearer tokens are supported", a.TokenType)
 	}
-	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Scopes: strings.Fields(form.Get("scope"))}
+	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope"))}
 	if a.Scope != nil {
 		t.Scopes = cleanScopes(strings.Fields(*a.Scope))
 	}

@@ -140,25 +140,8 @@ func (a *app) remoteServer(ctx context.Context, name string) (*settings.Settings
 		}
 		names = append(names, server.Name)
 	}
-	return nil, settings.Server{}, &noServerError{name: name, near: registry.Near(name, names)}
+	return nil, settings.Server{}, newNoServerError(name, names)
 }
-
-// noServerError tells that no settings have a server. It wraps
-// registry.ErrNotFound.
-type noServerError struct {
-	name string
-	near []string
-}
-
-func (e *noServerError) Error() string {
-	if len(e.near) > 0 {
-		return fmt.Sprintf("no server %q in the settings; did you mean %q?", e.name, e.near[0])
-	}
-	return fmt.Sprintf("no server %q in the settings", e.name)
-}
-
-// Unwrap returns registry.ErrNotFound.
-func (e *noServerError) Unwrap() error { return registry.ErrNotFound }
 
 // maxLogins bounds how often one run asks for wider scopes.
 const maxLogins = 3

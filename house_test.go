@@ -35,11 +35,12 @@ func rooms() map[string][]string {
 		"internal/dialogue":   {"internal/registry"},
 		"internal/discover":   {"internal/registry", "internal/process", "internal/settings"},
 		"internal/exec":       {"internal/registry", "internal/policy"},
+		"internal/form":       {},
 		"internal/hooks":      {"internal/registry", "internal/process"},
 		"internal/imports":    {"internal/registry", "internal/settings"},
 		"internal/lock":       {"internal/registry"},
 		"internal/markdown":   {"internal/terminal"},
-		"internal/mcpclient":  {"internal/registry", "internal/process", "internal/settings"},
+		"internal/mcpclient":  {"internal/registry", "internal/form", "internal/process", "internal/settings"},
 		"internal/mcptest":    {"internal/registry"},
 		"internal/middleware": {"internal/registry", "internal/state"},
 		"internal/picture":    {},
@@ -48,7 +49,7 @@ func rooms() map[string][]string {
 		"internal/process":    {"internal/registry"},
 		"internal/settings":   {"internal/registry", "internal/state", "internal/trust", "internal/process"},
 		"internal/state":      {"internal/registry"},
-		"internal/terminal":   {"internal/registry", "internal/process", "internal/policy", "internal/exec"},
+		"internal/terminal":   {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec"},
 		"internal/trust":      {"internal/registry", "internal/state"},
 	}
 }

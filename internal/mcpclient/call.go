@@ -29,15 +29,9 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 	if err != nil {
 		return registry.Result{}, err
 	}
-	raw, err := s.ask(ctx, sess, name, call)
-	if errors.Is(err, mcp.ErrSessionMissing) {
-		// The server forgot the session and says that it did nothing.
-		sess.end()
-		if sess, err = s.live(ctx); err != nil {
-			return registry.Result{}, err
-		}
-		raw, err = s.ask(ctx, sess, name, call)
-	}
+	x := newConversation("tool " + name)
+	x.progress = call.Progress
+	raw, sess, err := s.exchange(ctx, sess, x, s.callTool(x, name, call.Params))
 	if err != nil {
 		return s.callFailed(ctx, sess, name, start, err)
 	}
@@ -48,43 +42,51 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 	return r, nil
 }
 
-// ask sends the call, once more after each question of the server that the
-// person answered.
-func (s *Source) ask(ctx context.Context, sess *session, name string, call registry.Call) (json.RawMessage, error) {
-	ctx, done := sess.begin(ctx)
-	defer done()
-	x := newExchange()
-	defer sess.wire.forget(x)
-	x.progress = call.Progress
-	x.token = sess.token()
-	if x.progress != nil {
-		sess.logs.Do(func() { sess.askForLogs(ctx) })
+// request sends one request over a session.
+type request func(ctx context.Context, sess *session) error
+
+// exchange makes a request, once more over a new session where the server forgot
+// the old one and says that it did nothing. It returns the session that was used
+// last.
+func (s *Source) exchange(ctx context.Context, sess *session, x *exchange, send request) (json.RawMessage, *session, error) {
+	once := func() (json.RawMessage, error) {
+		sess.logs.Do(func() { s.askForLogs(ctx, sess) })
+		return s.converse(ctx, sess, x, func(ctx context.Context) error { return send(ctx, sess) })
 	}
-	for {
-		err := s.send(ctx, sess, x, name, call.Params)
-		switch {
-		case err == nil:
-			return x.result(), nil
-		case ctx.Err() != nil:
-			await(x.withdrew, withdrawal)
-			return nil, context.Cause(ctx)
-		case !s.answerURLs(ctx, err):
-			return nil, err
+	raw, err := once()
+	if !errors.Is(err, mcp.ErrSessionMissing) {
+		return raw, sess, err
+	}
+	sess.end()
+	next, err := s.live(ctx)
+	if err != nil {
+		return nil, sess, err
+	}
+	sess = next
+	raw, err = once()
+	return raw, sess, err
+}
+
+func (s *Source) callTool(x *exchange, name string, args json.RawMessage) request {
+	return func(ctx context.Context, sess *session) error {
+		params := &mcp.CallToolParams{Name: name}
+		if len(args) > 0 {
+			params.Arguments = args
 		}
+		x.setToken(sess)
+		params.SetProgressToken(x.token)
+		s.setLogLevel(sess, params.Meta)
+		_, err := sess.client.CallTool(ctx, params)
+		return err
 	}
 }
 
-func (s *Source) send(ctx context.Context, sess *session, x *exchange, name string, args json.RawMessage) error {
-	params := &mcp.CallToolParams{Name: name}
-	if len(args) > 0 {
-		params.Arguments = args
+// setLogLevel tells a modern server with each request which log messages are
+// wanted.
+func (s *Source) setLogLevel(sess *session, meta mcp.Meta) {
+	if sess.modern() && s.opts.LogLevel != "" {
+		meta[mcp.MetaKeyLogLevel] = s.opts.LogLevel
 	}
-	params.SetProgressToken(x.token)
-	if sess.modern() && x.progress != nil {
-		params.Meta[mcp.MetaKeyLogLevel] = "info"
-	}
-	_, err := sess.client.CallTool(withExchange(ctx, x), params)
-	return err
 }
 
 func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
@@ -99,6 +101,10 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 		failed := s.loginError(login)
 		s.setState(failedState(failed), failed)
 		return registry.Result{}, failed
+	}
+	var unmet *inputError
+	if errors.As(err, &unmet) {
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", s.opts.Server.Name, quoteControls(unmet.reason))), nil
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code != codeRejected {
@@ -132,10 +138,11 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 
 // askForLogs asks a legacy server for its log messages: many send none unasked.
 // It does not wait for the answer, and over HTTP, where it would cost a round
-// trip, it does not ask. A modern server is told with each call.
-func (c *session) askForLogs(ctx context.Context) {
+// trip, it asks only where everything is to be seen. A modern server is told
+// with each request.
+func (s *Source) askForLogs(ctx context.Context, c *session) {
 	caps := c.client.InitializeResult().Capabilities
-	if c.child == nil || c.modern() || caps == nil || caps.Logging == nil {
+	if s.opts.LogLevel == "" || c.child == nil && s.opts.LogLevel != "debug" || c.modern() || caps == nil || caps.Logging == nil {
 		return
 	}
 	id, err := jsonrpc.MakeID("toolreg-logs")
@@ -143,7 +150,7 @@ func (c *session) askForLogs(ctx context.Context) {
 		return
 	}
 	// A server that is gone fails the call that follows.
-	_ = c.wire.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":"info"}`)})
+	_ = c.wire.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":` + jsString(s.opts.LogLevel) + `}`)})
 }
 
 // token returns a progress token that no other call of the session has.

@@ -106,7 +106,12 @@ func TestEnvironmentIsTheServersOwn(t *testing.T) {
 func TestProgressComesBeforeTheResult(t *testing.T) {
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
-			tools, _ := discovered(t, source(t, stdioServer(t, "--protocol", revision)))
+			var logs []LogMessage
+			s := source(t, stdioServer(t, "--protocol", revision), func(o *Options) {
+				o.LogLevel = "info"
+				o.OnLog = func(m LogMessage) { logs = append(logs, m) }
+			})
+			tools, _ := discovered(t, s)
 			var notes []registry.Progress
 			var over bool
 			tool := tools["progress"]
@@ -120,10 +125,8 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(notes) > 0 && notes[0].Message == "info: test: starting" {
-				notes = notes[1:]
-			} else {
-				t.Errorf("no log message first: %+v", notes[:min(1, len(notes))])
+			if want := []LogMessage{{Server: "test", Level: "info", Logger: "test", Text: "starting"}}; !cmp.Equal(logs, want) {
+				t.Errorf("log messages %+v", logs)
 			}
 			if len(notes) != 100 || notes[99] != (registry.Progress{Done: 100, Total: 100, Message: "step 100"}) {
 				t.Errorf("%d notes, last %+v", len(notes), notes[max(0, len(notes)-1):])

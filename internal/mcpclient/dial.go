@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -29,6 +28,7 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	}
 	wired := &wireTransport{inner: transport, opts: wireOptions{
 		mode: a.mode, window: a.window, greeting: s.greeting(), version: &sess.version, log: s.log(), validated: a.transport == transportStdio,
+		answer: s.answer, note: func(level, logger, text string) { s.note(level, logger, sess.mask.Replace(text)) },
 	}}
 	// The SDK keeps the context of Connect for the life of some transports, so
 	// the deadline reaches it through the session's own.
@@ -129,17 +129,15 @@ func (s *Source) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "toolreg", Version: version}
 }
 
+// newClient returns the SDK's client. It answers ping and roots/list alone;
+// what needs a person is answered in question.go and converse.go.
 func (s *Source) newClient() *mcp.Client {
 	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
-		Capabilities:       s.capabilities(),
-		ElicitationHandler: s.elicit,
+		Capabilities:   s.capabilities(),
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	if s.opts.Workspace != "" {
-		path := filepath.ToSlash(s.opts.Workspace)
-		if !strings.HasPrefix(path, "/") {
-			path = "/" + path // a drive letter
-		}
-		c.AddRoots(&mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(s.opts.Workspace)})
+	if root, ok := s.root(); ok {
+		c.AddRoots(&root)
 	}
 	return c
 }
@@ -151,7 +149,18 @@ func (s *Source) capabilities() *mcp.ClientCapabilities {
 	if s.opts.Workspace != "" {
 		c.RootsV2 = &mcp.RootCapabilities{}
 	}
+	if s.opts.Sample != nil {
+		c.Sampling = &mcp.SamplingCapabilities{}
+	}
 	return c
+}
+
+// note hands a log message of the server on.
+func (s *Source) note(level, logger, text string) {
+	s.log().Debug("log message of the server", "level", level, "logger", logger, "text", text)
+	if s.opts.OnLog != nil {
+		s.opts.OnLog(LogMessage{Server: s.opts.Server.Name, Level: level, Logger: logger, Text: text})
+	}
 }
 
 func (s *Source) log() *slog.Logger {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
+	"fmt"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/form"
 )
 
 // The answers to an elicitation (revision 2025-11-25).
@@ -18,47 +19,104 @@ const (
 	actionCancel  = "cancel"
 )
 
-// maxElicitDepth bounds the nesting of a requested schema, which is flat by the
-// protocol's rules.
-const maxElicitDepth = 20
+// The modes of an elicitation.
+const (
+	modeForm = "form"
+	modeURL  = "url"
+)
 
-// elicit is the SDK's handler: it asks the person through Options.Elicit.
-func (s *Source) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	p := r.Params
-	e := Elicitation{Server: s.opts.Server.Name, Mode: p.Mode, Message: cut(p.Message, maxNote), URL: p.URL, ID: p.ElicitationID}
-	if e.Mode == "" {
-		e.Mode = "form"
+// elicit puts a question of the server to the person and returns the result of
+// elicitation/create. What cannot be shown is declined, and told.
+func (s *Source) elicit(ctx context.Context, x *exchange, params json.RawMessage) json.RawMessage {
+	e, err := s.elicitation(params)
+	if !x.mayAsk(false, 0) {
+		err = tooMany(x)
+	} else {
+		e.During = x.what
 	}
-	if p.RequestedSchema != nil {
-		// The SDK checks what is accepted with a library that a reference to
-		// itself drives into a stack overflow, which nothing can catch.
-		if refers(p.RequestedSchema, 0) {
-			s.log().Warn("elicitation declined: its schema holds references")
-			return &mcp.ElicitResult{Action: actionDecline}, nil
-		}
-		schema, err := json.Marshal(p.RequestedSchema)
-		if err != nil {
-			return &mcp.ElicitResult{Action: actionDecline}, nil
-		}
-		e.Schema = schema
+	if err != nil {
+		s.refused("question", err)
+		return elicitResult(Answer{Action: actionDecline})
 	}
 	a := s.put(ctx, e)
-	if a.Action != actionAccept || e.Mode == "url" {
-		return &mcp.ElicitResult{Action: a.Action}, nil
-	}
-	content := map[string]any{}
-	if len(a.Content) > 0 {
-		if err := json.Unmarshal(a.Content, &content); err != nil {
-			return &mcp.ElicitResult{Action: actionCancel}, nil
+	if a.Action == actionAccept && e.Mode == modeForm {
+		if len(a.Content) == 0 {
+			a.Content = json.RawMessage("{}")
 		}
+		if !json.Valid(a.Content) || !isObject(a.Content) {
+			a = Answer{Action: actionCancel}
+		}
+	} else {
+		a.Content = nil
 	}
-	return &mcp.ElicitResult{Action: actionAccept, Content: content}, nil
+	return elicitResult(a)
+}
+
+func tooMany(x *exchange) error {
+	if x == nil || x.what == "" {
+		return errors.New("it came while no request was made that it could be about")
+	}
+	return fmt.Errorf("more than %d came during %s", maxQuestions, quoteControls(x.what))
+}
+
+// refused tells that a request of the server was turned down without asking.
+func (s *Source) refused(what string, err error) {
+	s.log().Warn(what+" of the server declined", "reason", err.Error())
+	if s.opts.Refused != nil {
+		s.opts.Refused(s.opts.Server.Name, what, err.Error())
+	}
+}
+
+func elicitResult(a Answer) json.RawMessage {
+	if a.Content == nil {
+		return json.RawMessage(`{"action":"` + a.Action + `"}`)
+	}
+	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
+}
+
+// elicitation reads the params of elicitation/create. Revision 2025-06-18 knows
+// no mode.
+func (s *Source) elicitation(params json.RawMessage) (Elicitation, error) {
+	e := Elicitation{Server: s.opts.Server.Name, Mode: modeForm}
+	if !isObject(params) {
+		return e, errors.New("it has no params")
+	}
+	message, _ := text(member(params, "message"))
+	e.Message = shorten(message, maxNote)
+	e.URL, _ = text(member(params, "url"))
+	e.ID, _ = text(member(params, "elicitationId"))
+	if mode, ok := text(member(params, "mode")); ok && mode != "" {
+		e.Mode = mode
+	} else if e.URL != "" {
+		e.Mode = modeURL
+	}
+	switch e.Mode {
+	case modeURL:
+		return e, CheckAddress(e.URL)
+	case modeForm:
+		e.Schema = member(params, "requestedSchema")
+		if isNull(e.Schema) {
+			e.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		var err error
+		e.Form, err = form.Parse(e.Schema)
+		return e, err
+	}
+	return e, fmt.Errorf("its mode is %s", quote(e.Mode))
+}
+
+// shorten cuts text that is too long to be read, and says so.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return cut(s, n)
+	}
+	return fmt.Sprintf("%s… (cut at %d of %d bytes)", cut(s, n), n, len(s))
 }
 
 // put asks the person and returns an action that the protocol knows. It returns
 // when ctx is done even if the person never answers.
 func (s *Source) put(ctx context.Context, e Elicitation) Answer {
-	if s.opts.Elicit == nil || e.Mode == "url" && !isWebAddress(e.URL) {
+	if s.opts.Elicit == nil {
 		return Answer{Action: actionDecline}
 	}
 	answers := make(chan Answer, 1)
@@ -80,57 +138,36 @@ func (s *Source) put(ctx context.Context, e Elicitation) Answer {
 	}
 }
 
-// answerURLs deals with a call that failed because the person has to visit
-// addresses first (error -32042), and reports whether to send it again.
-func (s *Source) answerURLs(ctx context.Context, err error) bool {
+// answerURLs deals with a request that failed because the person has to visit
+// addresses first (error -32042), and reports whether to send it again. The
+// person, or the server by notifications/elicitation/complete, says when the
+// visit is over.
+func (s *Source) answerURLs(ctx context.Context, sess *session, x *exchange, err error) bool {
 	var refused *jsonrpc.Error
-	if !errors.As(err, &refused) || refused.Code != mcp.CodeURLElicitationRequired {
+	if !isVisitFirst(err) || !errors.As(err, &refused) {
 		return false
 	}
-	var data struct {
-		Elicitations []struct {
-			Mode          string `json:"mode"`
-			Message       string `json:"message"`
-			URL           string `json:"url"`
-			ElicitationID string `json:"elicitationId"`
-		} `json:"elicitations"`
-	}
-	if json.Unmarshal(refused.Data, &data) != nil || len(data.Elicitations) == 0 {
-		return false
-	}
-	for _, q := range data.Elicitations {
-		e := Elicitation{Server: s.opts.Server.Name, Mode: "url", Message: cut(q.Message, maxNote), URL: q.URL, ID: q.ElicitationID}
-		if q.Mode != "url" || s.put(ctx, e).Action != actionAccept {
+	questions, _ := elements(member(refused.Data, "elicitations"))
+	for _, raw := range questions {
+		e, err := s.elicitation(raw)
+		switch {
+		case err == nil && e.Mode != modeURL:
+			err = errors.New("it is no address to visit")
+		case !x.mayAsk(false, 0):
+			err = tooMany(x)
+		}
+		if err != nil {
+			s.refused("question", err)
+			return false
+		}
+		var forget func()
+		e.During = x.what
+		e.Done, forget = sess.wire.completion(e.ID)
+		a := s.put(ctx, e)
+		forget()
+		if a.Action != actionAccept {
 			return false
 		}
 	}
-	return true
-}
-
-func isWebAddress(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
-}
-
-// refers reports whether a decoded schema holds a reference anywhere, or is
-// nested too deeply to tell.
-func refers(v any, depth int) bool {
-	if depth > maxElicitDepth {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			if k == "$ref" || k == "$dynamicRef" || k == "$recursiveRef" || refers(e, depth+1) {
-				return true
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if refers(e, depth+1) {
-				return true
-			}
-		}
-	}
-	return false
+	return len(questions) > 0
 }

@@ -12,8 +12,8 @@ import (
 // maxNote is the longest progress or log message handed on, in bytes.
 const maxNote = 4 << 10
 
-// notification hands progress and log messages to the calls they belong to, in
-// the order of the wire, so before the result. All others are dropped: one-shot
+// notification hands progress to the calls it belongs to, in the order of the
+// wire, so before the result, and log messages to whoever shows them. All others are dropped: one-shot
 // runs do not list anew, however often a server says that its list changed.
 func (w *wire) notification(r *jsonrpc.Request) {
 	switch r.Method {
@@ -21,6 +21,8 @@ func (w *wire) notification(r *jsonrpc.Request) {
 		w.progress(r.Params)
 	case "notifications/message":
 		w.message(r.Params)
+	case "notifications/elicitation/complete":
+		w.completed(r.Params)
 	default:
 		w.opts.log.Debug("notification dropped", "method", cut(r.Method, 100))
 	}
@@ -44,32 +46,21 @@ func (w *wire) progress(params json.RawMessage) {
 	}
 }
 
-// message hands a log message to every running call: the protocol does not say
-// which one it is about.
+// message hands a log message on. The protocol does not say what it is about.
 func (w *wire) message(params json.RawMessage) {
 	var p struct {
 		Level  string          `json:"level"`
 		Logger string          `json:"logger"`
 		Data   json.RawMessage `json:"data"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	if w.opts.note == nil || json.Unmarshal(params, &p) != nil {
 		return
 	}
 	data, ok := text(p.Data)
 	if !ok {
 		data = string(p.Data)
 	}
-	parts := make([]string, 0, 3)
-	for _, s := range []string{p.Level, p.Logger, data} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	note := cut(strings.Join(parts, ": "), maxNote)
-	w.opts.log.Debug("log message of the server", "message", note)
-	for _, x := range w.listeners() {
-		x.progress(registry.Progress{Message: note})
-	}
+	w.opts.note(cut(p.Level, 20), cut(p.Logger, 100), cut(data, maxNote))
 }
 
 // listeners returns the exchanges that wait for an answer and want to hear of

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -54,8 +55,40 @@ type Options struct {
 	// OnState is called on every change of state, from any goroutine. May be nil.
 	OnState func(server string, state State)
 
-	// Elicit asks the person what the server asks for. nil: declined.
+	// Elicit asks the person what the server asks for. nil: declined. Its ctx
+	// ends with the request during which the server asked.
 	Elicit func(context.Context, Elicitation) (Answer, error)
+
+	// Sample answers what the server wants to know of a model. nil: servers are
+	// told that there is no sampling. The result is that of
+	// sampling/createMessage; an error refuses, in words that the server gets.
+	Sample func(context.Context, Sampling) (json.RawMessage, error)
+
+	// Refused is told what of a server was turned down without asking anybody,
+	// such as "question" or "sampling request", and why. May be nil.
+	Refused func(server, what, reason string)
+
+	// OnLog gets the server's log messages, from any goroutine, in order. May be
+	// nil.
+	OnLog func(LogMessage)
+	// LogLevel is the least level of messages that servers are asked for, a word
+	// of the protocol such as "info"; "" asks for none.
+	LogLevel string
+}
+
+// LogMessage is a log message of a server. Its texts are the server's words.
+type LogMessage struct {
+	Server string
+	Level  string // debug, info, notice, warning, error, critical, alert or emergency
+	Logger string // "" = none
+	Text   string // JSON where the server sent no text
+}
+
+// Sampling is a question of a server for a model.
+type Sampling struct {
+	Server string
+	During string          // the request of ours during which it came, such as "tool echo"
+	Params json.RawMessage // of sampling/createMessage, as sent
 }
 
 // Authorizer has the access tokens for one server over HTTP. It is used by many
@@ -79,6 +112,8 @@ type Limits struct {
 	Tools  int   // tools of one server; 10,000
 	Pages  int   // pages of one listing; 100
 	Schema int64 // bytes of one schema; 1 MiB
+
+	Samples int // sampling requests during one request of ours; 10
 }
 
 func (l Limits) withDefaults() Limits {
@@ -87,6 +122,7 @@ func (l Limits) withDefaults() Limits {
 	l.Tools = orDefault(l.Tools, 10_000)
 	l.Pages = orDefault(l.Pages, 100)
 	l.Schema = orDefault(l.Schema, 1<<20)
+	l.Samples = orDefault(l.Samples, 10)
 	return l
 }
 
@@ -139,11 +175,17 @@ type Info struct {
 // Elicitation is a question of a server to the person.
 type Elicitation struct {
 	Server  string
+	During  string          // the request of ours during which it came, such as "tool echo"
 	Mode    string          // "form" or "url"
 	Message string          // the server's words, not to be trusted
-	Schema  json.RawMessage // form: a flat JSON schema, no references
-	URL     string          // url: the address to open
+	Form    *form.Form      // form: what is asked for
+	Schema  json.RawMessage // form: the same as it was sent
+	URL     string          // url: the address to open, which passed CheckAddress
 	ID      string          // url: the server's id of this question
+
+	// Done is set where the request waits for the visit of an address to be
+	// over: accept means that it is. It is closed when the server says so.
+	Done <-chan struct{}
 }
 
 // Answer is the person's answer. The zero value declines.

@@ -31,7 +31,7 @@ func (w *wire) pump(ctx context.Context) {
 			return
 		}
 		w.trace("from server", m)
-		if m = w.incoming(m); m != nil {
+		if m = w.incoming(ctx, m); m != nil {
 			w.deliver(m)
 		}
 	}
@@ -51,17 +51,22 @@ func (w *wire) inject(r *jsonrpc.Response) {
 }
 
 // incoming returns what the SDK is to see of a message, nil for nothing.
-func (w *wire) incoming(m jsonrpc.Message) jsonrpc.Message {
+func (w *wire) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		if w.response(m) {
 			return m
 		}
 	case *jsonrpc.Request:
-		if m.IsCall() && w.serve() || m.Method == "notifications/cancelled" {
+		switch {
+		case m.IsCall() && !w.serve():
+		case m.IsCall() && isQuestion(m.Method):
+			w.question(ctx, m)
+		case m.IsCall():
 			return m
-		}
-		if !m.IsCall() {
+		case m.Method == "notifications/cancelled" && !w.withdraw(m.Params):
+			return m
+		default:
 			w.notification(m)
 		}
 	}

@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -15,9 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxRounds is how often one call is sent, the first time included.
-const maxRounds = 6
-
 // wireOptions tune a wire.
 type wireOptions struct {
 	mode   protocolMode
@@ -28,6 +24,8 @@ type wireOptions struct {
 	version  *atomic.Pointer[string] // gets the revision that initialize agreed on
 	// validated says that the connection below hands out valid JSON alone.
 	validated bool
+	answer    answerer                                // questions of the server
+	note      func(level, logger string, text string) // log messages of the server; nil = none
 }
 
 // wire stands between the SDK's session and a connection (stdio, streamable
@@ -46,10 +44,14 @@ type wire struct {
 	mu      sync.Mutex
 	err     error
 	pending map[jsonrpc.ID]*pending
-	serving int // requests of the server without an answer yet
-	hands   handshake
-	waited  bool // wait was called: no goroutine is started any more
-	running sync.WaitGroup
+	serving int         // requests of the server without an answer yet
+	asking  []*exchange // requests of ours during which the server may ask, the oldest first
+	// questions are those of the server that are being answered.
+	questions map[jsonrpc.ID]context.CancelCauseFunc
+	visits    map[string]chan struct{} // addresses whose completion is awaited
+	hands     handshake
+	waited    bool // wait was called: no goroutine is started any more
+	running   sync.WaitGroup
 }
 
 // pending is a request of ours without an answer.
@@ -83,6 +85,9 @@ func newWire(ctx context.Context, inner mcp.Connection, opts wireOptions) *wire 
 		eof:     make(chan struct{}),
 		done:    make(chan struct{}),
 		pending: map[jsonrpc.ID]*pending{},
+
+		questions: map[jsonrpc.ID]context.CancelCauseFunc{},
+		visits:    map[string]chan struct{}{},
 	}
 	context.AfterFunc(ctx, w.shut)
 	go w.pump(context.WithoutCancel(ctx))
@@ -151,11 +156,8 @@ func (w *wire) request(ctx context.Context, r *jsonrpc.Request) error {
 			w.drop(r.ID)
 			return nil
 		}
-	case "tools/call":
-		if !w.again(r.ID, exchangeOf(ctx)) {
-			w.drop(r.ID)
-			return nil
-		}
+	case "tools/call", "prompts/get", "resources/read":
+		r = exchangeOf(ctx).resumed(r)
 	}
 	err := w.inner.Write(ctx, r)
 	if err != nil {
@@ -177,22 +179,6 @@ func (w *wire) forget(x *exchange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.pending, func(_ jsonrpc.ID, p *pending) bool { return p.exchange == x })
-}
-
-// again counts how often the SDK sends one call: a server may answer that it
-// needs input, and then gets the call anew, but not for ever.
-func (w *wire) again(id jsonrpc.ID, x *exchange) bool {
-	if x == nil {
-		return true
-	}
-	x.mu.Lock()
-	x.rounds++
-	over := x.rounds > maxRounds
-	x.mu.Unlock()
-	if over {
-		w.inject(&jsonrpc.Response{ID: id, Error: refusedHere(fmt.Sprintf("it asked for input more than %d times", maxRounds-1))})
-	}
-	return !over
 }
 
 // Close implements [mcp.Connection].

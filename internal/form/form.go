@@ -1,0 +1,188 @@
+// Package form reads the flat JSON schema of a question that an MCP server puts
+// to a person (elicitation in form mode, revision 2025-11-25) and turns what the
+// person types into values that fit it. The schema comes from the server and is
+// not trusted: references, nesting and size are refused before anything is
+// asked. internal/mcpclient parses, internal/terminal asks.
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what a person can be asked to fill in.
+const (
+	MaxSchema  = 256 << 10 // bytes of a schema
+	MaxFields  = 100       // fields of a form
+	MaxOptions = 200       // options of one field
+	maxDepth   = 20        // of a schema, which is flat by the protocol's rules
+	maxTitle   = 200       // bytes of a title that are kept
+	maxText    = 1000      // bytes of a description that are kept
+)
+
+// Kind is what a field takes.
+type Kind string
+
+// The kinds of a field.
+const (
+	Text    Kind = "text"
+	Number  Kind = "number"
+	Integer Kind = "integer"
+	Boolean Kind = "boolean"
+	Choice  Kind = "choice"  // one of Options
+	Choices Kind = "choices" // any of Options
+)
+
+// Option is one of the values that a field offers.
+type Option struct {
+	Value string
+	Title string // "" = none but the value itself
+}
+
+// Field is one field of a form. Texts are the server's words as they came.
+type Field struct {
+	Name        string
+	Title       string // "" = none
+	Description string // "" = none
+	Kind        Kind
+	Required    bool
+	Default     json.RawMessage // fits the field; nil = none
+
+	Format       string         // of Text: "", email, uri, date or date-time
+	Pattern      string         // of Text, "" = none
+	pattern      *regexp.Regexp // nil where Pattern is no RE2: the server checks it
+	Least, Most  *int           // characters of Text, items of Choices
+	Minimum, Max *float64       // of Number and Integer
+	Options      []Option       // of Choice and Choices
+}
+
+// Form is a question with fields. One without fields wants a yes or no alone.
+type Form struct {
+	Fields []Field // in the order of the schema
+}
+
+// Parse reads a requested schema. The error says in words for the person why
+// the form cannot be shown; it quotes the schema's own names.
+func Parse(schema json.RawMessage) (*Form, error) {
+	if len(schema) > MaxSchema {
+		return nil, fmt.Errorf("its schema has %d bytes, the limit is %d", len(schema), MaxSchema)
+	}
+	var whole any
+	if err := json.Unmarshal(schema, &whole); err != nil {
+		return nil, errors.New("its schema is no JSON")
+	}
+	if err := flat(whole, 0); err != nil {
+		return nil, err
+	}
+	root, err := members(schema)
+	if err != nil {
+		return nil, fmt.Errorf("its schema %w", err)
+	}
+	if kind := root.text("type"); root.has("type") && kind != "object" {
+		return nil, errors.New("its schema is not that of an object")
+	}
+	required := map[string]bool{}
+	for _, name := range root.texts("required") {
+		required[name] = true
+	}
+	f := &Form{}
+	if !root.has("properties") {
+		return f, nil
+	}
+	properties, err := members(root.get("properties"))
+	if err != nil {
+		return nil, fmt.Errorf("the properties of its schema: %w", err)
+	}
+	if len(properties) > MaxFields {
+		return nil, fmt.Errorf("it has %d fields, the limit is %d", len(properties), MaxFields)
+	}
+	for _, p := range properties {
+		field, err := parseField(p.key, p.value)
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", cut(p.key, maxTitle), err)
+		}
+		field.Required = required[p.key]
+		f.Fields = append(f.Fields, field)
+	}
+	return f, nil
+}
+
+// flat refuses references and deep nesting anywhere in a decoded schema.
+func flat(v any, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if k == "$ref" || k == "$dynamicRef" || k == "$recursiveRef" {
+				return errors.New("its schema holds references")
+			}
+			if err := flat(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if err := flat(e, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Encode returns the content of an answer: the values by the names of fields, in
+// the form's order. Fields without a value are left out.
+func (f *Form) Encode(values map[string]json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, field := range f.Fields {
+		value := values[field.Name]
+		if value == nil {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(quoted(field.Name))
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// Label is what a person calls the field: its title with the name behind it, or
+// the name alone.
+func (f *Field) Label() string {
+	if f.Title == "" || f.Title == f.Name {
+		return f.Name
+	}
+	return f.Title + " (" + f.Name + ")"
+}
+
+// quoted encodes a string without HTML escapes.
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// cut shortens text to at most n bytes with a mark.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.ToValidUTF8(s[:n], "\uFFFD") + "…"
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -110,6 +111,8 @@ var classes = []class{
 	{"needs_approval", exitNeedsAnswer, matchNeedsApproval},
 	{"timeout", exitTimeout, matchIs(exec.ErrTimeout, "")},
 	{"needs_login", exitSourceFailed, matchIs(registry.ErrNeedsLogin, "")},
+	{"not_found", exitNotFound, matchNotOffered},
+	{"refused", exitToolError, matchAs[*mcpclient.RefusedError]},
 	{"source_failed", exitSourceFailed, matchIs(registry.ErrSourceFailed, "")},
 	{"not_found", exitNotFound, matchNotFound},
 }
@@ -151,6 +154,9 @@ func matchParams(err error, f *failure) bool {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		f.details = e.Violations
 		f.hint = "see toolreg list " + e.Tool
+		if p, ok := errors.AsType[*promptArgsError](err); ok {
+			f.hint = "see toolreg servers " + p.server + " --prompts"
+		}
 		return true
 	}
 	_, ok := errors.AsType[*args.Error](err)
@@ -181,6 +187,21 @@ func matchNotFound(err error, f *failure) bool {
 		f.hint = "set at " + e.Hidden.Setting
 	}
 	return true
+}
+
+// matchNotOffered finds what a server does not have: prompts, resources, or the
+// one that was named.
+func matchNotOffered(err error, f *failure) bool {
+	if e, ok := errors.AsType[*noPromptError](err); ok {
+		f.hint = "toolreg servers " + e.server + " --prompts shows what there is"
+		return true
+	}
+	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
+		f.hint = "toolreg servers " + e.Server + " --resources shows what there is"
+		return true
+	}
+	_, ok := errors.AsType[*mcpclient.NotOfferedError](err)
+	return ok
 }
 
 func isCancelled(ctx context.Context, err error) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-type serversOptions struct{ strict bool }
+type serversOptions struct{ strict, prompts, resources bool }
 
 func newServersCommand(a *app) *cobra.Command {
 	o := &serversOptions{}
@@ -25,12 +25,23 @@ is "cached", its age is shown, and --refresh connects.
 
 In a pipe each server is one line: name, transport, state, protocol version,
 tools, prompts, resources, milliseconds to connect, origin, error and the age of
-what was kept, separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed).`,
-		RunE: func(cmd *cobra.Command, argv []string) error { return runServers(cmd.Context(), a, o, argv) },
+what was kept, separated by tabs. With --prompts or --resources it shows what
+the servers offer beside tools. Exit codes: 0, 2, 3 (no such server), 8 (with
+--strict, when one failed; with --prompts and --resources, when one that is
+named failed).`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.prompts || o.resources {
+				return runOffers(cmd.Context(), a, o, argv)
+			}
+			return runServers(cmd.Context(), a, o, argv)
+		},
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail with exit code 8 when any server failed")
+	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "show the prompts that servers offer")
+	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
 	cmd.AddCommand(serverEdits(a)...)
 	cmd.AddCommand(newServersLoginCommand(a), newServersLogoutCommand(a))
+	cmd.AddCommand(newServersReadCommand(a), newServersPromptCommand(a))
 	return cmd
 }
 

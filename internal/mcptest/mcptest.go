@@ -38,6 +38,9 @@ type options struct {
 	badTools      bool
 	noTools       bool
 	extras        bool
+	dialogs       bool
+	offers        bool
+	started       string
 	description   string
 	listing       string
 }
@@ -69,6 +72,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.badTools, "bad-tools", false, "list ill-typed, nameless and duplicate tools between the good ones")
 	f.BoolVar(&o.noTools, "no-tools", false, "have no tools capability")
 	f.BoolVar(&o.extras, "extras", false, "have a prompt and two resources")
+	f.BoolVar(&o.dialogs, "dialogs", false, "have tools that ask, log and tell of progress too")
+	f.BoolVar(&o.offers, "offers", false, "have prompts and resources of every kind")
+	f.StringVar(&o.started, "started", "", "write to `FILE` when the resource test://slow is read")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	if err := f.Parse(args); err != nil {

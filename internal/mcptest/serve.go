@@ -136,8 +136,14 @@ func (o *options) server(quit exits) *mcp.Server {
 	if !o.noTools {
 		o.addTools(s, quit)
 	}
+	if o.dialogs {
+		o.addDialogs(s)
+	}
 	if o.extras {
 		addExtras(s)
+	}
+	if o.offers {
+		o.addOffers(s)
 	}
 	s.AddReceivingMiddleware(o.manners)
 	return s

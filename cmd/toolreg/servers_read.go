@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type serversReadOptions struct{ output string }
+
+func newServersReadCommand(a *app) *cobra.Command {
+	o := &serversReadOptions{}
+	cmd := &cobra.Command{
+		Use:   "read NAME URI",
+		Short: "Read a resource of a server",
+		Long: `Read a resource of an MCP server and print it: text as it is, binary content byte
+for byte, not to a terminal. A resource may have several contents; they come one
+after the other. toolreg servers NAME --resources lists resources and templates;
+of a template you write the URI yourself.
+
+You are not asked whether a resource may be read: you have said so.
+
+Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
+8 (the server failed), 124 (time limit).`,
+		Example: `  toolreg servers read docs docs://guide/intro
+  toolreg servers read shots shot://latest --output shot.png`,
+		Args: argsBetween(2, 2, "the NAME of a server and a URI"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runServersRead(cmd.Context(), a, o, argv[0], argv[1])
+		},
+	}
+	cmd.Flags().StringVar(&o.output, "output", "", "write to this `file`, or into this dir where it is one or ends with a slash")
+	return cmd
+}
+
+// readingDocument is the JSON of servers read.
+type readingDocument struct {
+	Server   string          `json:"server"`
+	URI      string          `json:"uri"`
+	Contents json.RawMessage `json:"contents"` // as the server sent them
+	Saved    []string        `json:"saved,omitempty"`
+}
+
+func runServersRead(ctx context.Context, a *app, o *serversReadOptions, name, uri string) error {
+	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
+		return &usageError{err: fmt.Errorf("%q is no URI: it is empty, or holds blanks or control characters", uri), hint: "write a blank as %20"}
+	}
+	var reading mcpclient.Reading
+	err := a.atServer(ctx, name, "read "+uri, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
+		reading, err = s.ReadResource(ctx, uri, show)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := readingDocument{Server: name, URI: uri, Contents: reading.Raw}
+	if o.output != "" {
+		if d.Saved, err = saveReading(o.output, uri, reading.Contents); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.globals.JSON:
+		return a.printJSON(d)
+	case o.output != "":
+		_, err = io.WriteString(a.out, endLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
+		return err
+	}
+	return a.printReading(uri, reading.Contents)
+}
+
+// atServer does something with one server within the time limit of a call, with
+// progress on the live lines, and ends the server.
+func (a *app) atServer(ctx context.Context, name, what string, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
+	if err := a.setup(ctx); err != nil {
+		return err
+	}
+	server, err := a.serverNamed(name)
+	if err != nil {
+		return err
+	}
+	defer closeServers([]*mcpclient.Source{server})
+	limit := a.callLimit(name)
+	inner := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		inner, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: what, Limit: limit})
+		defer cancel()
+	}
+	show, hide := a.progress(what)
+	defer hide()
+	err = do(inner, server, show)
+	if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(inner)); ok && err != nil {
+		return fmt.Errorf("server %q: %w", name, over)
+	}
+	return err
+}
+
+// callLimit is the time limit of a request to a server; 0 means none.
+func (a *app) callLimit(name string) time.Duration {
+	if a.globals.TimeoutSet {
+		return a.globals.Timeout
+	}
+	for _, s := range a.set.Servers {
+		if s.Name == name {
+			return s.Timeout
+		}
+	}
+	return 0
+}
+
+// printReading prints text as it is in a pipe and made visible on a terminal.
+func (a *app) printReading(uri string, contents []registry.Content) error {
+	if len(contents) == 0 {
+		a.note("toolreg: the server gave nothing for " + terminal.Line(uri) + "\n")
+		return nil
+	}
+	if !a.outTTY {
+		return writeRaw(a.out, contents)
+	}
+	var b strings.Builder
+	for _, c := range contents {
+		if c.Data != nil {
+			return &usageError{err: fmt.Errorf("%s is binary (%s, %d bytes), which does not go to a terminal", orDefault(c.URI, uri), orDefault(c.MIMEType, "unknown type"), len(c.Data)),
+				hint: "--output FILE writes it to a file"}
+		}
+		if len(contents) > 1 {
+			b.WriteString("== " + terminal.Line(orDefault(c.URI, uri)) + "\n")
+		}
+		b.WriteString(endLine(terminal.Visible(c.Text)))
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+// saveReading writes contents to a file that the person named, or each to a file
+// of its own in a folder, where names come from the URIs and nothing is
+// overwritten.
+func saveReading(output, uri string, contents []registry.Content) ([]string, error) {
+	info, err := os.Stat(output)
+	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
+		if len(contents) > 1 {
+			return nil, &usageError{err: fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)), hint: "name a folder, with a slash at its end"}
+		}
+		return saveFile(output, contents)
+	}
+	if err := os.MkdirAll(output, 0o777); err != nil {
+		return nil, &usageError{err: fmt.Errorf("--output: %w", err)}
+	}
+	root, err := os.OpenRoot(output)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("--output: %w", err)}
+	}
+	defer root.Close()
+	var saved []string
+	for _, c := range contents {
+		base, ext := fileName(orDefault(c.URI, uri), c)
+		name, err := createPart(root, base, ext, bytesOf(c))
+		if err != nil {
+			return saved, fmt.Errorf("--output: %w", err)
+		}
+		saved = append(saved, filepath.Join(output, name))
+	}
+	return saved, nil
+}
+
+// saveFile writes through a file beside it, so that the old one stays whole until
+// the new one is.
+func saveFile(name string, contents []registry.Content) ([]string, error) {
+	if len(contents) == 0 {
+		return nil, errors.New("the server gave nothing to write")
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device, a pipe
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("--output: %w", err)
+		}
+		_, err = f.Write(bytesOf(contents[0]))
+		return []string{name}, errors.Join(err, f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".toolreg-*")
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("--output: %w", err)}
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone once it is renamed
+	_, err = f.Write(bytesOf(contents[0]))
+	if err = errors.Join(err, f.Chmod(modeOf(name)), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	return []string{name}, nil
+}
+
+// modeOf keeps the mode of a file that is there.
+func modeOf(name string) os.FileMode {
+	if info, err := os.Stat(name); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o644
+}
+
+func bytesOf(c registry.Content) []byte {
+	if c.Data != nil {
+		return c.Data
+	}
+	return []byte(c.Text)
+}
+
+// fileName makes a name of the last part of a URI, without anything that could
+// mean more than a name.
+func fileName(uri string, c registry.Content) (base, ext string) {
+	last := uri
+	if u, err := url.Parse(uri); err == nil {
+		if last = path.Base(u.Path); last == "." || last == "/" {
+			last = u.Host + u.Opaque
+		}
+	}
+	last = strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, last), ".-")
+	if len(last) > 100 {
+		last = last[len(last)-100:]
+	}
+	ext = path.Ext(last)
+	if base = strings.TrimSuffix(last, ext); base == "" {
+		base, ext = "resource", last
+	}
+	if ext == "" {
+		ext = extension(c.MIMEType)
+		if c.Data == nil && c.MIMEType == "" || strings.HasPrefix(c.MIMEType, "text/plain") {
+			ext = ".txt"
+		}
+	}
+	return base, ext
+}

@@ -1,0 +1,172 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Prompt is a prompt that a server offers (revision 2025-11-25). Texts are the
+// server's words; absent values are left out.
+type Prompt struct {
+	Server      string           `json:"server"`
+	Name        string           `json:"name"`
+	Title       string           `json:"title,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Arguments   []PromptArgument `json:"arguments,omitempty"`
+	Icons       json.RawMessage  `json:"icons,omitempty"`
+	Meta        json.RawMessage  `json:"_meta,omitempty"`
+}
+
+// PromptArgument is one argument of a prompt. All are text.
+type PromptArgument struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+}
+
+// Resource is something that a server lets be read.
+type Resource struct {
+	Server      string          `json:"server"`
+	URI         string          `json:"uri"`
+	Name        string          `json:"name,omitempty"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MIMEType    string          `json:"mimeType,omitempty"`
+	Size        int64           `json:"size,omitempty"` // bytes, 0 = not told
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Icons       json.RawMessage `json:"icons,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
+}
+
+// ResourceTemplate describes resources whose URIs are made from a template
+// (RFC 6570).
+type ResourceTemplate struct {
+	Server      string          `json:"server"`
+	URITemplate string          `json:"uriTemplate"`
+	Name        string          `json:"name,omitempty"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MIMEType    string          `json:"mimeType,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Icons       json.RawMessage `json:"icons,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
+}
+
+// Prompts connects to the server and lists its prompts, all pages. What is
+// malformed is left out with a diagnostic; a server that offers none at all
+// leaves one too. The error is a *ServerError.
+func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, error) {
+	ctx, o, err := s.openOffers(ctx, "prompts")
+	if err != nil || !o.offered {
+		return nil, o.diags, err
+	}
+	defer o.stop()
+	list := offered(ctx, o, promptPages(o.sess.client), "prompts", func(p *Prompt) bool {
+		p.Server = s.opts.Server.Name
+		return p.Name != ""
+	})
+	s.update(func(i *Info) { i.Prompts = len(list) })
+	return list, o.diags, o.err
+}
+
+// Resources connects to the server and lists its resources and their templates,
+// like Prompts. A server without templates is none that fails.
+func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate, []registry.Diagnostic, error) {
+	ctx, o, err := s.openOffers(ctx, "resources")
+	if err != nil || !o.offered {
+		return nil, nil, o.diags, err
+	}
+	defer o.stop()
+	list := offered(ctx, o, resourcePages(o.sess.client), "resources", func(r *Resource) bool {
+		r.Server = s.opts.Server.Name
+		return r.URI != ""
+	})
+	s.update(func(i *Info) { i.Resources = len(list) })
+	if o.err != nil {
+		return nil, nil, o.diags, o.err
+	}
+	templates := offered(ctx, o, templatePages(o.sess.client), "resourceTemplates", func(t *ResourceTemplate) bool {
+		t.Server = s.opts.Server.Name
+		return t.URITemplate != ""
+	})
+	return list, templates, o.diags, o.err
+}
+
+func templatePages(c *mcp.ClientSession) pager {
+	return func(ctx context.Context, cursor string) error {
+		_, err := c.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+		return err
+	}
+}
+
+// offers is the work on listing what a server offers beside tools.
+type offers struct {
+	stop    func()
+	source  *Source
+	sess    *session
+	offered bool // the server says that it has such things
+	diags   []registry.Diagnostic
+	err     error
+}
+
+// openOffers connects to the server and returns the context to list within,
+// which has the connect timeout. what is a word of its capabilities.
+func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
+	o := &offers{source: s, stop: func() {}}
+	start := time.Now()
+	sess, err := s.live(ctx)
+	if err != nil {
+		return ctx, o, err
+	}
+	o.sess = sess
+	s.update(func(i *Info) { i.ConnectMs = time.Since(start).Milliseconds() })
+	if !sess.offers(what) {
+		o.diags = []registry.Diagnostic{s.diagnose(registry.SeverityWarning, "not_offered", "",
+			fmt.Sprintf("server %q offers no %s", s.opts.Server.Name, what), "")}
+		return ctx, o, nil
+	}
+	o.offered = true
+	ctx, o.stop = s.deadline(ctx)
+	return ctx, o, nil
+}
+
+// offers reports whether the server says that it has prompts or resources.
+func (c *session) offers(what string) bool {
+	caps := c.client.InitializeResult().Capabilities
+	return caps != nil && (what == "prompts" && caps.Prompts != nil || what == "resources" && caps.Resources != nil)
+}
+
+// offered lists all pages of one kind. A failure is left in o.err.
+func offered[T any](ctx context.Context, o *offers, page pager, key string, usable func(*T) bool) []T {
+	s := o.source
+	phase := map[string]string{"resourceTemplates": "resources/templates/list"}[key]
+	if phase == "" {
+		phase = key + "/list"
+	}
+	l, err := s.list(ctx, page, key)
+	if err != nil {
+		o.err = s.listError(ctx, o.sess, phase, err)
+		return nil
+	}
+	if l.cut != "" {
+		o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_cut", "", phase+": "+l.cut, ""))
+	}
+	out := make([]T, 0, len(l.items))
+	for i, raw := range l.items {
+		var item T
+		if err := json.Unmarshal(raw, &item); err != nil || !isObject(raw) || !usable(&item) {
+			o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_malformed", "",
+				fmt.Sprintf("%s: item %d is left out: it is malformed or has no name", phase, i+1), "its server has to mend it"))
+			continue
+		}
+		out = append(out, item)
+	}
+	return out
+}

@@ -1,0 +1,346 @@
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// everyField is a form with every kind of field that the protocol has.
+const everyField = `{"type":"object","properties":{
+"name":{"type":"string","title":"Full name","description":"As in the passport","minLength":2,"maxLength":40},
+"mail":{"type":"string","format":"email"},
+"born":{"type":"string","format":"date"},
+"age":{"type":"integer","minimum":0,"maximum":150,"default":30},
+"ratio":{"type":"number"},
+"news":{"type":"boolean","title":"Newsletter","default":false},
+"color":{"type":"string","enum":["red","green","blue"],"default":"green"},
+"size":{"type":"string","enum":["s","m"],"enumNames":["Small","Medium"]},
+"level":{"type":"string","oneOf":[{"const":"lo","title":"Low"},{"const":"hi","title":"High"}]},
+"days":{"type":"array","title":"Days","minItems":1,"maxItems":2,"items":{"type":"string","enum":["mon","tue","wed"]}},
+"toys":{"type":"array","items":{"anyOf":[{"const":"b","title":"Ball"},{"const":"k","title":"Kite"}]},"default":["k"]}
+},"required":["name","age","level","days"]}`
+
+// addDialogs adds tools that ask, log and tell of progress.
+func (o *options) addDialogs(s *mcp.Server) {
+	add := func(name, schema string, h handle) {
+		s.AddTool(&mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
+	}
+	const object = `{"type":"object"}`
+	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`, askForm)
+	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`, askURL)
+	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`, visitFirst())
+	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
+	add("sample", `{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`, askModel)
+	add("roots", object, askRoots)
+	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`, logTool)
+	add("work", `{"type":"object","properties":{"steps":{"type":"integer"},"pause":{"type":"integer","description":"milliseconds"},"message":{"type":"string"}}}`, work)
+	add("mirror", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, mirror)
+}
+
+// input asks for one thing on every revision: the SDK asks older clients itself.
+func input(r *mcp.CallToolRequest, request mcp.InputRequest) (mcp.InputResponse, *mcp.CallToolResult) {
+	if answer, ok := r.Params.InputResponses["it"]; ok {
+		return answer, nil
+	}
+	return nil, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": request}}
+}
+
+func askForm(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct {
+		Message string
+		Schema  json.RawMessage
+	}{Message: "Tell me about yourself.", Schema: json.RawMessage(everyField)}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	answer, ask := input(r, &mcp.ElicitParams{Mode: "form", Message: p.Message, RequestedSchema: p.Schema})
+	if ask != nil {
+		return ask, nil
+	}
+	return sayAnswer(answer)
+}
+
+func sayAnswer(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
+	e, ok := answer.(*mcp.ElicitResult)
+	if !ok {
+		return nil, fmt.Errorf("an answer of type %T", answer)
+	}
+	content, err := json.Marshal(e.Content)
+	return say(e.Action + " " + string(content)), err
+}
+
+func askURL(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct{ URL, Message string }{Message: "Please sign in."}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	answer, ask := input(r, &mcp.ElicitParams{Mode: "url", Message: p.Message, URL: p.URL, ElicitationID: "e1"})
+	if ask != nil {
+		return ask, nil
+	}
+	return sayAnswer(answer)
+}
+
+// visitFirst refuses the first call until an address was visited.
+func visitFirst() handle {
+	visited := false
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var p struct {
+			URL      string
+			Complete bool
+		}
+		if bad := read(r, &p); bad != nil {
+			return bad, nil
+		}
+		if visited {
+			return say("welcome"), nil
+		}
+		visited = true
+		if p.Complete {
+			session := r.Session
+			time.AfterFunc(300*time.Millisecond, func() {
+				_ = session.NotifyElicitationComplete(context.WithoutCancel(ctx), &mcp.ElicitationCompleteParams{ElicitationID: "v1"})
+			})
+		}
+		return nil, mcp.URLElicitationRequiredError([]*mcp.ElicitParams{{Mode: "url", Message: "Sign in first.", URL: p.URL, ElicitationID: "v1"}})
+	}
+}
+
+// askRounds asks count times, one after the other.
+func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Count int }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	question := func(n int) *mcp.ElicitParams {
+		return &mcp.ElicitParams{Mode: "form", Message: fmt.Sprintf("Question %d of %d", n, p.Count), RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	}
+	if r.Session.InitializeParams().ProtocolVersion >= firstModern {
+		n, _ := strconv.Atoi(r.Params.RequestState)
+		if n >= p.Count {
+			return say(fmt.Sprintf("asked %d times", n)), nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": question(n + 1)}, RequestState: strconv.Itoa(n + 1)}, nil
+	}
+	accepted := 0
+	for n := range p.Count {
+		answer, err := r.Session.Elicit(ctx, question(n+1))
+		if err != nil {
+			return nil, err
+		}
+		if answer.Action == "accept" {
+			accepted++
+		}
+	}
+	return say(fmt.Sprintf("accepted %d of %d", accepted, p.Count)), nil
+}
+
+func askModel(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct {
+		Prompt string
+		Count  int
+		Tools  bool
+	}{Count: 1}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	params := &mcp.CreateMessageWithToolsParams{MaxTokens: 100, SystemPrompt: "Be brief.",
+		Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: p.Prompt}}}}}
+	if p.Tools {
+		params.Tools = []*mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	}
+	if p.Count == 1 && !p.Tools {
+		answer, ask := input(r, params)
+		if ask != nil {
+			return ask, nil
+		}
+		return sayMessage(answer)
+	}
+	var out []string
+	for range p.Count {
+		text := ""
+		answer, err := r.Session.CreateMessageWithTools(ctx, params)
+		if err != nil {
+			text = err.Error()
+		} else if t, ok := answer.Content[0].(*mcp.TextContent); ok {
+			text = t.Text
+		}
+		out = append(out, text)
+	}
+	return say(strings.Join(out, "\n")), nil
+}
+
+func sayMessage(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
+	switch m := answer.(type) {
+	case *mcp.CreateMessageResult:
+		return sayContent(m.Content, m.Model)
+	case *mcp.CreateMessageWithToolsResult:
+		if len(m.Content) == 0 {
+			return nil, errors.New("an answer without content")
+		}
+		return sayContent(m.Content[0], m.Model)
+	}
+	return nil, fmt.Errorf("an answer of type %T", answer)
+}
+
+func sayContent(c mcp.Content, model string) (*mcp.CallToolResult, error) {
+	text, ok := c.(*mcp.TextContent)
+	if !ok {
+		return nil, fmt.Errorf("content of type %T", c)
+	}
+	return say(model + " says " + text.Text), nil
+}
+
+func askRoots(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	answer, ask := input(r, &mcp.ListRootsParams{})
+	if ask != nil {
+		return ask, nil
+	}
+	roots, ok := answer.(*mcp.ListRootsResult)
+	if !ok {
+		return nil, fmt.Errorf("an answer of type %T", answer)
+	}
+	var out []string
+	for _, root := range roots.Roots {
+		out = append(out, root.URI)
+	}
+	return say(strings.Join(out, "\n")), nil
+}
+
+func logTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct {
+		Level, Text string
+		Count       int
+	}{Level: "warning", Text: "watch out", Count: 1}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	for range p.Count {
+		if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(p.Level), Logger: "db", Data: p.Text}); err != nil {
+			return nil, err
+		}
+	}
+	return say("logged"), nil
+}
+
+func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := struct {
+		Steps, Pause int
+		Message      string
+	}{Steps: 4, Pause: 150, Message: "working"}
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	for i := range p.Steps {
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(p.Steps), Message: p.Message,
+		})
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(p.Pause) * time.Millisecond)
+	}
+	return say("worked"), nil
+}
+
+// mirror tells what came in the header and what in the params.
+func mirror(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Region string }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	header := "none"
+	if r.Extra != nil && r.Extra.Header != nil {
+		header = strconv.Quote(r.Extra.Header.Get("Mcp-Param-Region"))
+	}
+	return say(fmt.Sprintf("header %s, param %q", header, p.Region)), nil
+}
+
+// addOffers adds prompts and resources of every kind.
+func (o *options) addOffers(s *mcp.Server) {
+	s.AddPrompt(&mcp.Prompt{Name: "review", Title: "Code review", Description: "Reviews code.\nThoroughly.", Arguments: []*mcp.PromptArgument{
+		{Name: "code", Description: "what to review", Required: true}, {Name: "style"},
+	}}, review)
+	s.AddPrompt(&mcp.Prompt{Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."}, media)
+	s.AddPrompt(&mcp.Prompt{Name: "curious"}, curious)
+	for _, r := range []*mcp.Resource{
+		{URI: "test://docs/notes.txt", Name: "notes", Title: "Notes", Description: "Some notes.", MIMEType: "text/plain", Size: 12},
+		{URI: "test://pixel.png", Name: "pixel", MIMEType: "image/png"},
+		{URI: "test://both", Name: "both"},
+		{URI: "test://nasty", Name: "nasty \x1b]0;x\x07", Description: "\u202eevil"},
+		{URI: "test://../../etc/passwd", Name: "climber"},
+		{URI: "test://slow", Name: "slow"},
+	} {
+		s.AddResource(r, o.readResource)
+	}
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test://item/{id}", Name: "item", Description: "An item by its number.", MIMEType: "application/json"}, o.readResource)
+}
+
+func review(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	style := r.Params.Arguments["style"]
+	if style == "" {
+		style = "plain"
+	}
+	return &mcp.GetPromptResult{Description: "A review", Messages: []*mcp.PromptMessage{
+		{Role: "user", Content: &mcp.TextContent{Text: "Review this in " + style + " style:\n" + r.Params.Arguments["code"]}},
+		{Role: "assistant", Content: &mcp.TextContent{Text: "Gladly."}},
+	}}, nil
+}
+
+func media(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
+		{Role: "user", Content: &mcp.ImageContent{Data: []byte("\x89PNG"), MIMEType: "image/png"}},
+		{Role: "user", Content: &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://x", Text: "inside \x1b[2J"}}},
+	}}, nil
+}
+
+// curious asks before it answers.
+func curious(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	if answer, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult); ok {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: answer.Action}}}}, nil
+	}
+	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{
+		Mode: "form", Message: "May I?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
+	}}}, nil
+}
+
+func (o *options) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := r.Params.URI
+	text := func(s string) *mcp.ResourceContents {
+		return &mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: s}
+	}
+	var contents []*mcp.ResourceContents
+	switch uri {
+	case "test://docs/notes.txt":
+		contents = append(contents, text("first\nsecond"))
+	case "test://pixel.png":
+		contents = append(contents, &mcp.ResourceContents{URI: uri, MIMEType: "image/png", Blob: []byte("\x89PNG\x00\xff")})
+	case "test://both":
+		contents = append(contents, text("one"), &mcp.ResourceContents{URI: "test://both/two", MIMEType: "image/png", Blob: []byte{0xff}})
+	case "test://nasty", "test://../../etc/passwd":
+		contents = append(contents, text("clear\x1b[2Jed"))
+	case "test://slow":
+		if o.started != "" {
+			if err := os.WriteFile(o.started, []byte("started"), 0o600); err != nil {
+				return nil, err
+			}
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	default:
+		id, ok := strings.CutPrefix(uri, "test://item/")
+		if !ok || id == "0" {
+			return nil, mcp.ResourceNotFoundError(uri)
+		}
+		contents = append(contents, &mcp.ResourceContents{URI: uri, MIMEType: "application/json", Text: `{"id":` + id + `}`})
+	}
+	return &mcp.ReadResourceResult{Contents: contents}, nil
+}

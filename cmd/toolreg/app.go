@@ -59,6 +59,9 @@ type app struct {
 	preset       string                          // "" = none
 	recorder     *lock.Recorder                  // of the command lock, else nil
 	command      string                          // that runs, such as "toolreg list"
+	asking       sync.Mutex                      // one question at a time, of policy and of servers
+	ends         []func()                        // what close calls
+	ending       sync.Mutex                      // guards ends
 }
 
 func newApp(s streams, environ []string) *app {
@@ -303,6 +306,11 @@ func serverError(reg *registry.Registry, s *mcpclient.Source) error {
 // close ends every session and child. What is wrong with a server that is
 // being closed concerns nobody.
 func (a *app) close() error {
+	a.ending.Lock()
+	defer a.ending.Unlock()
+	for _, end := range a.ends {
+		end()
+	}
 	if a.loader == nil {
 		return nil
 	}
@@ -311,6 +319,13 @@ func (a *app) close() error {
 		a.log.Debug("closing", "err", err)
 	}
 	return nil
+}
+
+// atEnd has end called when the run is over.
+func (a *app) atEnd(end func()) {
+	a.ending.Lock()
+	defer a.ending.Unlock()
+	a.ends = append(a.ends, end)
 }
 
 // readFile opens a file that the person named on the command line.

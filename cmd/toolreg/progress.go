@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -61,19 +60,10 @@ func (a *app) serverState(server string, state mcpclient.State) {
 func (a *app) progress(tool string) (show func(registry.Progress), done func()) {
 	status := a.newStatus()
 	a.status.Store(status)
-	return func(p registry.Progress) {
-			text := p.Message
-			switch {
-			case p.Total > 0:
-				text = fmt.Sprintf("%.0f of %.0f %s", p.Done, p.Total, p.Message)
-			case p.Done > 0:
-				text = fmt.Sprintf("%.0f %s", p.Done, p.Message)
-			}
-			status.Set(tool, text)
-		}, func() {
-			a.status.Store(nil)
-			status.Close()
-		}
+	return func(p registry.Progress) { status.Progress(tool, p.Done, p.Total, p.Message) }, func() {
+		a.status.Store(nil)
+		status.Close()
+	}
 }
 
 // pauseStatus takes the live lines off the screen while a question stands there.

@@ -91,10 +91,11 @@ func exitCode(err error) int {
 
 // answerCommand runs "answer [-stderr|-stdout] FILE N [<STDIN] command args…" at a
 // terminal of its own and types one line of FILE at each question: the program
-// throws away what was typed before it asks. ^C and ^D are those keys. What was
-// shown on the terminal is in the file "tty", stdout and stderr are in the files
-// "out" and "err"; with -stderr the terminal is stderr too, with
-// -stdout it is stdout and stderr.
+// throws away what was typed before it asks. A question ends in "[n]o: " or, for
+// a field of a form, in "> " on a line of its own. ^C and ^D are those keys; ^D
+// is typed too where FILE has no more lines. What was shown on the terminal is in
+// the file "tty", stdout and stderr are in the files "out" and "err"; with -stderr
+// the terminal is stderr too, with -stdout it is stdout and stderr.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	onTerminal := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -178,12 +179,15 @@ func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 	for {
 		n, err := control.Read(buf)
 		screen.Write(buf[:n])
-		if rest := screen.Bytes()[asked:]; len(answers) > 0 && bytes.HasSuffix(rest, []byte("]o: ")) {
+		if rest := screen.Bytes()[asked:]; bytes.HasSuffix(rest, []byte("]o: ")) || bytes.HasSuffix(rest, []byte("\n> ")) {
 			asked = screen.Len()
-			if _, err := control.WriteString(answers[0]); err != nil {
+			answer := "\x04" // nothing more to say
+			if len(answers) > 0 && answers[0] != "" {
+				answer, answers = answers[0], answers[1:]
+			}
+			if _, err := control.WriteString(answer); err != nil {
 				return
 			}
-			answers = answers[1:]
 		}
 		if err != nil {
 			return

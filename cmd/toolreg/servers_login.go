@@ -119,7 +119,7 @@ func (a *app) newLogin(ctx context.Context, o *loginOptions, name string) (*logi
 		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
 	}
 	x := settings.NewExpander(s.ProjectRoot, a.environ)
-	options := a.serverOptions(s, server, x, newMemory(a, s, x))
+	options := a.serverOptions(ctx, s, server, x, newMemory(a, s, x))
 	options.Listings = nil // the server itself is to answer
 	return &login{loginOptions: o, a: a, server: server, options: options}, nil
 }

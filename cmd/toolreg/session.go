@@ -23,7 +23,6 @@ type session struct {
 	declared   map[string]string             // names of all as declared
 	executors  map[*registry.Registry]*exec.Executor
 	closers    []func()
-	asking     sync.Mutex // one question at a time
 }
 
 // newSession loads the settings; their mistakes are the error.
@@ -157,9 +156,6 @@ func (s *session) executor(ctx context.Context, reg *registry.Registry) (*exec.E
 		return nil, err
 	}
 	s.closers = append(s.closers, done)
-	if x.Confirmer != nil {
-		x.Confirmer = &inTurn{&s.asking, x.Confirmer}
-	}
 	s.executors[reg] = x
 	return x, nil
 }

@@ -79,15 +79,15 @@ func newSources(ctx context.Context, a *app, s *settings.Settings, composites *d
 	}
 	for _, server := range s.Servers {
 		if server.Disabled || server.Excluded != nil {
-			out.off = append(out.off, offServer{server, a.serverOptions(s, server, x, m)})
+			out.off = append(out.off, offServer{server, a.serverOptions(ctx, s, server, x, m)})
 			continue
 		}
-		out.servers = append(out.servers, mcpclient.New(a.serverOptions(s, server, x, m)))
+		out.servers = append(out.servers, mcpclient.New(a.serverOptions(ctx, s, server, x, m)))
 	}
 	return out
 }
 
-func (a *app) serverOptions(s *settings.Settings, server settings.Server, x *settings.Expander, m *memory) mcpclient.Options {
+func (a *app) serverOptions(ctx context.Context, s *settings.Settings, server settings.Server, x *settings.Expander, m *memory) mcpclient.Options {
 	kept := m.ofServer(server, &a.counts)
 	o := mcpclient.Options{
 		Server:      server,
@@ -95,7 +95,9 @@ func (a *app) serverOptions(s *settings.Settings, server settings.Server, x *set
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
 		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
 		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s) },
+		Limits: mcpclient.Limits{Frame: s.Limits.Frame, Result: s.Limits.Result, Tools: s.Limits.Tools, Pages: s.Limits.Pages, Schema: s.Limits.Schema},
 	}
+	a.talk(ctx, s, server, &o)
 	if a.globals.ConnectSet {
 		o.ConnectTimeout = a.globals.ConnectTimeout
 	}

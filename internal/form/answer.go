@@ -211,7 +211,7 @@ func formats() map[string]string {
 }
 
 // Expects says in words what the field takes, such as "a whole number from 1 to
-// 10". It holds nothing of the server but a pattern.
+// 10". It holds none of the server's words.
 func (f *Field) Expects() string {
 	switch f.Kind {
 	case Number, Integer:
@@ -246,7 +246,7 @@ func (f *Field) Expects() string {
 		what += ", " + bounds(f.Least, f.Most, "characters")
 	}
 	if f.Pattern != "" {
-		what += ", matching " + f.Pattern
+		what += ", matching the pattern"
 	}
 	return what
 }

@@ -29,7 +29,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 	if err != nil {
 		return registry.Result{}, err
 	}
-	x := newConversation("tool " + name)
+	x := newConversation("tool " + quote(name))
 	x.progress = call.Progress
 	raw, sess, err := s.exchange(ctx, sess, x, s.callTool(x, name, call.Params))
 	if err != nil {

@@ -51,7 +51,7 @@ type Reading struct {
 // ReadResource connects to the server and reads a resource. progress may be nil.
 // Errors: *NotOfferedError, *RefusedError, *ServerError, the cause of ctx.
 func (s *Source) ReadResource(ctx context.Context, uri string, progress func(registry.Progress)) (Reading, error) {
-	x := newConversation("resource " + uri)
+	x := newConversation("resource " + quote(uri))
 	raw, err := s.fetch(ctx, x, progress, "resources", "resources/read", func(ctx context.Context, sess *session) error {
 		params := &mcp.ReadResourceParams{URI: uri}
 		params.SetProgressToken(x.token)
@@ -93,7 +93,7 @@ type Filled struct {
 // GetPrompt connects to the server and has it fill in a prompt. progress may be
 // nil. Errors are as those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
-	x := newConversation("prompt " + name)
+	x := newConversation("prompt " + quote(name))
 	raw, err := s.fetch(ctx, x, progress, "prompts", "prompts/get", func(ctx context.Context, sess *session) error {
 		params := &mcp.GetPromptParams{Name: name, Arguments: arguments}
 		params.SetProgressToken(x.token)

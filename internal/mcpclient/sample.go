@@ -45,8 +45,8 @@ func (s *Source) sample(ctx context.Context, x *exchange, params json.RawMessage
 		return fail(codeRefusedByUser, err)
 	}
 	result, err := s.opts.Sample(ctx, Sampling{Server: s.opts.Server.Name, During: x.what, Params: params})
-	if err != nil {
-		return fail(codeRefusedByUser, err)
+	if err != nil { // told by whoever refused
+		return nil, &jsonrpc.Error{Code: codeRefusedByUser, Message: "sampling was refused: " + err.Error()}
 	}
 	role, _ := text(member(result, "role"))
 	if content := member(result, "content"); role == "" || !isObject(content) || !json.Valid(result) {

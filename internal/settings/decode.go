@@ -26,6 +26,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		PluginsOff:      m.list("plugins.disabled"),
 		FetchAllow:      m.list("fetch.allowHosts"),
 		Fetch:           m.fetch(),
+		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: m.node("sampling.timeout").duration(), Requests: m.node("sampling.requests").number()},
 		DiscoveryTTL:    m.node("cache.discovery").duration(),
 		Imports:         m.list("imports"),
 		AuditParams:     m.node("audit.params").bool,

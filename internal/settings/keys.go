@@ -162,5 +162,7 @@ func callRows() []setting {
 		{name: "hooks", typ: typeRaw, merge: mergeUnite, runs: true, loosens: whenFilled, doc: "Commands around each call. Those of all places run."},
 		{name: "cache.discovery", typ: typeDuration, def: "0", doc: "How long what a source gave may be reused; 0 = never."},
 		{name: "sampling.command", typ: typeCommand, doc: "Command that answers sampling requests of MCP servers; absent = declined."},
+		{name: "sampling.timeout", typ: typeDuration, def: `"2m"`, loosens: whenLonger("2m"), doc: "Time limit of that command; 0 = none."},
+		{name: "sampling.requests", typ: typeInt, def: "10", loosens: always, doc: "Most sampling requests of a server during one call."},
 	}
 }

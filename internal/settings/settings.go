@@ -153,6 +153,7 @@ type Settings struct {
 	PluginsOff   List          // plugins.disabled
 	FetchAllow   List          // fetch.allowHosts
 	Fetch        Fetch         // the other fetch.* settings
+	Sampling     Sampling      // sampling.*
 	Imports      List          // programs whose MCP servers are added
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
 	AuditParams  bool          // audit.params
@@ -169,6 +170,13 @@ type Settings struct {
 
 	merged      *merged
 	importPaths []string // where the files of imports are looked for // everything, for Effective and Raw
+}
+
+// Sampling are the sampling.* settings.
+type Sampling struct {
+	Command  Command       // unexpanded
+	Timeout  time.Duration // default 2m; 0 = none
+	Requests int           // of a server during one call; default 10
 }
 
 // Limits are the limits.* settings, in bytes where nothing else is said.

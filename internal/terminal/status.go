@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,15 +29,21 @@ type Status struct {
 	stop  chan struct{}
 	ended chan struct{}
 
-	mu     sync.Mutex
-	lines  []statusLine
-	drawn  int // lines on the screen now
-	due    bool
-	paused int
-	closed bool
+	mu      sync.Mutex
+	lines   []statusLine
+	drawn   int // lines on the screen now
+	at      time.Time // of the last drawing
+	second  int       // that it showed
+	changed bool      // something has, since
+	due     bool
+	paused  int
+	closed  bool
 }
 
-type statusLine struct{ name, state string }
+type statusLine struct {
+	name, state string
+	done, total float64 // total is 0 where it is not known
+}
 
 // NewStatus returns a status that has nothing to show yet.
 func NewStatus(opts StatusOptions) *Status {
@@ -53,8 +60,11 @@ func NewStatus(opts StatusOptions) *Status {
 	return s
 }
 
-// tick is how often running times are drawn anew.
-const tick = time.Second
+// frame is the least time between two drawings: progress may come in floods.
+const frame = 50 * time.Millisecond
+
+// elapsed returns the full seconds since the start.
+func (s *Status) elapsed() int { return int(time.Since(s.start).Seconds()) }
 
 func (s *Status) run() {
 	defer close(s.ended)
@@ -69,13 +79,15 @@ func (s *Status) run() {
 	s.due = true
 	s.draw()
 	s.mu.Unlock()
-	ticker := time.NewTicker(tick)
+	ticker := time.NewTicker(frame)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
 			s.mu.Lock()
-			s.draw()
+			if s.changed || s.elapsed() != s.second {
+				s.draw()
+			}
 			s.mu.Unlock()
 		case <-s.stop:
 			return
@@ -88,23 +100,34 @@ func (s *Status) run() {
 func (s *Status) Set(name, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.set(statusLine{name: name, state: state}, state == "")
+}
+
+// Progress shows how far a piece of work is: done of total, 0 where that is not
+// known, with a message, which may be foreign text.
+func (s *Status) Progress(name string, done, total float64, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(statusLine{name, message, done, total}, false)
+}
+
+func (s *Status) set(line statusLine, gone bool) {
 	if s.closed {
 		return
 	}
-	for i := range s.lines {
-		if s.lines[i].name != name {
-			continue
-		}
-		if state == "" {
-			s.lines = append(s.lines[:i], s.lines[i+1:]...)
-		} else {
-			s.lines[i].state = state
-		}
-		s.draw()
+	i := slices.IndexFunc(s.lines, func(l statusLine) bool { return l.name == line.name })
+	switch {
+	case i >= 0 && gone:
+		s.lines = slices.Delete(s.lines, i, i+1)
+	case i >= 0:
+		s.lines[i] = line
+	case gone:
 		return
+	default:
+		s.lines = append(s.lines, line)
 	}
-	if state != "" {
-		s.lines = append(s.lines, statusLine{name, state})
+	s.changed = true
+	if time.Since(s.at) >= frame {
 		s.draw()
 	}
 }
@@ -161,14 +184,10 @@ func (s *Status) draw() {
 	if most := max(rows-2, 1); len(shown) > most { // what scrolls away cannot be erased
 		shown = shown[:most-1]
 	}
-	elapsed := int(time.Since(s.start).Seconds())
-	s.drawn = 0
+	elapsed := s.elapsed()
+	s.drawn, s.changed, s.at, s.second = 0, false, time.Now(), elapsed
 	for _, l := range shown {
-		text := fmt.Sprintf("%s: %s", Line(l.name), Line(l.state))
-		if elapsed > 0 {
-			text += fmt.Sprintf(" (%d s)", elapsed)
-		}
-		b.WriteString(Cut(text, columns-1) + "\n")
+		b.WriteString(l.text(elapsed, columns-1) + "\n")
 		s.drawn++
 	}
 	if n := len(s.lines) - len(shown); n > 0 {
@@ -176,4 +195,32 @@ func (s *Status) draw() {
 		s.drawn++
 	}
 	_, _ = io.WriteString(s.opts.Out, b.String())
+}
+
+// text draws one line.
+func (l statusLine) text(elapsed, columns int) string {
+	parts := []string{Line(l.name) + ":"}
+	switch {
+	case l.total > 0:
+		part := min(max(l.done/l.total, 0), 1)
+		if width := min(columns/4, 30); width >= 10 {
+			full := int(part * float64(width))
+			parts = append(parts, "["+strings.Repeat("#", full)+strings.Repeat("-", width-full)+"]")
+		}
+		parts = append(parts, fmt.Sprintf("%.0f%%", part*100))
+	case l.done > 0:
+		parts = append(parts, fmt.Sprintf("%.0f", l.done))
+	}
+	if l.state != "" {
+		parts = append(parts, Line(l.state))
+	}
+	if elapsed > 0 {
+		parts = append(parts, fmt.Sprintf("(%d s)", elapsed))
+	}
+	text := strings.Join(parts, " ")
+	if Width(text) > columns && elapsed > 0 { // what is cut is the message, not the time
+		end := fmt.Sprintf(" (%d s)", elapsed)
+		return Cut(strings.TrimSuffix(text, end), max(columns-Width(end), 1)) + end
+	}
+	return Cut(text, columns)
 }

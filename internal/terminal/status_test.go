@@ -62,13 +62,14 @@ func TestStatus(t *testing.T) {
 		s := NewStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return 40, 6 }})
 		show := func(when, want string) {
 			t.Helper()
+			<-time.After(frame) // drawn at most once a frame
 			synctest.Wait()
 			if diff := cmp.Diff(want, scr.text()); diff != "" {
 				t.Errorf("%s: %s", when, diff)
 			}
 		}
 		s.Set("github", "connecting")
-		<-time.After(199 * time.Millisecond)
+		<-time.After(149 * time.Millisecond)
 		show("early", "")
 		<-time.After(time.Millisecond)
 		show("after 200 ms", "github: connecting\n")
@@ -87,13 +88,48 @@ func TestStatus(t *testing.T) {
 		for i := range 9 {
 			s.Set(fmt.Sprint("server", i), strings.Repeat("long ", 20))
 		}
-		cut := ": long long long long long long…\n"
+		cut := ": long long long long lon… (2 s)\n"
 		show("many", "github: asking (2 s)\nserver0"+cut+"server1"+cut+"and 7 more\n")
 		s.Close()
 		s.Close()
 		s.Set("late", "x")
 		show("closed", "")
 	})
+}
+
+// TestStatusOfProgress: a bar where the total is known, a number where it is
+// not, and the time even where the message is too long.
+func TestStatusOfProgress(t *testing.T) {
+	tests := []struct {
+		done, total float64
+		message     string
+		columns     int
+		want        string
+	}{
+		{1, 4, "reading", 60, "t: [###-----------] 25% reading (3 s)\n"},
+		{9, 4, "", 60, "t: [##############] 100% (3 s)\n"},
+		{-5, 4, "x\x1b[2J", 60, "t: [--------------] 0% x\\x1b[2J (3 s)\n"},
+		{7, 0, "files", 60, "t: 7 files (3 s)\n"},
+		{0, 0, "", 60, "t: (3 s)\n"},
+		{1, 4, "narrow", 30, "t: 25% narrow (3 s)\n"},
+		{1, 4, strings.Repeat("long ", 40), 60, "t: [###-----------] 25% long long long long long lon… (3 s)\n"},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			var scr screen
+			s := NewStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return tt.columns, 6 }})
+			defer s.Close()
+			<-time.After(3 * time.Second)
+			for range 1000 {
+				s.Progress("t", tt.done, tt.total, tt.message)
+			}
+			<-time.After(frame)
+			synctest.Wait()
+			if diff := cmp.Diff(tt.want, scr.text()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }
 
 func TestStatusOfShortWork(t *testing.T) {

@@ -1,0 +1,267 @@
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/form"
+)
+
+// Asker puts the questions of MCP servers to the person at the terminal
+// (elicitation, revision 2025-11-25). What a server says is marked as its words
+// and stands behind a bar, with everything invisible escaped.
+type Asker struct {
+	TTY   *TTY
+	Color bool // allows colours
+	// Before is called before anything is written, such as to take progress
+	// lines off the screen, and what it returns after the answer. Both may be
+	// nil.
+	Before func() (after func())
+	// Open opens an address in the person's browser. nil: the person is asked to
+	// do it.
+	Open func(context.Context, string) error
+}
+
+// Asked is a question of a server. Texts are the server's own.
+type Asked struct {
+	Server  string
+	During  string // what toolreg was doing there, such as "tool echo"
+	Message string
+	Form    *form.Form // of a form
+	URL     string     // of an address to open
+	// Done is set where accepting means that the visit is over; it is closed
+	// when the server says so.
+	Done <-chan struct{}
+}
+
+// Reply is what the person answered.
+type Reply int
+
+// The replies. The zero value declines.
+const (
+	Decline Reply = iota
+	Cancel        // no answer: end of input, or put off
+	Accept
+)
+
+// Ask shows a question and returns the answer, for a form with its content. End
+// of input cancels. An error is the cause of ctx, or a terminal that cannot be
+// used.
+func (a *Asker) Ask(ctx context.Context, q Asked) (Reply, json.RawMessage, error) {
+	a.TTY.mu.Lock()
+	defer a.TTY.mu.Unlock()
+	if a.Before != nil {
+		if after := a.Before(); after != nil {
+			defer after()
+		}
+	}
+	columns, _ := a.TTY.Size()
+	v := &view{width: columns, color: a.Color}
+	d := dialog{asker: a, q: q, v: v}
+	var reply Reply
+	var content json.RawMessage
+	var err error
+	if q.Form != nil {
+		reply, content, err = d.fill(ctx)
+	} else {
+		reply, err = d.visit(ctx)
+	}
+	if errors.Is(err, ErrNoAnswer) {
+		return Cancel, nil, nil
+	}
+	return reply, content, err
+}
+
+// dialog is the work on one question.
+type dialog struct {
+	asker *Asker
+	q     Asked
+	v     *view
+}
+
+// flushed returns what was drawn since.
+func (d *dialog) flushed() string {
+	text := d.v.b.String()
+	d.v.b.Reset()
+	return text
+}
+
+// choose asks for one of a few words by its letter; nothing typed asks again.
+// The first word that is not answered with in time stands for no answer.
+func (d *dialog) choose(ctx context.Context, question string, words ...string) (string, error) {
+	parts := make([]string, len(words))
+	for i, w := range words {
+		parts[i] = "[" + w[:1] + "]" + w[1:]
+	}
+	text := question + " " + strings.Join(parts, ", ") + ": "
+	shown := d.flushed() + text
+	for range attempts {
+		line, err := d.asker.TTY.ask(ctx, shown, 0)
+		if err != nil {
+			return "", err
+		}
+		line = strings.ToLower(line)
+		if i := slices.IndexFunc(words, func(w string) bool { return line == w || line == w[:1] }); i >= 0 {
+			return words[i], nil
+		}
+		shown = "Answer with one of the letters in brackets.\n" + text
+	}
+	return "no", nil
+}
+
+// heading says who asks and in whose words.
+func (d *dialog) heading(wants string) {
+	during := ""
+	if d.q.During != "" {
+		during = " during " + Line(d.q.During)
+	}
+	d.v.say("\nMCP server %s %s%s.", name(d.q.Server), wants, during)
+	if strings.TrimSpace(d.q.Message) != "" {
+		d.v.say("In its words (not checked):")
+		d.v.foreign(d.q.Message)
+	}
+}
+
+// Words of a form that are no answers.
+const (
+	declineWord = "/decline"
+	skipWord    = "/skip"
+)
+
+// fill asks for each field, shows what would be sent, and asks whether to.
+func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
+	d.heading("asks you something")
+	fields := d.q.Form.Fields
+	if len(fields) > 0 {
+		d.v.say("What you type is sent to the server: no passwords, keys or tokens in a form.")
+		d.v.say("%s refuses to answer, Ctrl-D leaves the question open, Ctrl-C ends the call.", declineWord)
+	}
+	values := map[string]json.RawMessage{}
+	for {
+		for i := range fields {
+			value, refused, err := d.field(ctx, &fields[i], i, values[fields[i].Name])
+			if err != nil || refused {
+				return Decline, nil, err
+			}
+			if value == nil {
+				delete(values, fields[i].Name)
+				continue
+			}
+			values[fields[i].Name] = value
+		}
+		words := []string{"yes", "edit", "cancel", "no"}
+		question := "Send this?"
+		if len(fields) == 0 {
+			words, question = []string{"yes", "cancel", "no"}, "Agree?"
+		}
+		d.review(values)
+		word, err := d.choose(ctx, question, words...)
+		switch {
+		case err != nil:
+			return Cancel, nil, err
+		case word == "yes":
+			return Accept, d.q.Form.Encode(values), nil
+		case word == "cancel":
+			return Cancel, nil, nil
+		case word == "no":
+			return Decline, nil, nil
+		}
+	}
+}
+
+// review shows what would be sent.
+func (d *dialog) review(values map[string]json.RawMessage) {
+	fields := d.q.Form.Fields
+	if len(fields) == 0 {
+		return
+	}
+	d.v.say("\nThis would go to %s:", name(d.q.Server))
+	if len(values) == 0 {
+		d.v.say("%s(nothing: every field is left out)", bar)
+	}
+	for i := range fields {
+		if value := values[fields[i].Name]; value != nil {
+			d.v.wrapped(Line(fields[i].Name)+": "+Line(fields[i].Show(value)), "", "")
+		}
+	}
+}
+
+// field asks for one field until the answer fits. given is the answer of an
+// earlier round, nil if none. The value is nil where the field is left out.
+func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, refused bool, err error) {
+	suggestion := f.Default
+	if given != nil {
+		suggestion = given
+	}
+	d.describe(f, i, suggestion)
+	shown := d.flushed() + "> "
+	for {
+		line, err := d.asker.TTY.ask(ctx, shown, 0)
+		if err != nil {
+			return nil, false, err
+		}
+		switch {
+		case line == declineWord:
+			return nil, true, nil
+		case line == "" && suggestion != nil:
+			return suggestion, false, nil
+		case line == "" && !f.Required, line == skipWord && !f.Required:
+			return nil, false, nil
+		case line == "" && f.Kind != form.Choices:
+			err = errors.New("an answer is needed")
+		default:
+			value, err = f.Read(line)
+		}
+		if err == nil {
+			return value, false, nil
+		}
+		shown = "Not so: " + Line(err.Error()) + ".\n> "
+	}
+}
+
+// describe shows what a field wants.
+func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
+	d.v.say("\n%d of %d: %s", i+1, len(d.q.Form.Fields), Line(f.Label()))
+	if f.Description != "" {
+		d.v.foreign(f.Description)
+	}
+	for n, o := range f.Options {
+		line := o.Value
+		if o.Title != "" && o.Title != o.Value {
+			line = o.Title + " (" + o.Value + ")"
+		}
+		if f.Numbered() {
+			line = fmt.Sprintf("%d  %s", n+1, line)
+		}
+		d.v.wrapped(Line(line), "", "")
+	}
+	hint, suggested := Line(f.Expects()), ""
+	if f.Pattern != "" {
+		d.v.foreign("pattern: " + Line(f.Pattern))
+	}
+	if suggestion != nil {
+		suggested = Line(f.Show(suggestion))
+		if Width(suggested) > maxSuggested {
+			d.v.foreign("so far: " + suggested)
+			suggested = "that"
+		}
+	}
+	switch {
+	case suggestion != nil && f.Required:
+		hint += "; Enter takes " + suggested
+	case suggestion != nil:
+		hint += "; Enter takes " + suggested + ", " + skipWord + " leaves it out"
+	case f.Required:
+		hint += "; needed"
+	default:
+		hint += "; Enter leaves it out"
+	}
+	d.v.say("%s", Cut("("+hint+")", max(d.v.width-1, 40)))
+}
+
+// maxSuggested is how many columns of what Enter takes are shown within a line.
+const maxSuggested = 30

@@ -1,0 +1,104 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// visit shows an address that a server wants opened and asks before anything
+// opens it. The whole address is shown, its host apart.
+func (d *dialog) visit(ctx context.Context) (Reply, error) {
+	d.heading("wants you to open an address")
+	u, err := url.Parse(d.q.URL)
+	if err != nil || u.Host == "" {
+		return Decline, nil
+	}
+	d.v.say("The address:")
+	d.v.foreign(Line(d.q.URL))
+	host := Line(u.Host)
+	if d.asker.Color {
+		host = "\x1b[1m" + host + "\x1b[0m"
+	}
+	d.v.say("Its host: %s", host)
+	for _, w := range hostWarnings(u) {
+		d.v.say("Mind: %s", w)
+	}
+	d.v.say("What you do there, the server may get to know. It is not opened unless you say so.")
+	words := []string{"yes", "myself", "cancel", "no"}
+	if d.asker.Open == nil {
+		words = words[1:]
+	} else {
+		d.v.say("yes: in the browser; myself: you open it by hand")
+	}
+	word, err := d.choose(ctx, "Open it?", words...)
+	switch {
+	case err != nil:
+		return Cancel, err
+	case word == "cancel":
+		return Cancel, nil
+	case word == "no":
+		return Decline, nil
+	case word == "yes":
+		if err := d.asker.Open(ctx, u.String()); err != nil {
+			d.v.say("%s; open the address above by hand.", Line(err.Error()))
+		}
+	}
+	return d.await(ctx)
+}
+
+// await waits until the visit is over where the server waits for that.
+func (d *dialog) await(ctx context.Context) (Reply, error) {
+	if d.q.Done == nil {
+		return Accept, d.asker.TTY.write(ctx, d.flushed())
+	}
+	over := errors.New("the server says that it is done")
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-d.q.Done:
+			cancel(over)
+		case <-inner.Done():
+		}
+	}()
+	for {
+		word, err := d.choose(inner, "Done there?", "yes", "cancel", "no")
+		switch {
+		case errors.Is(err, over):
+			return Accept, nil
+		case err != nil || word == "cancel":
+			return Cancel, err
+		case word == "yes":
+			return Accept, nil
+		}
+		return Decline, nil
+	}
+}
+
+// hostWarnings says what of an address may deceive.
+func hostWarnings(u *url.URL) []string {
+	var out []string
+	host := u.Hostname()
+	ascii, err := idna.Punycode.ToASCII(host)
+	if err != nil {
+		ascii = host
+	}
+	unicode, err := idna.Punycode.ToUnicode(host)
+	if err != nil {
+		unicode = host
+	}
+	if ascii != unicode {
+		out = append(out, "the host has letters beyond a to z, which can look like others: "+Line(ascii)+" is shown as "+Line(unicode))
+	}
+	if u.Scheme == "http" {
+		out = append(out, "it leads to a program on this machine, unencrypted")
+	}
+	if strings.Count(host, ".") >= 4 {
+		out = append(out, "the host has many parts; what counts is the end of it")
+	}
+	return out
+}

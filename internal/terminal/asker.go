@@ -185,7 +185,7 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 	}
 	for i := range fields {
 		if value := values[fields[i].Name]; value != nil {
-			d.v.wrapped(Line(fields[i].Name)+": "+Line(fields[i].Show(value)), "", "")
+			d.v.row([]Span{{Text: Line(fields[i].Name)+": "+Line(fields[i].Show(value))}})
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 		if f.Numbered() {
 			line = fmt.Sprintf("%d  %s", n+1, line)
 		}
-		d.v.wrapped(Line(line), "", "")
+		d.v.row([]Span{{Text: Line(line)}})
 	}
 	hint, suggested := Line(f.Expects()), ""
 	if f.Pattern != "" {

@@ -31,7 +31,7 @@ type Status struct {
 
 	mu      sync.Mutex
 	lines   []statusLine
-	drawn   int // lines on the screen now
+	drawn   int       // lines on the screen now
 	at      time.Time // of the last drawing
 	second  int       // that it showed
 	changed bool      // something has, since

@@ -19,7 +19,7 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// redirect adds output that goes to a file (SECURITY: S5) and input that may
+// redirect adds output that goes to a file and input that may
 // come from the network.
 func (a *analysis) redirect(r *syntax.Redirect) {
 	text := a.textOf(r)

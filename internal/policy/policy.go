@@ -213,7 +213,7 @@ func (d *decision) guarded() string {
 }
 
 // category is the category that may loosen anything: what an untrusted server
-// says of its tools counts for nothing (SECURITY: T15).
+// says of its tools counts for nothing.
 func (d *decision) category() registry.Category {
 	if d.tool.IsMCP() && !d.tool.Trusted || !d.tool.Category.Valid() {
 		return registry.CategoryOther

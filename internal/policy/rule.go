@@ -151,7 +151,7 @@ func (d *decision) rulePaths(r *Rule) bool {
 
 // pathMatch compares a glob with a path of the call, both made absolute. With
 // fold set case does not count, since the disk may not tell it apart, and a
-// folder that matches covers what is in it (SECURITY: F9).
+// folder that matches covers what is in it.
 func (d *decision) pathMatch(glob, name string, fold bool) bool {
 	if !fold && !inside(name) && !path.IsAbs(filepath.ToSlash(name)) {
 		return false

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxCommandLine is what Linux takes as one argument. A longer line could
-	// not run, and a shorter analysis would be a weaker one (SECURITY: S3).
+	// not run, and a shorter analysis would be a weaker one.
 	maxCommandLine = 128 << 10
 	// maxNesting bounds shells within shells.
 	maxNesting = 16

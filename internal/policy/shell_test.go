@@ -139,7 +139,7 @@ func allowTool(p *Policy) {
 }
 
 // TestShellManyCommands guards against a limit behind which rules that deny no
-// longer count (SECURITY: S3).
+// longer count.
 func TestShellManyCommands(t *testing.T) {
 	line := strings.Repeat("ls; ", 5000) + "rm x"
 	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {

@@ -15,7 +15,7 @@ type runs struct {
 }
 
 // runs finds the commands inside a command. Wrappers are never covered by a
-// rule that allows; rules that deny look inside them (SECURITY: S2).
+// rule that allows; rules that deny look inside them.
 func (a *analysis) runs(name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if w, ok := wrapperOf(name); ok {

@@ -185,7 +185,7 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 	}
 	for i := range fields {
 		if value := values[fields[i].Name]; value != nil {
-			d.v.row([]Span{{Text: Line(fields[i].Name)+": "+Line(fields[i].Show(value))}})
+			d.v.row([]Span{{Text: Line(fields[i].Name) + ": " + Line(fields[i].Show(value))}})
 		}
 	}
 }

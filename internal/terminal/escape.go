@@ -12,7 +12,7 @@ import (
 
 const (
 	// longBlank is the length from which a run of blanks is shown as its count:
-	// what pushes the rest of a line out of sight (SECURITY: T11).
+	// what pushes the rest of a line out of sight.
 	longBlank = 64
 	// longBreak is the same for empty lines.
 	longBreak = 8

@@ -152,8 +152,7 @@ func Changes(list []policy.Change, width int) string {
 	return v.b.String()
 }
 
-// changes shows what is not as it was when the tool was approved (SECURITY:
-// T9).
+// changes shows what is not as it was when the tool was approved.
 func (v *view) changes(changes []policy.Change) {
 	for _, c := range changes {
 		switch {

@@ -13,6 +13,7 @@ type encoder struct {
 	format *Format
 	opts   Options
 	parser parser
+	fitter geminiFitter
 	out    []byte
 	diags  []registry.Diagnostic
 }
@@ -124,6 +125,14 @@ func (e *encoder) readSchema(t *tool) error {
 		e.changed(t, []string{"keys that stood twice in an object joined, the last value counts"})
 	}
 	return nil
+}
+
+// again reads a schema that was read before, and changed since.
+func (e *encoder) again(t *tool) *node {
+	if n, err := e.parser.parse(t.def.InputSchema, registry.MaxDepth); err == nil && n.kind == kindObject {
+		return n
+	}
+	return emptyParams()
 }
 
 // changed tells what was done to a tool's schema, if anything.

@@ -58,13 +58,13 @@ func (e *encoder) prepareGemini(t *tool) {
 		t.schema = newObject()
 		return
 	}
-	own := t.schema.clone()
 	broken := sanitize(t.schema)
 	var c checker
-	if c.gemini(t.schema, ""); len(broken)+len(c.found) == 0 {
+	if c.gemini(t.schema, nil); len(broken)+len(c.found) == 0 {
 		return
 	}
-	var f geminiFitter
+	own := e.again(t)
+	f := &e.fitter
 	fitted, err := f.fit(own)
 	switch {
 	case err == nil && (len(f.lost) == 0 || e.opts.GeminiParameters):

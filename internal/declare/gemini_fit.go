@@ -20,6 +20,9 @@ type geminiFitter struct {
 	lost    []string
 	inside  []*node // targets of references that are being inlined
 	nodes   int     // written so far
+
+	memory  []node // of the schema that is made; good until the next
+	members []member
 }
 
 // maxFitted bounds the schema that inlining makes, in nodes.
@@ -27,16 +30,22 @@ const maxFitted = 20_000
 
 var errTooLarge = errors.New("its schema is too large once its references stand in their places")
 
-// unsaid is what the API has no words for.
+// What the API has no words for.
 var (
 	errFree = errors.New("an object with properties of any name")
 	errNone = errors.New("a value that is never valid")
 )
 
-// fit returns root rewritten. The error says why it cannot be.
+// fit returns root rewritten, in memory that is good until the next call. The
+// error says why it cannot be. Root stays as it is.
 func (f *geminiFitter) fit(root *node) (*node, error) {
-	f.refs = newResolver(root)
-	root = root.clone() // the resolver keeps the original
+	*f = geminiFitter{refs: newResolver(root), memory: f.memory[:0], members: f.members[:0]}
+	root = newObject(slices.Clone(root.members)...)
+	for i := range root.members {
+		if m := &root.members[i]; m.name == "properties" || m.name == "required" { // flatRoot adds to them
+			m.value = &node{kind: m.value.kind, token: m.value.token, members: slices.Clone(m.value.members), items: slices.Clone(m.value.items)}
+		}
+	}
 	for _, change := range slices.Concat(inlinedRoot(root), flatRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")) {
 		f.changed(change)
 	}
@@ -53,6 +62,20 @@ func (f *geminiFitter) fit(root *node) (*node, error) {
 		return nil, err
 	}
 	return fitted, nil
+}
+
+// object returns a new object with room for n members.
+func (f *geminiFitter) object(n int) *node {
+	if len(f.memory) == cap(f.memory) {
+		f.memory = make([]node, 0, max(64, 2*cap(f.memory)))
+	}
+	if cap(f.members)-len(f.members) < n {
+		f.members = make([]member, 0, max(256, n, 2*cap(f.members)))
+	}
+	end := len(f.members)
+	f.members = f.members[:end+n]
+	f.memory = append(f.memory, node{kind: kindObject, members: f.members[end : end : end+n]})
+	return &f.memory[len(f.memory)-1]
 }
 
 func (f *geminiFitter) changed(what string) {
@@ -105,15 +128,14 @@ func (f *geminiFitter) reference(n *node, depth int) (*node, error) {
 		return f.anything(n), nil
 	}
 	f.changed("references inlined")
-	merged := newObject()
+	merged := f.object(len(n.members) + len(target.members))
 	for _, m := range n.members {
 		if m.name != "$ref" {
 			merged.members = append(merged.members, m)
 		}
 	}
-	have := byName(merged)
 	for _, m := range target.members {
-		if have[m.name] == nil {
+		if merged.get(m.name) == nil {
 			merged.members = append(merged.members, m)
 		}
 	}
@@ -137,10 +159,11 @@ func (f *geminiFitter) anything(n *node) *node {
 
 // plain rewrites a schema of one type.
 func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
-	out := newObject()
 	types, null := f.types(n)
 	if len(types) > 1 {
-		return f.union(n, splitTypes(n, types), depth)
+		split := splitTypes(n, types)
+		rest := newObject(slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return m.name == "type" || m.name == "enum" })...)
+		return f.union(rest, split, depth)
 	}
 	if len(types) == 0 {
 		if null { // null and nothing else
@@ -149,10 +172,15 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 		return f.anything(n), nil
 	}
 	typ := types[0]
-	out.set("type", newString(typ))
+	out := f.object(len(n.members) + 4) // type, enum, nullable, maxItems
+	if own := n.get("type"); own != nil && own.kind == kindString {
+		out.set("type", own)
+	} else {
+		out.set("type", newString(typ))
+	}
 	f.copyTexts(n, out)
-	if values := f.values(n); len(values) > 0 {
-		out.set("enum", newArray(values...))
+	if enum := f.values(n); enum != nil {
+		out.set("enum", enum)
 	}
 	if enum := n.get("enum"); n.get("type") == nil && enum != nil && holdsNull(enum.items) {
 		null = true
@@ -164,7 +192,7 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 	var err error
 	switch lowered(typ) {
 	case "object":
-		err = f.object(n, out, depth)
+		err = f.properties(n, out, depth)
 	case "array":
 		err = f.array(n, out, depth)
 	}
@@ -175,6 +203,9 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 // of what the other keywords speak of.
 func (f *geminiFitter) types(n *node) (types []string, null bool) {
 	typ := n.get("type")
+	if typ != nil && typ.kind == kindString && lowered(typ.text()) != "null" {
+		return []string{typ.text()}, false
+	}
 	named := []*node{typ}
 	if typ != nil && typ.kind == kindArray {
 		named = typ.items
@@ -228,21 +259,29 @@ func (f *geminiFitter) guessed(n *node) []string {
 	return types
 }
 
-// values returns the values of enum or const, null apart.
-func (f *geminiFitter) values(n *node) []*node {
+// values returns enum or const as a list without null, nil where nothing is in
+// it.
+func (f *geminiFitter) values(n *node) *node {
 	list := n.get("enum")
 	if c := n.get("const"); c != nil {
 		f.changed("const written as an enum of one")
 		list = newArray(c)
 	}
-	if list == nil {
+	if list == nil || len(list.items) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(list.items), func(v *node) bool { return v.kind == kindNull })
+	if !holdsNull(list.items) {
+		return list
+	}
+	items := slices.DeleteFunc(slices.Clone(list.items), func(v *node) bool { return v.kind == kindNull })
+	if len(items) == 0 {
+		return nil
+	}
+	return newArray(items...)
 }
 
-// object rewrites the properties. One that cannot be said goes, if it may.
-func (f *geminiFitter) object(n, out *node, depth int) error {
+// properties rewrites those of an object. One that cannot be said goes, if it may.
+func (f *geminiFitter) properties(n, out *node, depth int) error {
 	properties := n.get("properties")
 	if properties == nil || properties.kind != kindObject || len(properties.members) == 0 {
 		return errFree
@@ -251,9 +290,10 @@ func (f *geminiFitter) object(n, out *node, depth int) error {
 		f.changed("further properties of any name not declared")
 	}
 	required := namesIn(n.get("required"))
-	fitted := newObject()
+	fitted := f.object(len(properties.members))
 	needed := newArray()
-	for _, m := range properties.members {
+	for i := range properties.members {
+		m := &properties.members[i]
 		value, err := f.schema(m.value, depth+1)
 		switch {
 		case errors.Is(err, errFree) && required[m.name]:

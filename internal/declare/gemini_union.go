@@ -150,8 +150,6 @@ func splitTypes(n *node, types []string) []*node {
 	if typ := n.get("type"); typ != nil && typ.kind == kindArray && slices.ContainsFunc(typ.items, func(t *node) bool { return lowered(t.text()) == "null" }) {
 		out = append(out, nullType())
 	}
-	n.remove("type")
-	n.remove("enum")
 	return out
 }
 
@@ -166,8 +164,11 @@ func distinct(list []*node) []*node {
 	})
 }
 
-// flat returns n with the schemas of allOf as part of it. n is the caller's.
+// flat returns n with the schemas of allOf as part of it.
 func (f *geminiFitter) flat(n *node) *node {
+	if n.get("allOf") == nil {
+		return n
+	}
 	n = newObject(slices.Clone(n.members)...)
 	for range maxRefChain {
 		all := n.get("allOf")
@@ -238,9 +239,9 @@ func (f *geminiFitter) array(n, out *node, depth int) error {
 
 // copyTexts copies what is said to the model.
 func (f *geminiFitter) copyTexts(n, out *node) {
-	for _, keyword := range []string{"title", "description"} {
-		if v := n.get(keyword); v != nil && v.kind == kindString {
-			out.set(keyword, v)
+	for i := range n.members {
+		if m := &n.members[i]; (m.name == "title" || m.name == "description") && m.value.kind == kindString {
+			out.members = append(out.members, *m)
 		}
 	}
 }
@@ -248,7 +249,8 @@ func (f *geminiFitter) copyTexts(n, out *node) {
 // limits copies the keywords that both sides know, and tells which go.
 func (f *geminiFitter) limits(n, out *node) {
 	typ := lowered(out.get("type").text())
-	for _, m := range n.members {
+	for i := range n.members {
+		m := &n.members[i]
 		switch m.name {
 		case "exclusiveMinimum", "exclusiveMaximum":
 			f.exclusive(n, out, m)
@@ -263,7 +265,7 @@ func (f *geminiFitter) limits(n, out *node) {
 		case "format", "pattern", "minimum", "maximum", "default", "example", "propertyOrdering",
 			"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
 			if geminiValue(m) && speaksOf(m.name, typ) {
-				out.set(m.name, m.value)
+				out.members = append(out.members, *m)
 			}
 		default:
 			if !geminiKeyword(m.name) && !rewritten(m.name) {
@@ -290,7 +292,7 @@ func speaksOf(keyword, typ string) bool {
 
 // exclusive writes a limit that a value must not reach as one that it may, which
 // is the next one where values are whole.
-func (f *geminiFitter) exclusive(n, out *node, m member) {
+func (f *geminiFitter) exclusive(n, out *node, m *member) {
 	limit := "m" + strings.TrimPrefix(m.name, "exclusiveM")
 	typ := lowered(out.get("type").text())
 	if m.value.kind != kindNumber || n.get(limit) != nil || !speaksOf(limit, typ) {

@@ -34,11 +34,30 @@ type member struct {
 }
 
 func newString(s string) *node {
-	return &node{kind: kindString, token: string(appendString(nil, s))}
+	return &node{kind: kindString, token: quoted(s)}
 }
 
 func newMember(name string, value *node) member {
-	return member{name: name, token: string(appendString(nil, name)), value: value}
+	return member{name: name, token: quoted(name), value: value}
+}
+
+// quoted is s as a JSON string. Keywords, which most are, take no detour.
+func quoted(s string) string {
+	switch s {
+	case "type":
+		return `"type"`
+	case "properties":
+		return `"properties"`
+	case "required":
+		return `"required"`
+	case "items":
+		return `"items"`
+	case "enum":
+		return `"enum"`
+	case "object":
+		return `"object"`
+	}
+	return string(appendString(nil, s))
 }
 
 func newObject(members ...member) *node { return &node{kind: kindObject, members: members} }

@@ -88,7 +88,7 @@ func (f Format) lint(defs []registry.Definition, opts Options) []Finding {
 		c := checker{format: f.Name, tool: d.Tool}
 		c.description(described[d.Tool])
 		if schema, key := f.declaredSchema(d.Data); schema != nil && f.Name == "gemini" && key == "parameters" && len(schema.members) > 0 {
-			c.gemini(schema, "")
+			c.gemini(schema, nil)
 		}
 		if f.Name == "anthropic" && bytes.Contains(d.Data, []byte(`"$ref":`)) {
 			c.add(registry.SeverityInfo, "ref_refused_by_some", "", "the schema holds references, which Anthropic's managed agents refuse (the Messages API takes them)", "")

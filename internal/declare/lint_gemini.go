@@ -8,68 +8,91 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// gemini checks a schema against the type Schema of the Gemini API. What that
-// type does not know is an error of the whole request.
-func (c *checker) gemini(n *node, pointer string) {
-	if n.kind != kindObject {
-		c.refuse("schema_refused", pointer, "a schema here is no object")
-		return
-	}
-	for _, m := range n.members {
-		if !geminiKeyword(m.name) {
-			c.refuse("keyword_refused", pointer+"/"+escapePointer(m.name), fmt.Sprintf("the API does not know the keyword %q", m.name))
-		} else if !geminiValue(m) {
-			c.refuse("value_refused", pointer+"/"+m.name, fmt.Sprintf("the API does not take %.40s here", m.value.appendTo(nil)))
+// place is where a checker is; it becomes a JSON pointer where something is
+// found, which is seldom.
+type place struct {
+	above *place // nil: the root
+	steps [2]string
+}
+
+func (p *place) pointer(steps ...string) string {
+	out := ""
+	if p != nil {
+		out = p.above.pointer(p.steps[0])
+		if p.steps[1] != "" {
+			out += "/" + escapePointer(p.steps[1])
 		}
 	}
-	c.geminiType(n, pointer)
+	for _, s := range steps {
+		out += "/" + escapePointer(s)
+	}
+	return out
+}
+
+// gemini checks a schema against the type Schema of the Gemini API. What that
+// type does not know is an error of the whole request.
+func (c *checker) gemini(n *node, at *place) {
+	if n.kind != kindObject {
+		c.refuse("schema_refused", at.pointer(), "a schema here is no object")
+		return
+	}
+	for i := range n.members {
+		m := &n.members[i]
+		if !geminiKeyword(m.name) {
+			c.refuse("keyword_refused", at.pointer(m.name), fmt.Sprintf("the API does not know the keyword %q", m.name))
+		} else if !geminiValue(m) {
+			c.refuse("value_refused", at.pointer(m.name), fmt.Sprintf("the API does not take %.40s here", m.value.appendTo(nil)))
+		}
+	}
+	c.geminiType(n, at)
 	properties := n.get("properties")
 	if required := n.get("required"); required != nil {
 		for _, r := range required.items {
 			if properties.get(r.text()) == nil {
-				c.refuse("required_unknown", pointer+"/required", fmt.Sprintf("%q is required but not among the properties", r.text()))
+				c.refuse("required_unknown", at.pointer("required"), fmt.Sprintf("%q is required but not among the properties", r.text()))
 			}
 		}
 	}
 	if enum := n.get("enum"); enum != nil {
 		for i, v := range enum.items {
 			if v.kind != kindString {
-				c.refuse("value_refused", fmt.Sprintf("%s/enum/%d", pointer, i), "the API takes strings alone as values of an enum")
+				c.refuse("value_refused", at.pointer("enum", strconv.Itoa(i)), "the API takes strings alone as values of an enum")
 			}
 		}
 	}
 	if properties != nil {
-		for _, m := range properties.members {
-			c.gemini(m.value, pointer+"/properties/"+escapePointer(m.name))
+		for i := range properties.members {
+			m := &properties.members[i]
+			c.gemini(m.value, &place{at, [2]string{"properties", m.name}})
 		}
 	}
 	if items := n.get("items"); items != nil {
-		c.gemini(items, pointer+"/items")
+		c.gemini(items, &place{at, [2]string{"items"}})
 	}
 	if anyOf := n.get("anyOf"); anyOf != nil {
 		for i, branch := range anyOf.items {
-			c.gemini(branch, fmt.Sprintf("%s/anyOf/%d", pointer, i))
+			c.gemini(branch, &place{at, [2]string{"anyOf", strconv.Itoa(i)}})
 		}
 	}
 }
 
 // geminiType checks the type and what it asks for.
-func (c *checker) geminiType(n *node, pointer string) {
+func (c *checker) geminiType(n *node, at *place) {
 	typ, properties := n.get("type"), n.get("properties")
-	isObject := lowered(typ.text()) == "object"
+	name := lowered(typ.text())
 	switch {
 	case typ != nil && typ.kind != kindString:
-		c.refuse("type_refused", pointer+"/type", "the API takes one type, not a list")
-	case typ != nil && !geminiTypeName(typ.text()):
-		c.refuse("type_refused", pointer+"/type", fmt.Sprintf("the API has no type %.40q", typ.text()))
+		c.refuse("type_refused", at.pointer("type"), "the API takes one type, not a list")
+	case typ != nil && !geminiTypeName(name):
+		c.refuse("type_refused", at.pointer("type"), fmt.Sprintf("the API has no type %.40q", typ.text()))
 	case typ == nil && n.get("anyOf") == nil:
-		c.refuse("type_missing", pointer, "the API wants a type")
-	case isObject && (properties == nil || len(properties.members) == 0):
-		c.refuse("properties_missing", pointer, "the API wants an object to name its properties")
-	case !isObject && properties != nil:
-		c.refuse("properties_refused", pointer+"/properties", "the API takes properties of objects alone")
-	case lowered(typ.text()) == "array" && n.get("items") == nil:
-		c.refuse("items_missing", pointer, "the API wants an array to say what it holds")
+		c.refuse("type_missing", at.pointer(), "the API wants a type")
+	case name == "object" && (properties == nil || len(properties.members) == 0):
+		c.refuse("properties_missing", at.pointer(), "the API wants an object to name its properties")
+	case name != "object" && properties != nil:
+		c.refuse("properties_refused", at.pointer("properties"), "the API takes properties of objects alone")
+	case name == "array" && n.get("items") == nil:
+		c.refuse("items_missing", at.pointer(), "the API wants an array to say what it holds")
 	}
 }
 
@@ -85,7 +108,7 @@ func geminiTypeName(name string) bool {
 
 // geminiValue reports whether a keyword has a value of the kind that its field
 // takes.
-func geminiValue(m member) bool {
+func geminiValue(m *member) bool {
 	v := m.value
 	switch m.name {
 	case "format", "title", "description", "pattern":
@@ -120,5 +143,5 @@ func geminiKeyword(name string) bool {
 }
 
 func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

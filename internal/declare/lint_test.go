@@ -93,7 +93,7 @@ func TestGeminiChecker(t *testing.T) {
 			t.Fatal(err)
 		}
 		var c checker
-		c.gemini(n, "")
+		c.gemini(n, nil)
 		var got []string
 		for _, f := range c.found {
 			got = append(got, f.Code+" "+f.Pointer)

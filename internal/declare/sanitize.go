@@ -1,5 +1,7 @@
 package declare
 
+import "slices"
+
 // sanitize rewrites a schema in place as the Gemini API of mid-2025 wants it:
 // beside anyOf no default; enums are strings without null and make their type
 // STRING; a format that is neither enum nor date-time goes from the type
@@ -45,7 +47,12 @@ func sanitizeEnum(n *node) {
 	if enum == nil || enum.kind != kindArray {
 		return
 	}
-	n.set("type", newString("STRING"))
+	if typ := n.get("type"); !typ.is("STRING") {
+		n.set("type", &node{kind: kindString, token: `"STRING"`})
+	}
+	if !slices.ContainsFunc(enum.items, func(v *node) bool { return v.kind != kindString }) {
+		return
+	}
 	values := make([]*node, 0, len(enum.items))
 	for _, v := range enum.items {
 		switch v.kind {

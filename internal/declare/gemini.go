@@ -103,8 +103,8 @@ func (e *encoder) noStrict() {
 	e.opts.Strict = false
 	e.diags = append(e.diags, registry.Diagnostic{
 		Severity: registry.SeverityWarning, Code: "strict_ignored",
-		Message: "format " + e.format.Name + " has no strict schemas; declared as usual",
-		Hint:    "formats openai and openai-responses have them",
+		Message: "--strict makes OpenAI's strict schemas; format " + e.format.Name + " is declared as usual",
+		Hint:    "it is for formats openai and openai-responses",
 	})
 }
 

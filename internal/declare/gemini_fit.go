@@ -147,14 +147,13 @@ func (f *geminiFitter) reference(n *node, depth int) (*node, error) {
 // anything stands for any value: the API wants a type, so the common ones.
 func (f *geminiFitter) anything(n *node) *node {
 	f.lose("a value of any type")
-	out := newObject()
-	f.copyTexts(n, out)
 	branches := newArray()
 	for _, t := range []string{"string", "number", "boolean"} {
-		branches.items = append(branches.items, newObject(newMember("type", newString(t))))
+		branch := newObject(newMember("type", newString(t)))
+		f.copyTexts(n, branch)
+		branches.items = append(branches.items, branch)
 	}
-	out.set("anyOf", branches)
-	return out
+	return newObject(newMember("anyOf", branches))
 }
 
 // plain rewrites a schema of one type.

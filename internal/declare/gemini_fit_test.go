@@ -56,7 +56,8 @@ func TestGeminiFit(t *testing.T) {
 		{"never", `{"type":"object","properties":{"a":{"type":"string"},"b":false}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"types guessed", `{"properties":{"a":{"minLength":1}}}`, `{"type":"object","properties":{"a":{"type":"string","minLength":1}}}`, "types added"},
 		{"examples", `{"type":"string","examples":["a","b"],"minLength":1.5,"title":7}`, `{"type":"string","example":"a"}`, ""},
-		{"type beside a union", `{"type":"string","anyOf":[{"enum":["a"]},{"enum":["b"]}]}`, `{"type":"string","anyOf":[{"enum":["a"],"type":"STRING"},{"enum":["b"],"type":"STRING"}]}`, ""},
+		{"type beside a union", `{"type":"string","anyOf":[{"enum":["a"]},{"enum":["b"]}]}`, `{"anyOf":[{"type":"STRING","enum":["a"]},{"type":"STRING","enum":["b"]}]}`, ""},
+		{"text beside a union", `{"anyOf":[{"type":"string"},{"type":"integer","description":"own"}],"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"own"}]}`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestGeminiFit(t *testing.T) {
 func TestGeminiFitLost(t *testing.T) {
 	tests := []struct{ name, schema, want, lost string }{
 		{"any keys", `{"type":"object","additionalProperties":{"type":"string"}}`, ``, `the property "p", an object with properties of any name`},
-		{"any value", `{"description":"d"}`, `{"description":"d","anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}`, "a value of any type"},
+		{"any value", `{"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"number","description":"d"},{"type":"boolean","description":"d"}]}`, "a value of any type"},
 		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
 		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
 		{"two types at once", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"type":"string"}`, "two types at once"},

@@ -85,6 +85,8 @@ func (c *checker) geminiType(n *node, at *place) {
 		c.refuse("type_refused", at.pointer("type"), "the API takes one type, not a list")
 	case typ != nil && !geminiTypeName(name):
 		c.refuse("type_refused", at.pointer("type"), fmt.Sprintf("the API has no type %.40q", typ.text()))
+	case n.get("anyOf") != nil && len(n.members) > 1:
+		c.refuse("union_not_alone", at.pointer("anyOf"), "the API wants anyOf to stand alone")
 	case typ == nil && n.get("anyOf") == nil:
 		c.refuse("type_missing", at.pointer(), "the API wants a type")
 	case name == "object" && (properties == nil || len(properties.members) == 0):

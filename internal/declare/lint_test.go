@@ -80,7 +80,8 @@ func TestGeminiChecker(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"description":"x"}}}`: {"type_refused /properties/a/type", "type_missing /properties/b"},
 		`{"type":"object","required":["z"],"properties":{"a":{"type":"object"},"b":{"type":"array"},"c":{"type":"string","properties":{"d":{"type":"string"}}}}}`: {
 			"required_unknown /required", "properties_missing /properties/a", "items_missing /properties/b", "properties_refused /properties/c/properties"},
-		`{"type":"object","properties":{}}`: {"properties_missing "},
+		`{"type":"object","properties":{}}`:                                                    {"properties_missing "},
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}],"description":"d"}}}`: {"union_not_alone /properties/a/anyOf"},
 		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]},"b":true,"c":{"anyOf":[5]}}}`: {
 			"schema_refused /properties/a/items", "schema_refused /properties/b", "schema_refused /properties/c/anyOf/0"},
 		`{"type":"object","properties":{"a":{"type":"strung"},"b":{"type":"string","enum":["x"],"nullable":"yes"},"c":{"type":"string","minLength":-1}}}`: {

@@ -45,6 +45,8 @@ func checkGeminiSchema(s *genai.Schema) error {
 	known := []genai.Type{genai.TypeString, genai.TypeNumber, genai.TypeInteger, genai.TypeBoolean, genai.TypeArray, genai.TypeObject, genai.TypeNULL}
 	typ := genai.Type(strings.ToUpper(string(s.Type)))
 	switch {
+	case len(s.AnyOf) > 0 && (s.Type != "" || s.Description != "" || s.Default != nil || s.Nullable != nil || s.Properties != nil):
+		return fmt.Errorf("anyOf does not stand alone")
 	case s.Type == "" && len(s.AnyOf) == 0:
 		return fmt.Errorf("a part of it has no type")
 	case s.Type != "" && !slices.Contains(known, typ):

@@ -36,11 +36,11 @@ type Options struct {
 	// request field for tools.
 	Request bool
 	// Strict makes OpenAI strict schemas (formats openai and openai-responses;
-	// the others say in a diagnostic that they have no such thing). A schema
-	// that cannot be made strict is declared as not strict, with a diagnostic.
+	// the others are declared as usual, with a diagnostic). A schema that
+	// cannot be made strict is declared as not strict, with a diagnostic.
 	Strict bool
 	// GeminiParameters makes format gemini declare every tool by "parameters",
-	// sanitised, MCP tools too.
+	// MCP tools too, whatever that cannot say.
 	GeminiParameters bool
 }
 

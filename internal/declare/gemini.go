@@ -95,7 +95,9 @@ func (e *encoder) named(t *tool) {
 	e.string(t.def.Description)
 }
 
-// noStrict says that the format has no strict schemas, once.
+// noStrict says, once, that the format has no strict schemas of OpenAI's kind.
+// Those of Anthropic and Bedrock are not used: requests with many such tools are
+// refused there.
 func (e *encoder) noStrict() {
 	if !e.opts.Strict {
 		return
@@ -108,10 +110,9 @@ func (e *encoder) noStrict() {
 	})
 }
 
-// unclosed takes additionalProperties from the schema of a built-in tool and
+// unclosed takes additionalProperties from the schema of a built-in tool, and
 // reports whether it has no properties: the API's type Schema knows neither the
-// keyword nor an object without properties, and refuses the whole request.
-// Schemas of others go out as they were given, with Lint to tell.
+// keyword nor an object without properties.
 func unclosed(n *node) (empty bool) {
 	n.remove("additionalProperties")
 	eachSchema(n, func(sub *node) { unclosed(sub) })

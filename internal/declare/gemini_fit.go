@@ -20,13 +20,18 @@ type geminiFitter struct {
 	lost    []string
 	inside  []*node // targets of references that are being inlined
 	nodes   int     // written so far
+	work    int     // members looked at so far
 
 	memory  []node // of the schema that is made; good until the next
 	members []member
 }
 
-// maxFitted bounds the schema that inlining makes, in nodes.
-const maxFitted = 20_000
+// Bounds on the schema that inlining makes, in nodes, and on the work, in
+// members of objects: a schema from outside can ask for any amount.
+const (
+	maxFitted      = 20_000
+	maxFittingWork = 2_000_000
+)
 
 var errTooLarge = errors.New("its schema is too large once its references stand in their places")
 
@@ -78,22 +83,33 @@ func (f *geminiFitter) object(n int) *node {
 	return &f.memory[len(f.memory)-1]
 }
 
-func (f *geminiFitter) changed(what string) {
-	if !slices.Contains(f.changes, what) {
-		f.changes = append(f.changes, what)
-	}
-}
+// changed notes what was rewritten, once.
+func (f *geminiFitter) changed(what string) { f.changes = noted(f.changes, what) }
 
-func (f *geminiFitter) lose(what string) {
-	if !slices.Contains(f.lost, what) {
-		f.lost = append(f.lost, what)
+// lose notes what cannot be said, once.
+func (f *geminiFitter) lose(what string) { f.lost = noted(f.lost, what) }
+
+// noted adds a text that is not there yet. The list ends with a word that there
+// is more: a schema from outside can hold any number of things to note.
+func noted(list []string, what string) []string {
+	const more = "and more"
+	switch {
+	case slices.Contains(list, what):
+		return list
+	case len(list) < 2*maxNamed:
+		return append(list, what)
+	case len(list) == 2*maxNamed:
+		return append(list, more)
 	}
+	return list
 }
 
 // schema returns n rewritten as a new node. The error is errFree or errNone
 // where nothing can stand in its place, errTooLarge where the whole is lost.
 func (f *geminiFitter) schema(n *node, depth int) (*node, error) {
-	if f.nodes++; f.nodes > maxFitted || depth > maxGeminiDepth {
+	f.nodes++
+	f.work += len(n.members)
+	if f.nodes > maxFitted || f.work > maxFittingWork || depth > maxGeminiDepth {
 		return nil, errTooLarge
 	}
 	switch {
@@ -134,8 +150,9 @@ func (f *geminiFitter) reference(n *node, depth int) (*node, error) {
 			merged.members = append(merged.members, m)
 		}
 	}
+	have := byName(merged)
 	for _, m := range target.members {
-		if merged.get(m.name) == nil {
+		if have[m.name] == nil {
 			merged.members = append(merged.members, m)
 		}
 	}
@@ -172,7 +189,7 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 	}
 	typ := types[0]
 	out := f.object(len(n.members) + 4) // type, enum, nullable, maxItems
-	if own := n.get("type"); own != nil && own.kind == kindString {
+	if own := n.get("type"); own.is(typ) {
 		out.set("type", own)
 	} else {
 		out.set("type", newString(typ))
@@ -202,8 +219,8 @@ func (f *geminiFitter) plain(n *node, depth int) (*node, error) {
 // of what the other keywords speak of.
 func (f *geminiFitter) types(n *node) (types []string, null bool) {
 	typ := n.get("type")
-	if typ != nil && typ.kind == kindString && lowered(typ.text()) != "null" {
-		return []string{typ.text()}, false
+	if name := typ.text(); name != "" && lowered(name) != "null" && geminiTypeName(name) {
+		return []string{name}, false
 	}
 	named := []*node{typ}
 	if typ != nil && typ.kind == kindArray {
@@ -214,7 +231,7 @@ func (f *geminiFitter) types(n *node) (types []string, null bool) {
 		case lowered(name) == "null":
 			f.changed("null as a type written as nullable")
 			null = true
-		case name != "" && !slices.Contains(types, name):
+		case geminiTypeName(name) && !slices.Contains(types, name):
 			types = append(types, name)
 		}
 	}

@@ -1,8 +1,11 @@
 package declare
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,4 +131,66 @@ func TestGeminiFitReferences(t *testing.T) {
 	if got, said = declare(bomb); got != "[]" || !strings.Contains(said, "too large") {
 		t.Errorf("got %.200s, said %s", got, said)
 	}
+}
+
+// A schema that asks for work without end is declared the other way, soon.
+func TestGeminiFitHostile(t *testing.T) {
+	many := func(n int, format string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = strings.ReplaceAll(format, "%", strconv.Itoa(i))
+		}
+		return strings.Join(all, ",")
+	}
+	for name, schema := range map[string]string{
+		"branches beside members": `{"type":"object","properties":{"a":{"anyOf":[` + many(15_000, `{"type":"string","title":"%"}`) + `],` + many(15_000, `"x-%":1`) + `}}}`,
+		"allOf of members":        `{"type":"object","properties":{"a":{"allOf":[` + many(8_000, `{"$ref":"#/$defs/d"}`) + `]}},"$defs":{"d":{` + many(20_000, `"x-%":1`) + `}}}`,
+		"keywords":                `{"type":"object","properties":{"a":{"type":"string",` + many(50_000, `"x-%":1`) + `}}}`,
+		"free objects":            `{"type":"object","properties":{` + many(20_000, `"p%":{"type":"object"}`) + `}}`,
+		"enum":                    `{"type":"object","properties":{"a":{"enum":[` + many(100_000, `%`) + `]}},"x":1}`,
+	} {
+		start := time.Now()
+		out, diags := encode(t, "gemini", []registry.Definition{discovered("t", schema)}, Options{GeminiParameters: true})
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+		for _, d := range diags {
+			if len(d.Message) > 4000 {
+				t.Errorf("%s: a message of %d bytes", name, len(d.Message))
+			}
+		}
+		if !json.Valid(out.Data) {
+			t.Errorf("%s: not valid", name)
+		}
+	}
+}
+
+// FuzzGeminiFit wants that the API would take what is declared by parameters,
+// whatever the schema.
+func FuzzGeminiFit(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"},"b":{"type":["string","null"]}},"$defs":{"x":{"oneOf":[{"const":1},{"$ref":"#"}]}}}`,
+		`{"allOf":[{"properties":{"a":{"prefixItems":[{},true,false],"items":{"enum":[null,1]}}}}],"required":["a",5]}`,
+		`{"properties":{"a":{"anyOf":[{"type":"null"},{"type":"object"}],"type":"array","minItems":-1,"title":3}}}`,
+		`{"properties":{"a":{"anyOf":[{"anyOf":[{"type":"string"}]}],"nullable":true,"default":1},"b":{"type":"strung"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, schema []byte) {
+		format, _ := Lookup("gemini")
+		for _, forced := range []bool{false, true} {
+			defs := []registry.Definition{{Name: "t", Source: registry.SourceCommand, InputSchema: schema}}
+			out, _ := format.Encode(defs, Options{GeminiParameters: forced})
+			for _, d := range out.Declarations {
+				declared, field := format.declaredSchema(d.Data)
+				if declared == nil {
+					t.Fatalf("unreadable: %s", d.Data)
+				}
+				var c checker
+				if c.gemini(declared, nil); field == "parameters" && len(declared.members) > 0 && len(c.found) > 0 {
+					t.Fatalf("%q was declared as %s, which the API would refuse: %v", schema, d.Data, c.found)
+				}
+			}
+		}
+	})
 }

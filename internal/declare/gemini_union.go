@@ -89,6 +89,7 @@ func (f *geminiFitter) withRest(branch, n *node) *node {
 	if branch.kind != kindObject {
 		return branch
 	}
+	f.work += len(branch.members) + len(n.members)
 	merged := newObject(slices.Clone(branch.members)...)
 	have := byName(merged)
 	for _, m := range n.members {
@@ -97,7 +98,7 @@ func (f *geminiFitter) withRest(branch, n *node) *node {
 			continue
 		case "properties":
 			if own := have[m.name]; own != nil && own.kind == kindObject && m.value.kind == kindObject {
-				merged.set(m.name, mergedProperties(m.value, own))
+				merged.set(m.name, f.mergedProperties(m.value, own))
 				continue
 			}
 		case "required":
@@ -118,7 +119,8 @@ func (f *geminiFitter) withRest(branch, n *node) *node {
 }
 
 // mergedProperties returns the properties of both; those of the second win.
-func mergedProperties(first, second *node) *node {
+func (f *geminiFitter) mergedProperties(first, second *node) *node {
+	f.work += len(first.members) + len(second.members)
 	out := newObject(slices.Clone(first.members)...)
 	at := make(map[string]int, len(out.members))
 	for i, m := range out.members {
@@ -178,6 +180,7 @@ func (f *geminiFitter) flat(n *node) *node {
 		n.remove("allOf")
 		f.changed("allOf merged")
 		for _, branch := range all.items {
+			f.work++
 			target, err := f.refs.resolve(branch)
 			if err == nil && target.kind == kindObject && !slices.Contains(f.inside, target) {
 				f.merge(n, target)
@@ -189,13 +192,18 @@ func (f *geminiFitter) flat(n *node) *node {
 
 // merge adds what a schema says to n, which has to hold as well.
 func (f *geminiFitter) merge(n, more *node) {
+	f.work += len(n.members) + len(more.members)
+	if f.work > maxFittingWork { // schema ends it
+		return
+	}
+	have := byName(n)
 	for _, m := range more.members {
-		own := n.get(m.name)
+		own := have[m.name]
 		switch {
 		case own == nil:
 			n.members = append(n.members, m)
 		case m.name == "properties" && own.kind == kindObject && m.value.kind == kindObject:
-			n.set(m.name, mergedProperties(m.value, own))
+			n.set(m.name, f.mergedProperties(m.value, own))
 		case (m.name == "required" || m.name == "allOf") && own.kind == kindArray:
 			n.set(m.name, newArray(slices.Concat(own.items, m.value.items)...))
 		case m.name == "type" && string(own.appendTo(nil)) != string(m.value.appendTo(nil)):

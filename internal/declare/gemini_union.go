@@ -30,43 +30,22 @@ func unites(n *node, list []*node) bool {
 	})
 }
 
-// union rewrites alternatives. anyOf stands alone, as Vertex AI wants it, so
-// what n says beside it goes into each.
+// union rewrites alternatives. anyOf stands alone, as the API wants it, so what
+// n says beside it goes into each.
 func (f *geminiFitter) union(n *node, list []*node, depth int) (*node, error) {
 	if n.get("oneOf") != nil {
 		f.changed("oneOf turned into anyOf")
 	}
-	null := n.get("nullable") != nil && n.get("nullable").kind == kindTrue
-	var fitted []*node
-	for _, branch := range list {
-		b, err := f.schema(f.withRest(branch, n), depth+1)
-		switch {
-		case errors.Is(err, errFree):
-			f.lose(err.Error())
-			continue
-		case errors.Is(err, errNone):
-			continue
-		case err != nil:
-			return nil, err
-		case hasType(b, "null"):
-			f.changed("null as a type written as nullable")
-			null = true
-			continue
-		}
-		if inner := b.get("anyOf"); inner != nil {
-			fitted = append(fitted, inner.items...)
-		} else {
-			fitted = append(fitted, b)
-		}
-	}
-	fitted = distinct(fitted)
-	if len(fitted) == 0 {
-		if null {
-			return newObject(newMember("type", newString("null"))), nil
-		}
+	fitted, null, err := f.alternatives(n, list, depth)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(fitted) == 0 && null:
+		return newObject(newMember("type", newString("null"))), nil
+	case len(fitted) == 0:
 		return nil, errFree
 	}
-	if null {
+	if null || n.get("nullable") != nil && n.get("nullable").kind == kindTrue {
 		for _, b := range fitted {
 			b.set("nullable", &node{kind: kindTrue, token: "true"})
 		}
@@ -82,6 +61,29 @@ func (f *geminiFitter) union(n *node, list []*node, depth int) (*node, error) {
 		f.changed("default beside anyOf dropped")
 	}
 	return newObject(newMember("anyOf", newArray(fitted...))), nil
+}
+
+// alternatives rewrites each of the list; null says that one of them is null
+// and no more.
+func (f *geminiFitter) alternatives(n *node, list []*node, depth int) (fitted []*node, null bool, err error) {
+	for _, branch := range list {
+		b, err := f.schema(f.withRest(branch, n), depth+1)
+		switch {
+		case errors.Is(err, errFree):
+			f.lose(err.Error())
+		case errors.Is(err, errNone):
+		case err != nil:
+			return nil, false, err
+		case hasType(b, "null"):
+			f.changed("null as a type written as nullable")
+			null = true
+		case b.get("anyOf") != nil:
+			fitted = append(fitted, b.get("anyOf").items...)
+		default:
+			fitted = append(fitted, b)
+		}
+	}
+	return distinct(fitted), null, nil
 }
 
 // withRest returns a branch with what stands beside the alternatives.

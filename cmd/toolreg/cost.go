@@ -53,9 +53,9 @@ type costDocument struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-// runCost sums up what the tools of a selection cost, and beside them all
-// tools, so that a filter shows what it is good for.
-func runCost(ctx context.Context, a *app, o *listOptions) error {
+// runCost sums up what the tools of a selection cost, or the one of a name, and
+// beside them all tools, so that a filter shows what it is good for.
+func runCost(ctx context.Context, a *app, o *listOptions, name string) error {
 	format, err := declare.Lookup(o.costs.format)
 	if err != nil {
 		return err
@@ -71,6 +71,13 @@ func runCost(ctx context.Context, a *app, o *listOptions) error {
 	}
 	all := reg.Sorted()
 	tools := slices.DeleteFunc(o.apply(slices.Clone(all)), func(t *registry.Tool) bool { return !inPreset(preset, t) })
+	if name != "" {
+		t, err := reg.Lookup(name)
+		if err != nil {
+			return err
+		}
+		tools = slices.DeleteFunc(tools, func(other *registry.Tool) bool { return other != t })
+	}
 	if tools, err = a.withoutUsed(ctx, tools, o.inactive); err != nil {
 		return err
 	}

@@ -48,6 +48,9 @@ Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &usageError{err: errors.New("--versions and --examples want a tool"), hint: "toolreg list TOOL --versions"}
 			}
+			if o.costs.wanted {
+				return runCost(cmd.Context(), a, o, strings.Join(argv, ""))
+			}
 			if len(argv) == 1 {
 				return runListOne(cmd.Context(), a, o, argv[0])
 			}
@@ -77,9 +80,6 @@ type listDocument struct {
 }
 
 func runList(ctx context.Context, a *app, o *listOptions) error {
-	if o.costs.wanted {
-		return runCost(ctx, a, o)
-	}
 	reg, err := a.registryFor(ctx, &o.selection)
 	if err != nil {
 		return err

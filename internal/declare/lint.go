@@ -102,8 +102,11 @@ func (f Format) lint(defs []registry.Definition, opts Options) []Finding {
 // refused.
 func (f Format) diagnosed(d registry.Diagnostic) Finding {
 	severity := registry.SeverityWarning
-	if d.Code == "declaration_left_out" {
+	switch {
+	case d.Code == "declaration_left_out":
 		severity = registry.SeverityError
+	case d.Code == "name_changed" && f.Text: // nobody refuses a text
+		severity = registry.SeverityInfo
 	}
 	message := d.Message
 	for _, with := range []string{" for " + f.Name + ":", "since " + f.Name + " does"} {

@@ -142,6 +142,8 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"another's output", "openai-responses", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}}}`, "looks like format bedrock"},
 		{"nothing of it", "bedrock", `{"output":{"text":"x"}}`, "output with a message"},
 		{"another's text", "bedrock", `{"role":"assistant","content":"hi"}`, "output with a message"},
+		{"error of the API", "mistral", `{"object":"error","message":"Unauthorized","type":"invalid_request_error","code":"1000"}`, "error of the API: Unauthorized"},
+		{"error of the API", "mistral", `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`, "Field required"},
 		{"another format", "mistral", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
 		{"no list", "openai-responses", `{"output":{}}`, "output is no list"},
 		{"two choices", "openai", `{"choices":[{"message":{"tool_calls":[{"id":"x","function":{"name":"f"}}]}},{"message":{"tool_calls":[{"id":"y","function":{"name":"f"}}]}}]}`, "2 of its choices"},

@@ -3,8 +3,19 @@ package dialogue
 import "encoding/json"
 
 // decodeMistral reads a chat completion of Mistral, its message, or a list of
-// tool calls: OpenAI's form, with params as text or as an object.
-func decodeMistral(t *Turn, raw json.RawMessage) error { return decodeOpenAI(t, raw) }
+// tool calls: OpenAI's form, with params as text or as an object. Errors have
+// forms of their own.
+func decodeMistral(t *Turn, raw json.RawMessage) error {
+	if o := asObject(raw); !o.has("choices") && !o.has("tool_calls") {
+		if isText(o["message"]) {
+			return apiError(object{"error": o["message"]})
+		}
+		if o.has("detail") {
+			return apiError(object{"error": o["detail"]})
+		}
+	}
+	return decodeOpenAI(t, raw)
+}
 
 // replyMistral writes a message of role tool for each call. Those hold text
 // alone with many models, and a message of role user may not follow one of role

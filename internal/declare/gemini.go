@@ -59,8 +59,8 @@ func (e *encoder) prepareGemini(t *tool) {
 		return
 	}
 	broken := sanitize(t.schema)
-	var c checker
-	if c.gemini(t.schema, nil); len(broken)+len(c.found) == 0 {
+	c := checker{quick: true}
+	if c.gemini(t.schema, nil); len(broken) == 0 && !c.refused {
 		return
 	}
 	own := e.again(t)

@@ -32,7 +32,10 @@ type parser struct {
 // parse reads one JSON value with nothing behind it. What no strict reader of
 // JSON would take, a bad byte or half a surrogate pair, becomes U+FFFD.
 func (p *parser) parse(data []byte, maxDepth int) (*node, error) {
-	p.src, p.pos, p.maxDepth, p.duplicate = strings.ToValidUTF8(string(data), "\uFFFD"), 0, maxDepth, false
+	p.src, p.pos, p.maxDepth, p.duplicate = string(data), 0, maxDepth, false
+	if !utf8.ValidString(p.src) {
+		p.src = strings.ToValidUTF8(p.src, "\uFFFD")
+	}
 	p.nodes, p.members, p.items = p.nodes[:0], p.members[:0], p.items[:0]
 	p.open, p.waiting = p.open[:0], p.waiting[:0]
 	n, err := p.value(0)

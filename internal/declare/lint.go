@@ -89,6 +89,7 @@ func (f Format) lint(defs []registry.Definition, opts Options) []Finding {
 		c.description(described[d.Tool])
 		if schema, key := f.declaredSchema(d.Data); schema != nil && f.Name == "gemini" && key == "parameters" && len(schema.members) > 0 {
 			c.gemini(schema, nil)
+			c.geminiParams(schema)
 		}
 		if f.Name == "anthropic" && bytes.Contains(d.Data, []byte(`"$ref":`)) {
 			c.add(registry.SeverityInfo, "ref_refused_by_some", "", "the schema holds references, which Anthropic's managed agents refuse (the Messages API takes them)", "")
@@ -166,6 +167,8 @@ func (f Format) declaredSchema(data []byte) (*node, string) {
 type checker struct {
 	format, tool string
 	found        []Finding
+	refused      bool // an error is among them
+	quick        bool // one error is enough, and nobody asks which
 }
 
 func (c *checker) add(severity registry.Severity, code, pointer, message, hint string) {

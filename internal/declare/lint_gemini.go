@@ -2,6 +2,7 @@ package declare
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,12 +33,19 @@ func (p *place) pointer(steps ...string) string {
 // gemini checks a schema against the type Schema of the Gemini API. What that
 // type does not know is an error of the whole request.
 func (c *checker) gemini(n *node, at *place) {
+	if c.quick && c.refused {
+		return
+	}
 	if n.kind != kindObject {
 		c.refuse("schema_refused", at.pointer(), "a schema here is no object")
 		return
 	}
 	for i := range n.members {
 		m := &n.members[i]
+		if c.quick && (!geminiKeyword(m.name) || !geminiValue(m)) {
+			c.refused = true
+			return
+		}
 		if !geminiKeyword(m.name) {
 			c.refuse("keyword_refused", at.pointer(m.name), fmt.Sprintf("the API does not know the keyword %q", m.name))
 		} else if !geminiValue(m) {
@@ -98,6 +106,32 @@ func (c *checker) geminiType(n *node, at *place) {
 	}
 }
 
+// geminiParams tells of names of params that the documentation of Vertex AI does
+// not allow: a letter or an underscore, then letters, digits and underscores, 64
+// in all.
+func (c *checker) geminiParams(schema *node) {
+	rule := nameRule{letterFirst: true, max: 64}
+	var odd []string
+	var look func(n *node)
+	look = func(n *node) {
+		if properties := n.get("properties"); properties != nil {
+			for _, m := range properties.members {
+				if (m.name == "" || len(m.name) > rule.max || !rule.obeys(m.name)) && !slices.Contains(odd, m.name) {
+					odd = append(odd, m.name)
+				}
+			}
+		}
+		eachSchema(n, look)
+	}
+	if look(schema); len(odd) == 0 {
+		return
+	}
+	if more := len(odd) - maxNamed; more > 0 {
+		odd = append(odd[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	c.add(registry.SeverityInfo, "param_name_odd", "", "names of params that Vertex AI's documentation does not allow: "+strings.Join(odd, ", "), "")
+}
+
 // geminiTypeName reports whether the API's enum Type has a name, in whatever
 // case.
 func geminiTypeName(name string) bool {
@@ -131,6 +165,7 @@ func geminiValue(m *member) bool {
 }
 
 func (c *checker) refuse(code, pointer, message string) {
+	c.refused = true
 	c.add(registry.SeverityError, code, pointer, message, "exclude the tool, mend its schema, or give the tool by an MCP server, which is declared by parametersJsonSchema")
 }
 

@@ -49,6 +49,7 @@ func TestLint(t *testing.T) {
 	}{
 		{"nothing", []string{"gemini", "openai", "anthropic"}, discovered("t", good), nil},
 		{"no params", []string{"gemini"}, discovered("t", ``), nil},
+		{"names of params", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a-b":{"type":"object","description":"x","properties":{"1":{"type":"string"},"_ok":{"type":"string"}}}}}`), []string{"info gemini t param_name_odd"}},
 		{"rewritten", []string{"gemini"}, discovered("t", `{"$schema":"x","type":"object","properties":{"a":{"description":"x","oneOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}`), []string{"warning gemini t schema_changed"}},
 		{"beyond the type Schema", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a":{"type":"object","description":"x"}}}`), []string{"warning gemini t schema_as_json_schema"}},
 		{"a server's schema goes another way", []string{"gemini"}, fromServer, nil},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/lock"
@@ -53,6 +54,8 @@ type app struct {
 	images       picture.Protocol                // that images are shown by
 	asksAll      bool                            // what is kept of sources does not do
 	renewing     sync.Mutex                      // sources are asked again once
+	audit        *audit.Log                      // nil until something is added
+	logging      sync.Mutex                      // guards audit
 	announced    atomic.Bool                     // the hooks know the registry
 	counts       bool                            // prompts and resources are to be counted
 	contextFlags []contextPair                   // --context
@@ -311,6 +314,7 @@ func (a *app) close() error {
 	for _, end := range a.ends {
 		end()
 	}
+	defer a.closeAudit()
 	if a.loader == nil {
 		return nil
 	}

@@ -233,14 +233,30 @@ func (a *app) announce(ctx context.Context, reg *registry.Registry) error {
 	return nil
 }
 
-// auditLog opens the log; an error means that there is no place for it, and
-// comes with nil.
+// auditLog returns the log, one for all of a run; an error means that there is no
+// place for it, and comes with nil.
 func (a *app) auditLog(s *settings.Settings) (*audit.Log, error) {
 	d, err := a.stateDir()
 	if err != nil {
 		return nil, err
 	}
-	return &audit.Log{Dir: d, MaxSize: s.Audit.MaxSize, Keep: s.Audit.Keep}, nil
+	a.logging.Lock()
+	defer a.logging.Unlock()
+	if a.audit == nil {
+		a.audit = &audit.Log{Dir: d, MaxSize: s.Audit.MaxSize, Keep: s.Audit.Keep}
+	}
+	return a.audit, nil
+}
+
+// closeAudit closes the log, if anything was added.
+func (a *app) closeAudit() {
+	a.logging.Lock()
+	defer a.logging.Unlock()
+	if a.audit != nil {
+		if err := a.audit.Close(); err != nil {
+			a.log.Debug("closing the audit log", "err", err)
+		}
+	}
 }
 
 // shellOutput is what run_shell_command keeps of stdout and of stderr: half of

@@ -10,7 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
@@ -27,13 +27,14 @@ const (
 const fileName = "audit.log"
 
 // Log is the audit log. It may be shared by goroutines, and its files by
-// processes.
+// processes. Whoever adds to it closes it.
 type Log struct {
 	Dir     *state.Dir
 	MaxSize int64 // of one file, in bytes; 0 = DefaultMaxSize
 	Keep    int   // older files that stay; 0 = DefaultKeep
 
-	added atomic.Int64
+	once sync.Once
+	to   *state.Appender
 }
 
 // Add writes one entry and sets a full file aside. Errors wrap
@@ -43,17 +44,24 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	if err != nil {
 		return fmt.Errorf("%w: encoding an entry of the audit log: %w", state.ErrUnavailable, err)
 	}
-	if err := l.Dir.Append(fileName, data); err != nil {
+	size, err := l.appender().Append(data)
+	if err != nil {
 		return err
 	}
-	size := cmp.Or(l.MaxSize, DefaultMaxSize)
-	// Looking at the size costs as much as a line. Until an eighth of it may have
-	// been added there is no need to look again.
-	if every := max(size/8/state.MaxLine, 1); (l.added.Add(1)-1)%every != 0 {
+	limit := cmp.Or(l.MaxSize, DefaultMaxSize)
+	if size+int64(len(data)) < limit {
 		return nil
 	}
-	return l.Dir.Rotate(ctx, fileName, size, cmp.Or(l.Keep, DefaultKeep))
+	return l.Dir.Rotate(ctx, fileName, limit, cmp.Or(l.Keep, DefaultKeep))
 }
+
+func (l *Log) appender() *state.Appender {
+	l.once.Do(func() { l.to = l.Dir.Appender(fileName) })
+	return l.to
+}
+
+// Close closes the file that Add wrote to. More can be added.
+func (l *Log) Close() error { return l.appender().Close() }
 
 // ScanOptions tune [Log.Scan]. The zero value reads what is there.
 type ScanOptions struct {

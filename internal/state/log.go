@@ -7,38 +7,112 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
 )
 
 // MaxLine is the longest line that Append takes, in bytes, newline included:
 // what one write to the end of a file puts there in one piece.
 const MaxLine = 4096
 
-// Append adds one line to a log and its newline behind it, without a lock:
-// concurrent lines follow each other, never mix. What a full disk cut off before
-// gets a line of its own; for that an empty line may come between two others,
-// which readers skip. Errors wrap [ErrUnavailable].
+// Append adds one line to a log, as [Appender.Append] does.
 func (d *Dir) Append(name string, line []byte) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
+	a := d.Appender(name)
+	_, err := a.Append(line)
+	return errors.Join(err, a.Close())
+}
+
+// Appender adds lines to a log and keeps it open in between, so that a line costs
+// a look at the file and a write. It is safe for concurrent use, and any number of
+// processes may append to one log. It opens nothing before the first line; the
+// caller closes it.
+type Appender struct {
+	dir  *Dir
+	name string
+
+	mu   sync.Mutex
+	file *os.File    // nil: to be opened
+	is   fs.FileInfo // of file, as it was opened
+	end  int64       // where our last line ended
+}
+
+// Appender returns an Appender to a log.
+func (d *Dir) Appender(name string) *Appender { return &Appender{dir: d, name: name} }
+
+// Append adds one line and its newline behind it, without a lock: concurrent
+// lines follow each other, never mix. What a full disk cut off before gets a line
+// of its own; for that an empty line may come between two others, which readers
+// skip. A log that was set aside or removed since is opened anew. It returns the
+// size of the log before, in bytes. Errors wrap [ErrUnavailable].
+func (a *Appender) Append(line []byte) (size int64, err error) {
 	if len(line)+1 > MaxLine || bytes.IndexByte(line, '\n') >= 0 {
-		return fmt.Errorf("%w: a log line must be one line of less than %d bytes", ErrUnavailable, MaxLine)
+		return 0, fmt.Errorf("%w: a log line must be one line of less than %d bytes", ErrUnavailable, MaxLine)
 	}
-	root, err := d.open(true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if size, err = a.reach(); err != nil {
+		return 0, mustWork(err)
+	}
+	record := make([]byte, 0, len(line)+2)
+	if size != a.end && tornEnd(a.file, size) {
+		record = append(record, '\n')
+	}
+	record = append(append(record, line...), '\n')
+	n, err := a.file.Write(record)
+	a.end = size + int64(n)
+	if err != nil || !staysOpen {
+		a.end = 0
+		err = errors.Join(err, a.close())
+	}
+	return size, mustWork(err)
+}
+
+// staysOpen is false where a file that one process has open cannot be renamed by
+// another, which setting a log aside does.
+const staysOpen = runtime.GOOS != "windows"
+
+// reach makes sure that file is what the name stands for, and returns its size.
+func (a *Appender) reach() (int64, error) {
+	if a.file != nil {
+		named, err := os.Lstat(filepath.Join(a.dir.Path, a.name))
+		if err == nil && os.SameFile(named, a.is) {
+			return named.Size(), nil
+		}
+		_ = a.close() // what was written is written
+	}
+	if err := checkName(a.name); err != nil {
+		return 0, err
+	}
+	root, err := a.dir.open(true)
 	if err != nil {
-		return mustWork(err)
+		return 0, err
 	}
 	defer root.Close()
-	f, err := openLog(root, name)
-	if err != nil {
-		return mustWork(err)
+	if a.file, err = openLog(root, a.name); err != nil {
+		return 0, err
 	}
-	record := append(bytes.Clone(line), '\n')
-	if tornEnd(f) {
-		record = append([]byte{'\n'}, record...)
+	if a.is, err = a.file.Stat(); err != nil {
+		return 0, errors.Join(err, a.close())
 	}
-	_, err = f.Write(record)
-	return mustWork(errors.Join(err, f.Close()))
+	a.end = 0 // an end that is not ours is looked at
+	return a.is.Size(), nil
+}
+
+// Close closes the log. It may be used again.
+func (a *Appender) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return mustWork(a.close())
+}
+
+func (a *Appender) close() error {
+	if a.file == nil {
+		return nil
+	}
+	f := a.file
+	a.file = nil
+	return f.Close()
 }
 
 // openLog opens the log for appending and makes it if need be.
@@ -57,15 +131,14 @@ func openLog(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// tornEnd reports whether the log does not end with a newline: a line was cut
-// off, or another run is in the middle of writing one.
-func tornEnd(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
+// tornEnd reports whether a log of that size does not end with a newline: a line
+// was cut off, or another run is in the middle of writing one.
+func tornEnd(f *os.File, size int64) bool {
+	if size == 0 {
 		return false
 	}
 	last := make([]byte, 1)
-	n, _ := f.ReadAt(last, info.Size()-1)
+	n, _ := f.ReadAt(last, size-1)
 	return n == 1 && last[0] != '\n'
 }
 

@@ -4,8 +4,10 @@ package state
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +60,123 @@ func BenchmarkAppend(b *testing.B) {
 	line := []byte(strings.Repeat("x", 300))
 	for b.Loop() {
 		if err := dir.Append("log", line); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestAnAppenderFollowsTheName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toolreg")
+	dir, other := open(t, path), open(t, path)
+	a := dir.Appender("log")
+	defer a.Close()
+	add := func(line string) int64 {
+		t.Helper()
+		size, err := a.Append([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return size
+	}
+	content := func(name string) string {
+		data, err := other.Read(name)
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	if size := add("one"); size != 0 {
+		t.Errorf("size before the first line: %d", size)
+	}
+	if size := add("two"); size != 4 {
+		t.Errorf("size before the second line: %d", size)
+	}
+
+	// Set aside by another run.
+	if err := other.Rotate(t.Context(), "log", 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	add("three")
+	if content("log.1") != "one\ntwo\n" || content("log") != "three\n" {
+		t.Errorf("after rotation: %q, %q", content("log.1"), content("log"))
+	}
+
+	// Another's line that was cut off, and one that was not.
+	file := filepath.Join(path, "log")
+	for _, foreign := range []string{"four\n", "cut o"} {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString(foreign)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		add("mine")
+	}
+	if got := content("log"); got != "three\nfour\nmine\ncut o\nmine\n" {
+		t.Errorf("after another's lines: %q", got)
+	}
+
+	// Removed; then a link in its place, which is not followed.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	add("new")
+	if got := content("log"); got != "new\n" {
+		t.Errorf("after removal: %q", got)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := errors.Join(os.Remove(file), os.WriteFile(elsewhere, nil, 0o600), os.Symlink(elsewhere, file)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Append([]byte("leaked")); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("through a link: %v", err)
+	}
+	if data, err := os.ReadFile(elsewhere); len(data) > 0 || err != nil {
+		t.Errorf("elsewhere holds %q, %v", data, err)
+	}
+	if err := errors.Join(a.Close(), os.Remove(file)); err != nil {
+		t.Fatal(err)
+	}
+	add("again")
+	if got := content("log"); got != "again\n" {
+		t.Errorf("after closing: %q", got)
+	}
+}
+
+func TestOneAppenderForManyGoroutines(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	a := dir.Appender("log")
+	defer a.Close()
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := a.Append([]byte(strings.Repeat(string(rune('a'+i%26)), 100))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	data, err := dir.Read("log")
+	lines := strings.Fields(string(data))
+	if err != nil || len(lines) != 1000 || len(data) != 101*1000 {
+		t.Errorf("%d lines, %d bytes, %v", len(lines), len(data), err)
+	}
+}
+
+func BenchmarkAppender(b *testing.B) {
+	dir, err := OpenDir(filepath.Join(b.TempDir(), "toolreg"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := dir.Appender("log")
+	defer a.Close()
+	line := []byte(strings.Repeat("x", 300))
+	for b.Loop() {
+		if _, err := a.Append(line); err != nil {
 			b.Fatal(err)
 		}
 	}

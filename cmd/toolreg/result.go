@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -75,8 +76,7 @@ func (a *app) printResult(ctx context.Context, o *callOptions, t *registry.Tool,
 		_, err := io.WriteString(a.out, terminal.Visible(contentText(r)))
 		return err
 	}
-	_, err := io.WriteString(a.out, contentText(r))
-	return err
+	return writeContent(a.out, r)
 }
 
 // writeRaw writes the bytes of every part, nothing between them.
@@ -97,14 +97,30 @@ func writeRaw(w io.Writer, parts []registry.Content) error {
 // names each part that is no text.
 func contentText(r registry.Result) string {
 	var b strings.Builder
-	for _, c := range r.Content {
-		b.WriteString(endLine(partText(c)))
-	}
-	if len(r.Content) == 0 && len(r.Structured) > 0 {
-		b.WriteString(endLine(string(r.Structured)))
-	}
+	_ = writeContent(&b, r) // a Builder takes everything
 	return b.String()
 }
+
+// writeContent writes what contentText is, piece by piece: a result may be large.
+func writeContent(w io.Writer, r registry.Result) error {
+	out := bufio.NewWriterSize(w, writeSize)
+	line := func(text string) {
+		for len(text) > writeSize { // one large string would be copied whole
+			_, _ = out.WriteString(text[:writeSize])
+			text = text[writeSize:]
+		}
+		_, _ = out.WriteString(endLine(text)) // Flush gives the error
+	}
+	for _, c := range r.Content {
+		line(partText(c))
+	}
+	if len(r.Content) == 0 && len(r.Structured) > 0 {
+		line(string(r.Structured))
+	}
+	return out.Flush()
+}
+
+const writeSize = 64 << 10
 
 func partText(c registry.Content) string {
 	switch c.Type {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strconv"
@@ -85,13 +86,26 @@ func joinOutput(a, b string) string {
 // outputText makes text of what was kept of a stream of total bytes, cut
 // behind its first head bytes where it was cut.
 func outputText(kept []byte, head int, total int64) string {
-	if cut := total - int64(len(kept)); cut > 0 && head <= len(kept) {
-		return validText(kept[:head]) + fmt.Sprintf("\n[… %s cut here …]\n", byteSize(cut)) + validText(kept[head:])
+	cut := total - int64(len(kept))
+	if cut <= 0 || head > len(kept) {
+		return validText(kept)
 	}
-	return validText(kept)
+	var b strings.Builder
+	b.Grow(len(kept) + 64) // it may be large: no second copy
+	writeValid(&b, kept[:head])
+	fmt.Fprintf(&b, "\n[… %s cut here …]\n", byteSize(cut))
+	writeValid(&b, kept[head:])
+	return b.String()
 }
 
 func validText(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+func writeValid(to *strings.Builder, b []byte) {
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
+	}
+	to.Write(b)
+}
 
 // textStream passes on output as text while it comes, without breaking the
 // characters that lie across two reads.

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// spill takes what a call gives: in memory up to the limit, then in a file.
+// spill takes what a call gives: a little in memory, then in a file.
 // Its methods are safe for concurrent use, as Emit has to be.
 type spill struct {
 	output Output
@@ -27,6 +27,10 @@ type spill struct {
 	closed  bool
 }
 
+// maxHeld is what is kept in memory before there is a file. A call that stays
+// within its limit leaves none.
+const maxHeld = 1 << 20
+
 // add takes the next piece.
 func (s *spill) add(text string) {
 	s.mu.Lock()
@@ -35,7 +39,7 @@ func (s *spill) add(text string) {
 		return
 	}
 	s.total += int64(len(text))
-	if s.file == nil && s.held+int64(len(text)) <= s.output.Limit {
+	if s.file == nil && s.held+int64(len(text)) <= min(s.output.Limit, maxHeld) {
 		s.chunks = append(s.chunks, text)
 		s.held += int64(len(text))
 		return

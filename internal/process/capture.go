@@ -12,7 +12,8 @@ type capture struct {
 	tailMax int   // bytes kept from the end, behind the head
 	total   int64
 	head    []byte
-	tail    []byte // the end of the stream, at most 2*tailMax long
+	tail    []byte // the end of the stream, at most tailMax long
+	oldest  int    // where tail begins once it is full: it is written over in a circle
 }
 
 // newCapture returns a capture for a stream with a limit of so many bytes.
@@ -42,31 +43,30 @@ func (c *capture) add(p []byte) bool {
 
 func (c *capture) addTail(p []byte) {
 	p = p[max(0, len(p)-c.tailMax):]
-	if len(c.tail)+len(p) > 2*c.tailMax {
-		// Moving only when the buffer has filled twice keeps the cost of each
-		// byte constant.
-		keep := c.tailMax - len(p)
-		n := copy(c.tail, c.tail[len(c.tail)-keep:])
-		c.tail = c.tail[:n]
+	n := min(len(p), c.tailMax-len(c.tail))
+	c.tail = append(c.tail, p[:n]...)
+	for p = p[n:]; len(p) > 0; p = p[n:] {
+		n = copy(c.tail[c.oldest:], p)
+		c.oldest = (c.oldest + n) % len(c.tail)
 	}
-	c.tail = append(c.tail, p...)
 }
 
 // last returns the kept tail.
-func (c *capture) last() []byte { return c.tail[max(0, len(c.tail)-c.tailMax):] }
+func (c *capture) last() []byte { return slices.Concat(c.tail[c.oldest:], c.tail[:c.oldest]) }
 
 // result returns what was kept, the length of the part before the cut, and
-// whether something was cut between head and tail.
+// whether something was cut between head and tail. The capture is spent then.
 func (c *capture) result() (out []byte, head int, cut bool) {
-	tail := c.last()
-	if len(tail) == 0 {
-		return c.head, len(c.head), false
+	head = len(c.head)
+	if len(c.tail) == 0 {
+		return c.head, head, false
 	}
-	out = slices.Concat(c.head, tail)
+	out = slices.Concat(c.head, c.tail[c.oldest:], c.tail[:c.oldest])
+	c.head, c.tail = nil, nil // they may be large, and so is what follows
 	if c.total == int64(len(out)) {
 		return out, len(out), false
 	}
-	return out, len(c.head), true
+	return out, head, true
 }
 
 // copyChunks hands what f gives to sink until the stream ends.

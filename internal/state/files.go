@@ -56,7 +56,7 @@ func (d *Dir) Prune(now time.Time, age time.Duration, keep int) error {
 }
 
 // staleTemp is the age from which a file that was never finished is rubbish.
-const staleTemp = time.Hour
+const staleTemp = time.Minute
 
 // Sweep removes the oldest files until the rest is within the bounds, and what
 // killed runs left unfinished. Errors wrap [ErrUnavailable]; an absent directory

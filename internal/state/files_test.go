@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,5 +82,38 @@ func TestPrune(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"new", "newer"}, left()); diff != "" {
 		t.Errorf("by number (-want +got):\n%s", diff)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	now := time.Now()
+	put := func(name string, size int, age time.Duration) {
+		t.Helper()
+		when := now.Add(-age)
+		if err := errors.Join(dir.Put(name, make([]byte, size)), os.Chtimes(filepath.Join(dir.Path, name), when, when)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", 40, 0)
+	put("b", 40, time.Minute)
+	put("c", 40, 2*time.Minute)
+	put("d", 20, 3*time.Minute)
+	put("e.tmp-BEINGWRITTEN", 500, 0)
+	put("f.tmp-LEFT", 1, time.Hour)
+	if err := dir.Sweep(now, Bounds{Bytes: 100}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := dir.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, f := range files {
+		left = append(left, f.Name())
+	}
+	slices.Sort(left)
+	if diff := cmp.Diff([]string{"a", "b", "d", "e.tmp-BEINGWRITTEN"}, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

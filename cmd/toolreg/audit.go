@@ -62,11 +62,29 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 			return nil, err
 		}
 	}
+	if known := outcomeWords(); o.outcome != "" && !slices.Contains(known, o.outcome) {
+		return nil, &usageError{err: fmt.Errorf("--outcome: unknown word %q", o.outcome), hint: "one of " + strings.Join(known, ", ")}
+	}
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
 			(o.tool == "" || registry.MatchName(o.tool, e.Tool) || e.ServerTool != "" && registry.MatchName(o.tool, e.ServerTool)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
+}
+
+// outcomeWords are the outcomes of calls and the codes of the errors behind them.
+func outcomeWords() []string {
+	var out []string
+	for _, o := range audit.Outcomes() {
+		out = append(out, string(o))
+	}
+	out = append(out, "tool_error", "failure", "interrupted")
+	for _, c := range classes {
+		if !slices.Contains(out, c.word) {
+			out = append(out, c.word)
+		}
+	}
+	return out
 }
 
 // parseSince reads a time that lies a duration back, or a date or a time.

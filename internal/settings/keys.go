@@ -160,7 +160,7 @@ func callRows() []setting {
 		{name: "toolOptions", typ: typeNamed, merge: mergeByName, fields: toolOptionFields(), loosens: whenFilled,
 			doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
 		{name: "hooks", typ: typeRaw, merge: mergeUnite, runs: true, loosens: whenFilled, doc: "Commands around each call. Those of all places run."},
-		{name: "cache.discovery", typ: typeDuration, def: "0", doc: "How long what a source gave may be reused; 0 = never."},
+		{name: "cache.discovery", typ: typeDuration, def: "0", doc: "How long what a source gave may stand for asking it again; 0 = not at all."},
 		{name: "sampling.command", typ: typeCommand, doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{name: "sampling.timeout", typ: typeDuration, def: `"2m"`, loosens: whenLonger("2m"), doc: "Time limit of that command; 0 = none."},
 		{name: "sampling.requests", typ: typeInt, def: "10", loosens: always, doc: "Most sampling requests of a server during one call."},

@@ -361,3 +361,34 @@ func TestOneBadSourceTakesNoOtherWithIt(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestRenewAsksASourceAgain(t *testing.T) {
+	l := NewLoader(Options{})
+	runs := 0
+	s := &listed{name: "mcp:s", tools: []Tool{mcpTool("s", "old")}, runs: &runs}
+	other := &listed{name: "mcp:o", tools: []Tool{mcpTool("o", "t")}, runs: new(int)}
+	if got := l.Given(s); got != nil {
+		t.Errorf("given before it was run: %v", got)
+	}
+	was := l.Load(t.Context(), []Source{s, other}, false)
+	s.tools = []Tool{mcpTool("s", "t")}
+	l.Renew(t.Context(), s)
+	if given := l.Given(s); len(given) != 1 || given[0].Name != "t" {
+		t.Errorf("given %v", given)
+	}
+	now := l.Load(t.Context(), []Source{s, other}, false)
+	if d := cmp.Diff([]string{"old", "t"}, namesOf(was.Tools())); d != "" {
+		t.Errorf("the first registry changed: %s", d)
+	}
+	if d := cmp.Diff([]string{"t", "o__t"}, namesOf(now.Tools())); d != "" {
+		t.Errorf("the second registry: %s", d)
+	}
+	if runs != 2 || *other.runs != 1 {
+		t.Errorf("%d and %d runs, want 2 and 1", runs, *other.runs)
+	}
+	s.err = errors.New("gone")
+	l.Renew(t.Context(), s)
+	if l.Given(s) != nil || l.Load(t.Context(), []Source{s}, false).Reports()[0].State != StateFailed {
+		t.Error("a source that fails the second time counts")
+	}
+}

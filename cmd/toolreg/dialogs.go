@@ -101,7 +101,7 @@ func (a *app) auditQuestion(ctx context.Context, e mcpclient.Elicitation, action
 	}
 	const method = "elicitation/create"
 	entry := audit.Entry{
-		Time: start, Tool: e.Server + "__" + method, ServerTool: method, Source: registry.MCPPrefix + e.Server, Server: e.Server,
+		Time: start, Tool: registry.ValidName(e.Server + "__" + method), ServerTool: method, Source: registry.MCPPrefix + e.Server, Server: e.Server,
 		Project: a.set.ProjectRoot, Decision: "ask", Rule: "person", DurationMs: audit.Milliseconds(time.Since(start)),
 		ParamsBytes: len(asked), ParamsSHA256: audit.HashParams(asked), Outcome: audit.OK,
 	}

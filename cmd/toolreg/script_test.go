@@ -92,10 +92,11 @@ func exitCode(err error) int {
 // answerCommand runs "answer [-stderr|-stdout] FILE N [<STDIN] command args…" at a
 // terminal of its own and types one line of FILE at each question: the program
 // throws away what was typed before it asks. A question ends in "[n]o: " or, for
-// a field of a form, in "> " on a line of its own. ^C and ^D are those keys; ^D
-// is typed too where FILE has no more lines. What was shown on the terminal is in
-// the file "tty", stdout and stderr are in the files "out" and "err"; with -stderr
-// the terminal is stderr too, with -stdout it is stdout and stderr.
+// a field of a form, in "> " on a line of its own. ^C and ^D are those keys, ^-
+// is nothing at all; ^D is typed too where FILE has no more lines. What was shown
+// on the terminal is in the file "tty", stdout and stderr are in the files "out"
+// and "err"; with -stderr the terminal is stderr too, with
+// -stdout it is stdout and stderr.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	onTerminal := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -104,7 +105,7 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: answer [-stderr|-stdout] FILE N [<STDIN] command args…")
 	}
-	keys := strings.NewReplacer("^C\n", "\x03", "^D\n", "\x04")
+	keys := strings.NewReplacer("^C\n", "\x03", "^D\n", "\x04", "^-\n", "\x00")
 	answers := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
 	for i, a := range answers {
 		answers[i] = keys.Replace(a)
@@ -184,6 +185,9 @@ func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 			answer := "\x04" // nothing more to say
 			if len(answers) > 0 && answers[0] != "" {
 				answer, answers = answers[0], answers[1:]
+			}
+			if answer == "\x00" {
+				answer = ""
 			}
 			if _, err := control.WriteString(answer); err != nil {
 				return

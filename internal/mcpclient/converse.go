@@ -36,9 +36,8 @@ func (s *Source) converse(ctx context.Context, sess *session, x *exchange, send 
 	ctx, done := sess.begin(ctx)
 	defer done()
 	defer sess.wire.forget(x)
-	sess.wire.enter(x)
-	stop := context.AfterFunc(ctx, func() { sess.wire.leave(x) })
-	defer func() { stop(); sess.wire.leave(x) }()
+	stop := context.AfterFunc(ctx, func() { sess.wire.forget(x) })
+	defer stop()
 	for round := 0; ; round++ {
 		err := send(withExchange(ctx, x))
 		raw := x.result()

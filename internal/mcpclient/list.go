@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -114,6 +115,9 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 		if l, err = s.list(ctx, toolPages(sess.client), "tools"); err != nil {
 			return nil, nil, s.listError(ctx, sess, "tools/list", err)
 		}
+		s.mu.Lock()
+		s.mirror = slices.ContainsFunc(l.items, mirrorsParams)
+		s.mu.Unlock()
 	}
 	tools, diags := s.tools(l)
 	counted := s.opts.Counts

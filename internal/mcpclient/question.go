@@ -32,25 +32,25 @@ type answerer func(ctx context.Context, x *exchange, method string, params json.
 
 func isQuestion(method string) bool { return method == methodElicit || method == methodSample }
 
-// enter counts a request of ours in during which the server may ask.
-func (w *wire) enter(x *exchange) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.asking = append(w.asking, x)
-}
-
-// leave counts it out. Questions that nobody waits for any more are over. It
-// may be called more than once.
-func (w *wire) leave(x *exchange) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := range w.asking {
-		if w.asking[i] == x {
-			w.asking = append(w.asking[:i:i], w.asking[i+1:]...)
-			break
+// asking returns the request of ours during which the server may ask, the one
+// that runs longest where there are several, nil where there is none. w.mu is
+// held.
+func (w *wire) asking() *exchange {
+	var oldest *pending
+	for _, p := range w.pending {
+		if p.exchange != nil && p.exchange.what != "" && (oldest == nil || p.serial < oldest.serial) {
+			oldest = p
 		}
 	}
-	if len(w.asking) > 0 {
+	if oldest == nil {
+		return nil
+	}
+	return oldest.exchange
+}
+
+// endQuestions ends the questions that nobody waits for any more. w.mu is held.
+func (w *wire) endQuestions() {
+	if len(w.questions) == 0 || w.asking() != nil {
 		return
 	}
 	for _, cancel := range w.questions {
@@ -76,10 +76,7 @@ func (w *wire) question(ctx context.Context, r *jsonrpc.Request) {
 		return
 	}
 	w.questions[r.ID] = cancel
-	var x *exchange
-	if len(w.asking) > 0 {
-		x = w.asking[0]
-	}
+	x := w.asking()
 	over := make(chan struct{})
 	w.spawnLocked(func() {
 		select {

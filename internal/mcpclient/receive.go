@@ -89,6 +89,7 @@ func (w *wire) response(r *jsonrpc.Response) bool {
 	w.mu.Lock()
 	p := w.pending[r.ID]
 	delete(w.pending, r.ID)
+	w.endQuestions()
 	w.mu.Unlock()
 	if p == nil {
 		w.opts.log.Debug("answer to no request dropped", "id", r.ID.Raw())

@@ -20,6 +20,7 @@ type Source struct {
 	info   Info
 	sess   *session
 	closed bool
+	mirror bool                    // a tool has params that HTTP headers repeat
 	cancel context.CancelCauseFunc // of the connection being made
 
 	asked  bool            // Discover was called before: the server is asked
@@ -201,9 +202,22 @@ func (s *Source) live(ctx context.Context) (*session, error) {
 		s.setState(failedState(err), err)
 		return nil, err
 	}
+	if s.mirrors() && sess.modern() && sess.child == nil {
+		// The SDK knows from the listing which params go into headers too.
+		if _, err := s.list(ctx, toolPages(sess.client), "tools"); err != nil {
+			sess.end()
+			return nil, s.listError(ctx, sess, "tools/list", err)
+		}
+	}
 	sess.limit.Store(s.opts.Limits.Result)
 	s.setState(StateConnected, nil)
 	return sess, nil
+}
+
+func (s *Source) mirrors() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mirror
 }
 
 // Close ends the session and a stdio server's process group, within two

@@ -44,8 +44,8 @@ type wire struct {
 	mu      sync.Mutex
 	err     error
 	pending map[jsonrpc.ID]*pending
-	serving int         // requests of the server without an answer yet
-	asking  []*exchange // requests of ours during which the server may ask, the oldest first
+	serving int // requests of the server without an answer yet
+	serial  int // of the last request of ours
 	// questions are those of the server that are being answered.
 	questions map[jsonrpc.ID]context.CancelCauseFunc
 	visits    map[string]chan struct{} // addresses whose completion is awaited
@@ -58,6 +58,7 @@ type wire struct {
 type pending struct {
 	method   string
 	exchange *exchange
+	serial   int // in the order in which they were sent
 }
 
 // wireTransport makes the SDK use a wire.
@@ -145,7 +146,8 @@ func (w *wire) trace(direction string, m jsonrpc.Message) {
 
 func (w *wire) request(ctx context.Context, r *jsonrpc.Request) error {
 	w.mu.Lock()
-	w.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx)}
+	w.serial++
+	w.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx), serial: w.serial}
 	w.mu.Unlock()
 	switch r.Method {
 	case "server/discover":
@@ -171,14 +173,16 @@ func (w *wire) drop(id jsonrpc.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, id)
+	w.endQuestions()
 }
 
-// forget drops what is pending for a caller that has gone, so that late
-// progress does not reach it.
+// forget drops what is pending for a caller that has gone, so that neither late
+// progress nor a question reaches it. It may be called more than once.
 func (w *wire) forget(x *exchange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.pending, func(_ jsonrpc.ID, p *pending) bool { return p.exchange == x })
+	w.endQuestions()
 }
 
 // Close implements [mcp.Connection].

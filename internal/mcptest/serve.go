@@ -159,16 +159,22 @@ func (o *options) manners(next mcp.MethodHandler) mcp.MethodHandler {
 		case o.noTools && method == "tools/list":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no tools here"}
 		}
-		if o.listing != "" {
-			switch p := r.GetParams().(type) {
-			case *mcp.ListToolsParams:
+		switch p := r.GetParams().(type) {
+		case *mcp.ListToolsParams:
+			if o.listing != "" {
 				return replay(o.listing)
-			case *mcp.CallToolParamsRaw:
+			}
+			if p != nil && o.loopCursor {
+				p.Cursor = ""
+			}
+		case *mcp.CallToolParamsRaw:
+			if o.listing != "" {
 				return say(p.Name + " " + string(p.Arguments)), nil
 			}
-		}
-		if p, ok := r.GetParams().(*mcp.ListToolsParams); ok && p != nil && o.loopCursor {
-			p.Cursor = ""
+		case *mcp.ListPromptsParams:
+			if p != nil && o.loopCursor {
+				p.Cursor = ""
+			}
 		}
 		result, err := next(ctx, method, r)
 		if err != nil {
@@ -178,6 +184,10 @@ func (o *options) manners(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.InitializeResult:
 			if o.protocol != "" {
 				result.ProtocolVersion = o.protocol
+			}
+		case *mcp.ListPromptsResult:
+			if o.loopCursor {
+				result.NextCursor = "again"
 			}
 		case *mcp.ListToolsResult:
 			if o.loopCursor {

@@ -1,0 +1,182 @@
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func field(t *testing.T, schema string) *Field {
+	t.Helper()
+	f, err := Parse(json.RawMessage(`{"type":"object","properties":{"f":` + schema + `}}`))
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	return &f.Fields[0]
+}
+
+func TestAnswers(t *testing.T) {
+	const (
+		enum   = `{"type":"string","enum":["red","Green","3"]}`
+		titled = `{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"}]}`
+		legacy = `{"type":"string","enum":["r","g"],"enumNames":["Red","Green"]}`
+		multi  = `{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","enum":["a","b,c","d"]}}`
+	)
+	tests := []struct{ schema, typed, want, err string }{
+		{`{"type":"string"}`, " hé<llo ", `"hé<llo"`, ""},
+		{`{"type":"string"}`, `""`, `""`, ""},
+		{`{"type":"string","minLength":2}`, "é", "", "at least 2 characters wanted, that has 1"},
+		{`{"type":"string","maxLength":2}`, "éé", `"éé"`, ""},
+		{`{"type":"string","minLength":2,"maxLength":3}`, "abcd", "", "2 to 3 characters wanted"},
+		{`{"type":"string","pattern":"^[a-z]+$"}`, "ab1", "", "does not match the pattern ^[a-z]+$"},
+		{`{"type":"string","pattern":"(?=x)"}`, "anything", `"anything"`, ""},
+		{`{"type":"string","format":"email"}`, "ada@example.com", `"ada@example.com"`, ""},
+		{`{"type":"string","format":"email"}`, "Ada <ada@example.com>", "", "an e-mail address"},
+		{`{"type":"string","format":"uri"}`, "example.com", "", "an address such as"},
+		{`{"type":"string","format":"date"}`, "2026-02-30", "", "a date such as"},
+		{`{"type":"string","format":"date-time"}`, "2026-02-03T04:05:06+01:00", `"2026-02-03T04:05:06+01:00"`, ""},
+		{`{"type":"string","format":"date-time"}`, "2026-02-03", "", "a time such as"},
+		{`{"type":"integer"}`, "12345678901234567891", "12345678901234567891", ""},
+		{`{"type":"integer"}`, "1e3", "", "no whole number"},
+		{`{"type":"integer"}`, "1.0", "", "no whole number"},
+		{`{"type":"integer"}`, "ten", "", "that is no number; a whole number is wanted"},
+		{`{"type":"number"}`, "-1.5e3", "-1.5e3", ""},
+		{`{"type":"number"}`, "1e999", "", "too large"},
+		{`{"type":"number"}`, "NaN", "", "no number"},
+		{`{"type":"number"}`, "+1", "", "no number"},
+		{`{"type":"number"}`, "01", "", "no number"},
+		{`{"type":"number","minimum":0.5}`, "0.4", "", "at least 0.5"},
+		{`{"type":"number","maximum":2}`, "2", "2", ""},
+		{`{"type":"boolean"}`, "Y", "true", ""},
+		{`{"type":"boolean"}`, "no", "false", ""},
+		{`{"type":"boolean"}`, "maybe", "", "answer yes or no"},
+		{enum, "red", `"red"`, ""},
+		{enum, "green", `"Green"`, ""},
+		{enum, "3", `"3"`, ""},
+		{enum, "1", "", "none of the choices"}, // a value looks like a number
+		{titled, "green", `"g"`, ""},
+		{titled, "2", `"g"`, ""},
+		{titled, "3", "", "none of the choices"},
+		{titled, "0", "", "none of the choices"},
+		{legacy, "Red", `"r"`, ""},
+		{multi, "a, 3", `["a","d"]`, ""},
+		{multi, "b,c", `["b,c"]`, ""},
+		{multi, "2,1", `["b,c","a"]`, ""},
+		{multi, "a,a", "", "chosen twice"},
+		{multi, "", "", "1 to 2 choices wanted, that has 0"},
+		{multi, "1,2,3", "", "that has 3"},
+		{`{"type":"array","items":{"anyOf":[{"const":"x","title":"X!"}]}}`, "x!", `["x"]`, ""},
+		{`{"anyOf":[{"type":"integer"},{"type":"null"}],"default":null}`, "5", "5", ""},
+		{`{"type":["null","boolean"]}`, "yes", "true", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.schema+" "+tt.typed, func(t *testing.T) {
+			value, err := field(t, tt.schema).Read(tt.typed)
+			switch {
+			case tt.err == "" && (err != nil || string(value) != tt.want):
+				t.Errorf("got %s, %v, want %s", value, err, tt.want)
+			case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+				t.Errorf("error %v, want %s", err, tt.err)
+			}
+		})
+	}
+}
+
+func TestFormsThatAreNotAsked(t *testing.T) {
+	many := func(n int, entry string) string {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = fmt.Sprintf(entry, i)
+		}
+		return strings.Join(parts, ",")
+	}
+	one := func(schema string) string { return `{"type":"object","properties":{"f":` + schema + `}}` }
+	tests := []struct{ schema, want string }{
+		{`{"type":"object","$ref":"#"}`, "references"},
+		{one(`{"type":"string","$dynamicRef":"#"}`), "references"},
+		{one(`{"$ref":"#/$defs/a"}`), "references"},
+		{one(`{"type":"string","x":` + strings.Repeat(`{"not":`, 30) + `1` + strings.Repeat(`}`, 30) + `}`), "nested more than 20 deep"},
+		{one(`{"type":"object","properties":{"b":{"type":"string"}}}`), "it is nested"},
+		{one(`{"type":"array"}`), "does not say of what"},
+		{one(`{"type":"array","items":{"type":"string"}}`), "choices that are missing"},
+		{one(`{"type":"array","items":{"type":"integer","enum":[1,2]}}`), "choices that are missing"},
+		{one(`{"type":"null"}`), "a type that forms do not have"},
+		{one(`{}`), "a type that forms do not have"},
+		{one(`5`), "is no object"},
+		{one(`{"type":"string","enum":[]}`), "choices that are missing"},
+		{one(`{"type":"string","enum":["a","a"]}`), "comes twice"},
+		{one(`{"type":"string","oneOf":[{"title":"A"}]}`), "choices that are missing"},
+		{one(`{"type":"string","minLength":5,"maxLength":2}`), "no answer could fit"},
+		{one(`{"type":"integer","minimum":5,"maximum":2}`), "no answer could fit"},
+		{one(`{"type":"array","minItems":3,"items":{"enum":["a","b"]}}`), "no answer could fit"},
+		{one(`{"type":"string","enum":[` + many(MaxOptions+1, `"o%d"`) + `]}`), "201 choices, the limit is 200"},
+		{`{"type":"object","properties":{` + many(10_000, `"f%d":{}`) + `}}`, "10000 fields, the limit is 100"},
+		{`{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"boolean"}}}`, `has "a" twice`},
+		{`{"type":"array"}`, "not that of an object"},
+		{`[]`, "is no object"},
+		{`{`, "is no JSON"},
+		{`{"x":"` + strings.Repeat("x", MaxSchema) + `"}`, "the limit is 262144"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			if _, err := Parse(json.RawMessage(tt.schema)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFieldsKeepTheirOrder(t *testing.T) {
+	f, err := Parse(json.RawMessage(`{"properties":{"z":{"type":"string","default":"d"},"a":{"type":"integer","default":"no"},"m":{"type":"boolean","default":true}},"required":["m"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	values := map[string]json.RawMessage{}
+	for _, field := range f.Fields {
+		got = append(got, fmt.Sprintf("%s %s %v", field.Name, field.Default, field.Required))
+		values[field.Name] = field.Default
+	}
+	// A default that does not fit is none.
+	if diff := cmp.Diff([]string{`z "d" false`, `a  false`, `m true true`}, got); diff != "" {
+		t.Error(diff)
+	}
+	if content := string(f.Encode(values)); content != `{"z":"d","m":true}` {
+		t.Errorf("content %s", content)
+	}
+}
+
+// FuzzForm: whatever a server sends and a person types, the answer that comes
+// out fits the field, and nothing panics.
+func FuzzForm(f *testing.F) {
+	f.Add(`{"properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]}}}`, "x")
+	f.Add(`{"properties":{"a":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]},"default":["x"]}}}`, "1,x")
+	f.Add(`{"properties":{"a":{"type":"number","minimum":1e308}}}`, "1e400")
+	f.Add(`{"properties":{"a":{"type":"string","pattern":"^(a+)+$","format":"uri"}}}`, "http://[")
+	f.Fuzz(func(t *testing.T, schema, typed string) {
+		form, err := Parse(json.RawMessage(schema))
+		if err != nil {
+			return
+		}
+		values := map[string]json.RawMessage{}
+		for i := range form.Fields {
+			field := &form.Fields[i]
+			_, _ = field.Expects(), field.Label()
+			value, err := field.Read(typed)
+			if err != nil {
+				continue
+			}
+			if err := field.Check(value); err != nil {
+				t.Errorf("%s does not fit: %v", value, err)
+			}
+			_ = field.Show(value)
+			values[field.Name] = value
+		}
+		if content := form.Encode(values); !json.Valid(content) {
+			t.Errorf("content %s", content)
+		}
+	})
+}

@@ -1,0 +1,411 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// revisions are all that the SDK speaks.
+var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+// everyWay runs f against the real server with flags on every revision over
+// stdio, and on the last two over HTTP.
+func everyWay(t *testing.T, f func(t *testing.T, server settings.Server), flags ...string) {
+	t.Helper()
+	for _, revision := range revisions {
+		all := append([]string{"--protocol", revision}, flags...)
+		t.Run("stdio "+revision, func(t *testing.T) { f(t, stdioServer(t, all...)) })
+		if revision >= "2025-11-25" {
+			t.Run("http "+revision, func(t *testing.T) { f(t, httpServer(serve(t, nil, all...).URL)) })
+		}
+	}
+}
+
+// heard collects what was refused without asking.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) add(_, what, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, what+": "+reason)
+}
+
+func (h *heard) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.lines, "\n")
+}
+
+func TestFormsReachThePerson(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) {
+			o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) {
+				var names []string
+				for _, f := range e.Form.Fields {
+					names = append(names, f.Name)
+				}
+				if e.During != `tool "form"` || e.Message != "hi" || !slices.Equal(names, []string{"z", "b", "a"}) {
+					t.Errorf("asked %+v, fields %v", e, names)
+				}
+				return Answer{Action: "accept", Content: json.RawMessage(`{"z":9007199254740993,"b":["x"]}`)}, nil
+			}
+		})
+		tools, _ := discovered(t, s)
+		r := run(t, tools, "form", `{"message":"hi","schema":{"type":"object","properties":{"z":{"type":"integer"},"b":{"type":"array","items":{"type":"string","enum":["x"]}},"a":{"type":"boolean"}}}}`)
+		if !strings.HasPrefix(r.Text(), `accept {"b":["x"],"z":9007199254740`) {
+			t.Errorf("got %s", r.Text())
+		}
+	}, "--dialogs")
+}
+
+func TestAddressesReachThePerson(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) {
+			o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) {
+				if e.Mode != "url" || e.URL != "https://example.com/in" || e.Form != nil || e.Done != nil {
+					t.Errorf("asked %+v", e)
+				}
+				return Answer{Action: "accept", Content: json.RawMessage(`{"never":"sent"}`)}, nil
+			}
+		})
+		tools, _ := discovered(t, s)
+		if r := run(t, tools, "open", `{"url":"https://example.com/in"}`); r.Text() != "accept null" {
+			t.Errorf("got %s", r.Text())
+		}
+	}, "--dialogs")
+}
+
+func TestRootsAreTheWorkspace(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) { o.Workspace = "/some where/work" })
+		tools, _ := discovered(t, s)
+		if r := run(t, tools, "roots", `{}`); r.Text() != "file:///some%20where/work" {
+			t.Errorf("got %+v", r)
+		}
+	}, "--dialogs")
+}
+
+func TestSampling(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) {
+			o.Sample = func(_ context.Context, q Sampling) (json.RawMessage, error) {
+				want := `{"maxTokens":100,"messages":[{"content":{"type":"text","text":"why?"},"role":"user"}],"systemPrompt":"Be brief."}`
+				if string(q.Params) != want || q.Server != "test" || q.During != `tool "sample"` {
+					t.Errorf("asked %+v: %s", q, q.Params)
+				}
+				return json.RawMessage(`{"role":"assistant","model":"m1","content":{"type":"text","text":"because"}}`), nil
+			}
+		})
+		tools, _ := discovered(t, s)
+		if r := run(t, tools, "sample", `{"prompt":"why?"}`); r.Text() != "m1 says because" {
+			t.Errorf("got %+v", r)
+		}
+	}, "--dialogs")
+}
+
+func TestSamplingThatIsRefused(t *testing.T) {
+	good := json.RawMessage(`{"role":"assistant","model":"m1","content":{"type":"text","text":"because"}}`)
+	tests := []struct {
+		name   string
+		sample func(context.Context, Sampling) (json.RawMessage, error)
+		params string
+		want   string
+		times  int
+	}{
+		{"no command", nil, `{"prompt":"x"}`, "-32601", 0},
+		{"no agreement", func(context.Context, Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
+		{"no message", func(context.Context, Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "no message with a role", 1},
+		{"broken", func(context.Context, Sampling) (json.RawMessage, error) {
+			return json.RawMessage(`{"role":"a","content":{}`), nil
+		}, `{"prompt":"x"}`, "no message with a role", 1},
+		{"tools", func(context.Context, Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","tools":true}`, "", 0},
+		{"flood", func(context.Context, Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","count":14}`, "more than 3 came during one request", 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := 0
+			s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
+				o.Limits.Samples = 3
+				if tt.sample != nil {
+					o.Sample = func(ctx context.Context, q Sampling) (json.RawMessage, error) { asked++; return tt.sample(ctx, q) }
+				}
+			})
+			tools, _ := discovered(t, s)
+			if r := run(t, tools, "sample", tt.params); !strings.Contains(r.Text(), tt.want) || asked != tt.times {
+				t.Errorf("asked %d times, got %s", asked, r.Text())
+			}
+		})
+	}
+}
+
+// TestQuestionsWithoutEnd: a server gets to ask so often, and hears no to the rest.
+func TestQuestionsWithoutEnd(t *testing.T) {
+	for _, tt := range []struct {
+		revision, params, want string
+		asked                  int
+	}{
+		{"2025-11-25", `{"count":30}`, "accepted 20 of 30", 20},
+		{"2026-07-28", `{"count":5}`, "asked 5 times", 5},
+		{"2026-07-28", `{"count":6}`, "asked for input more than 5 times", 5},
+	} {
+		var refused heard
+		asked := 0
+		s := source(t, stdioServer(t, "--dialogs", "--protocol", tt.revision), func(o *Options) {
+			o.Refused = refused.add
+			o.Elicit = func(context.Context, Elicitation) (Answer, error) { asked++; return Answer{Action: "accept"}, nil }
+		})
+		tools, _ := discovered(t, s)
+		if r := run(t, tools, "rounds", tt.params); !strings.Contains(r.Text(), tt.want) || asked != tt.asked {
+			t.Errorf("%s: asked %d times, got %s", tt.revision, asked, r.Text())
+		}
+		if tt.asked == 20 && !strings.Contains(refused.text(), `question: more than 20 came during tool "rounds"`) {
+			t.Errorf("told %s", refused.text())
+		}
+		if r := run(t, tools, "rounds", `{"count":1}`); strings.Contains(r.Text(), "more than") { // each call begins anew
+			t.Errorf("%s: the next call: %s", tt.revision, r.Text())
+		}
+	}
+}
+
+// question is a request of a scripted server.
+func question(params string) string {
+	return `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + params + `}`
+}
+
+const plainQuestion = `{"message":"?","requestedSchema":{"type":"object","properties":{}}}`
+
+// TestQuestionsNobodyIsAskedAbout: what cannot be shown, or belongs to nothing.
+func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
+	list := listingOf(oneTool)
+	early := step{On: "tools/list", Print: append([]string{question(plainQuestion)}, list.Print...)}
+	done := answer(`{"content":[]}`).Print[0]
+	tests := []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"during the listing", []step{early, answer(`{"content":[]}`)}, "no request was made that it could be about"},
+		{"after the call", []step{list, {On: "tools/call", Print: []string{done, question(plainQuestion)}}}, "no request was made that it could be about"},
+		{"unknown mode", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"song","message":"?"}`), done}}}, `its mode is "song"`},
+		{"no params", []step{list, {On: "tools/call", Print: []string{question(`[]`), done}}}, "it has no params"},
+		{"many fields", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"properties":{` + strings.TrimSuffix(strings.Repeat(`"f":{},`, 10_000), ",") + `}}}`), done}}}, "twice"},
+		{"script address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), done}}}, "no web address"},
+		{"file address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"file:///etc/passwd"}`), done}}}, "no web address"},
+		{"references", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"$ref":"#"}}`), done}}}, "references"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			told := make(chan string, 10)
+			s := source(t, scripted(t, append([]step{refuseProbe, shakeHands}, tt.steps...)...), func(o *Options) {
+				o.Refused = func(_, what, reason string) { told <- what + ": " + reason }
+				o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+					t.Error("the person was asked")
+					return Answer{}, nil
+				}
+			})
+			tools, _ := discovered(t, s)
+			run(t, tools, "t", `{}`)
+			if got := <-told; !strings.Contains(got, tt.want) {
+				t.Errorf("told %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestQuestionsThatAreOver: the person is not left with a question that nobody
+// waits for.
+func TestQuestionsThatAreOver(t *testing.T) {
+	done := answer(`{"content":[]}`).Print[0]
+	tests := []struct {
+		name string
+		tail []string
+		want error
+	}{
+		{"withdrawn", []string{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`}, errWithdrawn},
+		{"call ended", []string{done}, errRequestOver},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			over := make(chan error, 1)
+			print := append([]string{question(plainQuestion)}, tt.tail...)
+			if tt.want == errWithdrawn {
+				print = append(print, done)
+			}
+			s := source(t, legacy(t, step{On: "tools/call", Print: print}), func(o *Options) {
+				o.Elicit = func(ctx context.Context, _ Elicitation) (Answer, error) {
+					<-ctx.Done()
+					over <- context.Cause(ctx)
+					return Answer{}, ctx.Err()
+				}
+			})
+			tools, _ := discovered(t, s)
+			run(t, tools, "t", `{}`)
+			if err := <-over; !errors.Is(err, tt.want) && !errors.Is(err, errRequestOver) {
+				t.Errorf("ended by %v", err)
+			}
+		})
+	}
+}
+
+// TestQuestionEndsWithItsCall: a call that is cancelled takes its question along.
+func TestQuestionEndsWithItsCall(t *testing.T) {
+	why := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := make(chan struct{})
+	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
+		o.Elicit = func(ctx context.Context, _ Elicitation) (Answer, error) {
+			cancel(why)
+			<-ctx.Done()
+			close(over)
+			return Answer{}, ctx.Err()
+		}
+	})
+	tools, _ := discovered(t, s)
+	if _, err := tools["form"].Run(ctx, registry.Call{}); !errors.Is(err, why) {
+		t.Errorf("error %v", err)
+	}
+	<-over
+}
+
+func TestLongWordsAreCut(t *testing.T) {
+	big := step{On: "tools/call", Big: 1 << 20, Print: []string{question(`{"message":"$BIG","requestedSchema":{"properties":{"a":{"type":"string","title":"$BIG"}}}}`), question(`{"message":"$BIG","requestedSchema":{}}`),
+		answer(`{"content":[]}`).Print[0]}}
+	asked := make(chan Elicitation, 2)
+	var refused heard
+	s := source(t, legacy(t, big), func(o *Options) {
+		o.Refused = refused.add
+		o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) { asked <- e; return Answer{}, nil }
+	})
+	tools, _ := discovered(t, s)
+	run(t, tools, "t", `{}`)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	// The first is refused for the size of its schema; the second has the id of
+	// the first, which may be answered already.
+	if !strings.Contains(refused.text(), "its schema has") {
+		t.Errorf("told %s", refused.text())
+	}
+	select {
+	case e := <-asked:
+		if want := fmt.Sprintf("%s… (cut at 4096 of %d bytes)", strings.Repeat("x", 4096), 1<<20); e.Message != want {
+			t.Errorf("message of %d bytes", len(e.Message))
+		}
+	default:
+	}
+}
+
+func TestPromptsAndResources(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) {
+			o.Elicit = func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "accept"}, nil }
+		})
+		prompts, diags, err := s.Prompts(t.Context())
+		want := []Prompt{{Server: "test", Name: "curious"}, {Server: "test", Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."},
+			{Server: "test", Name: "review", Title: "Code review", Description: "Reviews code.\nThoroughly.", Arguments: []PromptArgument{
+				{Name: "code", Description: "what to review", Required: true}, {Name: "style"},
+			}}}
+		if diff := cmp.Diff(want, prompts); diff != "" || err != nil || len(diags) > 0 {
+			t.Errorf("prompts %s, %v, %v", diff, diags, err)
+		}
+		resources, templates, diags, err := s.Resources(t.Context())
+		if len(resources) != 6 || len(templates) != 1 || templates[0].URITemplate != "test://item/{id}" || err != nil || len(diags) > 0 {
+			t.Errorf("resources %+v, templates %+v, %v, %v", resources, templates, diags, err)
+		}
+		both, err := s.ReadResource(t.Context(), "test://both", nil)
+		if err != nil || len(both.Contents) != 2 || both.Contents[0].Text != "one" || string(both.Contents[1].Data) != "\xff" {
+			t.Errorf("both: %+v, %v", both, err)
+		}
+		_, err = s.ReadResource(t.Context(), "test://nowhere", nil)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !refused.Missing() {
+			t.Errorf("nowhere: %v", err)
+		}
+		filled, err := s.GetPrompt(t.Context(), "review", map[string]string{"code": "x"}, nil)
+		if err != nil || len(filled.Messages) != 2 || filled.Messages[0].Content.Text != "Review this in plain style:\nx" || filled.Messages[1].Role != "assistant" {
+			t.Errorf("review: %+v, %v", filled, err)
+		}
+		filled, err = s.GetPrompt(t.Context(), "curious", nil, nil)
+		if err != nil || len(filled.Messages) != 1 || filled.Messages[0].Content.Text != "accept" {
+			t.Errorf("curious: %+v, %v", filled, err)
+		}
+	}, "--offers", "--page-size", "2")
+}
+
+func TestOffersThatAreNone(t *testing.T) {
+	s := source(t, stdioServer(t))
+	if list, diags, err := s.Prompts(t.Context()); len(list) > 0 || err != nil || len(diags) != 1 || diags[0].Code != "not_offered" {
+		t.Errorf("%v, %v, %v", list, diags, err)
+	}
+	var none *NotOfferedError
+	if _, err := s.ReadResource(t.Context(), "test://x", nil); !errors.As(err, &none) || err.Error() != `server "test" offers no resources` {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOffersThatAreMalformed: each is left out by itself; answers that are none
+// are errors that name the request.
+func TestOffersThatAreMalformed(t *testing.T) {
+	hands := step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`}}
+	reply := func(method, result string) step {
+		return step{On: method, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}}
+	}
+	s := source(t, scripted(t, refuseProbe, hands,
+		reply("prompts/list", `{"prompts":[{"name":"good"},{"name":5},{},null,[],{"name":"bad","arguments":{}}]}`),
+		reply("resources/list", `{"resources":[{"uri":"a:b","size":1.5},{"uri":"a:c"},{"name":"x"}]}`),
+		step{On: "resources/templates/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}},
+		reply("resources/read", `{"contents":[{"uri":"a:c","blob":"!!"}]}`),
+		reply("prompts/get", `{"messages":"none"}`)))
+	prompts, diags, err := s.Prompts(t.Context())
+	if len(prompts) != 1 || prompts[0].Name != "good" || len(diags) != 5 || err != nil {
+		t.Errorf("%v, %d diagnostics, %v", prompts, len(diags), err)
+	}
+	resources, templates, diags, err := s.Resources(t.Context())
+	if len(resources) != 1 || resources[0].URI != "a:c" || len(templates) != 0 || len(diags) != 2 || err != nil {
+		t.Errorf("%v, %v, %v, %v", resources, templates, diags, err)
+	}
+	if _, err := s.ReadResource(t.Context(), "a:c", nil); err == nil || !strings.Contains(err.Error(), "resources/read: content 1 is neither text nor base64") {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer holds no list "messages"`) {
+		t.Errorf("get: %v", err)
+	}
+}
+
+// TestMirroredParamsOfEveryKind: what a header cannot carry is wrapped, and the
+// server, which compares header and params, takes it.
+func TestMirroredParamsOfEveryKind(t *testing.T) {
+	web := serve(t, nil, "--dialogs", "--protocol", "2026-07-28")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	for _, value := range []string{"eu-west", "a\r\nX-Evil: 1", " leading", "trailing\t", "ünïcode", "=?base64?eA==?=", "\x00\x1b", strings.Repeat("long", 4000), "\u202e"} {
+		params, err := json.Marshal(map[string]string{"region": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, tools, "mirror", string(params))
+		if want := fmt.Sprintf("param %q", value); r.IsError || !strings.HasSuffix(r.Text(), want) {
+			t.Errorf("%q: got %.200s", value, r.Text())
+		}
+	}
+	web.mu.Lock()
+	defer web.mu.Unlock()
+	for _, h := range web.headers {
+		if h.Get("X-Evil") != "" {
+			t.Error("a header was injected")
+		}
+	}
+}

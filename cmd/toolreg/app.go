@@ -31,12 +31,13 @@ import (
 // that a command pays for what it needs alone.
 type app struct {
 	streams
-	environ []string
-	began   time.Time
-	flags   *pflag.FlagSet // the global ones
-	globals settings.Globals
-	log     *slog.Logger
-	jq      *jqFilter // nil without --jq
+	environ  []string
+	patience patience
+	began    time.Time
+	flags    *pflag.FlagSet // the global ones
+	globals  settings.Globals
+	log      *slog.Logger
+	jq       *jqFilter // nil without --jq
 
 	dir          string // working directory
 	stateAt      string // "" = not known
@@ -127,7 +128,7 @@ func (a *app) settings(ctx context.Context) (*settings.Settings, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("finding the working directory: %w", err)
+		return nil, fmt.Errorf("finding the working directory: %w; change to a folder that is there", err)
 	}
 	a.dir = dir
 	s, diags, err := settings.Load(a.settingsOptions())
@@ -337,7 +338,7 @@ func (a *app) readFile(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(a.dir, name)
 	}
-	return os.ReadFile(name)
+	return a.patience.read(func() ([]byte, error) { return os.ReadFile(name) })
 }
 
 // lookup finds a tool by its name, or by a name as a declaration has it.

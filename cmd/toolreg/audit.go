@@ -121,6 +121,9 @@ func runAudit(ctx context.Context, a *app, o *auditOptions) error {
 	if o.follow && o.lines < 0 && o.since == "" {
 		o.lines = 10
 	}
+	if out, ok := a.out.(*pipeWriter); ok && o.follow {
+		defer out.watch()()
+	}
 	p := &auditPrinter{app: a, follow: o.follow, last: o.lines}
 	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current}, func(e audit.Entry) error {
 		if !wanted(&e) {

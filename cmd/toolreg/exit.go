@@ -88,8 +88,11 @@ func classify(ctx context.Context, err error) failure {
 	for _, c := range classes {
 		if c.matches(err, &f) {
 			f.word, f.exit = c.word, c.exit
-			return f
+			break
 		}
+	}
+	if f.hint == "" && strings.Contains(f.message, syscall.EMFILE.Error()) {
+		f.hint = "raise the limit on open files, such as with ulimit -n 256"
 	}
 	return f
 }
@@ -182,6 +185,9 @@ func matchNotFound(err error, f *failure) bool {
 	}
 	if _, ok := errors.AsType[*noServerError](err); ok {
 		f.hint = "toolreg servers shows what there is"
+	}
+	if _, ok := errors.AsType[*noProjectError](err); ok {
+		f.hint = "toolreg init makes them; --root DIR names another project"
 	}
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil && e.Hidden.Setting != "" {
 		f.hint = "set at " + e.Hidden.Setting

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/toolreg/toolreg/internal/process"
 )
 
 // version is set by the linker.
@@ -27,18 +29,24 @@ func main() {
 func run(ctx context.Context, argv []string, s streams, environ []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, ending()...)
 	defer stop()
-	// The second signal finds no handler and ends the process at once.
-	defer context.AfterFunc(ctx, stop)()
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { endAtOnce(done, stop) })()
 	// A reader that went away shows as a failed write, so that children are
 	// ended in order, not by the signal's default.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE)
 
+	s.in = &patientReader{newPatience(ctx), s.in}
 	out := &pipeWriter{w: s.out, gone: func() { cancel(errReaderGone) }}
 	s.out = out
 	a := newApp(s, environ)
+	a.patience = newPatience(ctx)
+	if err := checkDescriptors(); err != nil {
+		return a.finish(ctx, err, out)
+	}
 	root := newRootCommand(a)
 	root.SetArgs(argv)
 	err := root.ExecuteContext(ctx)
@@ -49,4 +57,25 @@ func run(ctx context.Context, argv []string, s streams, environ []string) int {
 		err = out.failure()
 	}
 	return a.finish(ctx, err, out)
+}
+
+// ending lists the signals that end the program.
+func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
+
+// endAtOnce ends the process at the second signal, as that signal does by
+// default, and with it the children that the first one is still asking to end.
+func endAtOnce(done <-chan struct{}, stop func()) {
+	second := make(chan os.Signal, 1)
+	signal.Notify(second, ending()...)
+	stop()
+	select {
+	case sig := <-second:
+		process.KillChildren()
+		signal.Reset(sig)
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil && self.Signal(sig) != nil {
+			_ = self.Kill()
+		}
+	case <-done:
+	}
 }

@@ -39,6 +39,9 @@ const maxLogged = 64 << 10
 // refusedParams logs a call that was refused before anything decided on it,
 // because its params could not be read.
 func (a *app) refusedParams(ctx context.Context, t *registry.Tool, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // it was the reading that ended
+	}
 	if a.set.Audit.Enabled {
 		e := newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
 		if e.Outcome == audit.Invalid {

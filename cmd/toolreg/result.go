@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -58,13 +59,18 @@ func llmContent(parts []registry.Content) any {
 }
 
 func (a *app) printResult(ctx context.Context, o *callOptions, t *registry.Tool, r registry.Result) error {
-	saved := 0
-	if o.outputDir != "" {
-		var err error
-		if saved, err = saveParts(o.outputDir, t.Name, r.Content); err != nil {
-			return err
-		}
+	if o.outputDir == "" {
+		return a.writeResult(ctx, o, t, r, 0)
 	}
+	saved, err := saveParts(o.outputDir, t.Name, r.Content)
+	if err != nil && saved == 0 && !hasMedia(r.Content) {
+		return err
+	}
+	// The tool has run: what it gave is printed, whatever became of the files.
+	return errors.Join(a.writeResult(ctx, o, t, r, saved), err)
+}
+
+func (a *app) writeResult(ctx context.Context, o *callOptions, t *registry.Tool, r registry.Result, saved int) error {
 	switch {
 	case a.globals.JSON:
 		return a.printJSON(newCallDocument(t, r))
@@ -165,7 +171,7 @@ func saveParts(dir, tool string, parts []registry.Content) (saved int, err error
 		}
 		name, err := createPart(root, fmt.Sprintf("%s-%d", tool, i+1), extension(c.MIMEType), c.Data)
 		if err != nil {
-			return saved, fmt.Errorf("--output: %w", err)
+			return saved, fmt.Errorf("--output: %w", err) // the rest stays in place
 		}
 		*c = registry.TextContent(filepath.Join(dir, name))
 		saved++
@@ -190,6 +196,9 @@ func createPart(root *os.Root, base, ext string, data []byte) (string, error) {
 		_, err = io.Copy(f, bytes.NewReader(data))
 		if closeErr := f.Close(); err == nil {
 			err = closeErr
+		}
+		if err != nil {
+			_ = root.Remove(name) // half an image is none
 		}
 		return name, err
 	}

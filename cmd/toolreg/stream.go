@@ -102,7 +102,7 @@ func (s *stream) finish(ctx context.Context, o *callOptions, t *registry.Tool, r
 			return err
 		}
 	}
-	if r.IsError && r.Summary != "" && !a.globals.Quiet {
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !a.globals.Quiet {
 		a.note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
 	}
 	return nil

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // streams are what a command reads and writes. out carries results alone.
@@ -43,10 +46,43 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 		p.gone()
 		return len(b), nil
 	}
-	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("writing the result: %w", err)
+	if err != nil {
+		err = fmt.Errorf("writing the result: %w", err)
+		if p.err == nil {
+			p.err = err
+		}
 	}
 	return n, err
+}
+
+// watch looks whether the reader is gone while nothing is written, until stop is
+// called.
+func (p *pipeWriter) watch() (stop func()) {
+	f, ok := p.w.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	quit := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+			if readerGone(f) {
+				p.mu.Lock()
+				p.broken = true
+				p.mu.Unlock()
+				p.gone()
+				return
+			}
+		}
+	})
+	return func() { close(quit); watching.Wait() }
 }
 
 func (p *pipeWriter) failure() error {
@@ -59,4 +95,50 @@ func (p *pipeWriter) isBroken() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.broken
+}
+
+// patience reads what may never come, such as stdin or a named pipe, until ctx
+// is done.
+type patience struct {
+	done  <-chan struct{}
+	cause func() error
+}
+
+func newPatience(ctx context.Context) patience {
+	return patience{ctx.Done(), func() error { return context.Cause(ctx) }}
+}
+
+// read returns what get returns, or the cause of ctx. A get that nobody waits
+// for any more ends with the process.
+func (p patience) read(get func() ([]byte, error)) ([]byte, error) {
+	type outcome struct {
+		data []byte
+		err  error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		data, err := get()
+		got <- outcome{data, err}
+	}()
+	select {
+	case o := <-got:
+		return o.data, o.err
+	case <-p.done:
+		return nil, p.cause()
+	}
+}
+
+// patientReader is a reader whose reads end with ctx.
+type patientReader struct {
+	patience
+	r io.Reader
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	data, err := p.read(func() ([]byte, error) {
+		own := make([]byte, len(b)) // b is the caller's again when ctx is done
+		n, err := p.r.Read(own)
+		return own[:n], err
+	})
+	return copy(b, data), err
 }

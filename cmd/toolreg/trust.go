@@ -53,6 +53,15 @@ Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
 	return cmd
 }
 
+// noProjectError tells that there is nothing to trust.
+type noProjectError struct{ root string }
+
+func (e *noProjectError) Error() string {
+	return fmt.Sprintf("no settings or plugins of a project in %s", e.root)
+}
+
+func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }
+
 // project loads the settings and returns the project's, which must exist.
 func (a *app) project(ctx context.Context) (*settings.Project, error) {
 	a.reports = true // the result says what the warning would
@@ -61,7 +70,7 @@ func (a *app) project(ctx context.Context) (*settings.Project, error) {
 		return nil, err
 	}
 	if s.Project == nil {
-		return nil, fmt.Errorf("no settings of a project in %s: %w", s.ProjectRoot, registry.ErrNotFound)
+		return nil, &noProjectError{root: s.ProjectRoot}
 	}
 	return s.Project, nil
 }

@@ -126,7 +126,7 @@ func explainWrite(name string, err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("%q may not be changed: %v", name, err)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Sprintf("%q cannot be written: the disk is full; the old content is still there", name)
+		return fmt.Sprintf("%q cannot be written: the disk is full; nothing was changed", name)
 	case errors.Is(err, errNotText):
 		return fmt.Sprintf("%q %v; edit changes text only", name, err)
 	case errors.Is(err, errKind), errors.Is(err, errRoundTrip):

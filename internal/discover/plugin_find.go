@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -38,7 +39,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	schema := registry.NewValidator(PluginSchema()) // compiled on first need, once for all
 	info, err := os.Stat(place.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !place.Required:
+	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
 		return nil
 	case err != nil:
 		return []*Plugin{refused(place, place.Path, reasonOf(err), "plugins.paths names it")}

@@ -77,3 +77,7 @@ func awaitExit(cmd *osexec.Cmd) { _ = cmd.Wait() }
 func exitOf(cmd *osexec.Cmd) (code int, signal string) { return cmd.ProcessState.ExitCode(), "" }
 
 func isFormatError(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
+
+// KillChildren does nothing here: a job ends with the last handle to it, which
+// is ours.
+func KillChildren() {}

@@ -52,7 +52,10 @@ func CreateFile(path string, data []byte, mode, folder fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path) // half a file would count the next time
+	}
+	return err
 }
 
 // FileIn returns the settings file of a folder, "" where there is none. Two of

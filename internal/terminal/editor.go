@@ -8,11 +8,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
+
+// editorGrace is what an editor gets to end in.
+const editorGrace = 500 * time.Millisecond
 
 // maxEdited is the longest content that is taken back from an editor, in bytes.
 const maxEdited = 64 << 20
@@ -78,11 +83,17 @@ func (c *Confirmer) runEditor(ctx context.Context, file string) error {
 		return fmt.Errorf("opening the terminal for the editor: %w", err)
 	}
 	defer func() { _ = errors.Join(in.Close(), out.Close()) }()
+	defer restore(out)()
 	proc, err := os.StartProcess(program, append(argv, file), &os.ProcAttr{Env: os.Environ(), Files: []*os.File{in, out, out}})
 	if err != nil {
 		return fmt.Errorf("starting the editor %q: %w", argv[0], err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = proc.Kill() })
+	// An editor that is asked to end gives the terminal back; one that is killed
+	// leaves it as it is.
+	stop := context.AfterFunc(ctx, func() {
+		_ = proc.Signal(syscall.SIGTERM)
+		time.AfterFunc(editorGrace, func() { _ = proc.Kill() })
+	})
 	defer stop()
 	state, err := proc.Wait()
 	switch {

@@ -31,6 +31,15 @@ func control(f *os.File, do func(fd int) error) error {
 
 func flush(f *os.File) error { return control(f, discardInput) }
 
+// restore remembers how a terminal is set, and sets it so again.
+func restore(f *os.File) func() {
+	var state *term.State
+	if control(f, func(fd int) (err error) { state, err = term.GetState(fd); return err }) != nil {
+		return func() {}
+	}
+	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }
+}
+
 // Pixels returns the size in pixels of the terminal behind a file; 0 where it
 // does not tell.
 func Pixels(f *os.File) (width, height int) {

@@ -20,6 +20,15 @@ func openTTY() (in, out *os.File, err error) {
 
 func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
 
+// restore remembers how a console is set, and sets it so again.
+func restore(f *os.File) func() {
+	state, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(f.Fd()), state) }
+}
+
 // Pixels returns the size in pixels of the terminal behind a file: a console
 // does not tell it, so it is 0.
 func Pixels(*os.File) (width, height int) { return 0, 0 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -29,11 +30,12 @@ func main() {
 func run(ctx context.Context, argv []string, s streams, environ []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx, stop := signal.NotifyContext(ctx, ending()...)
+	signals := ending()
+	ctx, stop := signal.NotifyContext(ctx, signals...)
 	defer stop()
 	done := make(chan struct{})
 	defer close(done)
-	defer context.AfterFunc(ctx, func() { endAtOnce(done, stop) })()
+	defer context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })()
 	// A reader that went away shows as a failed write, so that children are
 	// ended in order, not by the signal's default.
 	ignored := make(chan os.Signal, 1)
@@ -59,23 +61,32 @@ func run(ctx context.Context, argv []string, s streams, environ []string) int {
 	return a.finish(ctx, err, out)
 }
 
-// ending lists the signals that end the program.
-func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
+// ending lists the signals that end the program: SIGHUP not where it is ignored,
+// as nohup has it.
+func ending() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
 
 // endAtOnce ends the process at the second signal, as that signal does by
 // default, and with it the children that the first one is still asking to end.
-func endAtOnce(done <-chan struct{}, stop func()) {
+func endAtOnce(done <-chan struct{}, signals []os.Signal, stop func()) {
 	second := make(chan os.Signal, 1)
-	signal.Notify(second, ending()...)
+	signal.Notify(second, signals...)
 	stop()
 	select {
 	case sig := <-second:
 		process.KillChildren()
 		signal.Reset(sig)
 		self, err := os.FindProcess(os.Getpid())
-		if err == nil && self.Signal(sig) != nil {
-			_ = self.Kill()
+		if err != nil { // our own process is there
+			return
 		}
+		_ = self.Signal(sig)
+		time.Sleep(100 * time.Millisecond) // a shell's background job ignores SIGINT by default
+		_ = self.Kill()
 	case <-done:
 	}
 }

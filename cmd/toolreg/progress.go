@@ -11,10 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// newStatus returns the live lines on stderr, which show on a terminal alone.
+// newStatus returns the live lines on stderr, which show on a terminal alone, and
+// on none that cannot move the cursor.
 func (a *app) newStatus() *terminal.Status {
 	o := terminal.StatusOptions{}
-	if a.errTTY && !a.globals.Quiet {
+	kind, _ := lookupEnv(a.environ, "TERM")
+	if a.errTTY && kind != "dumb" && !a.globals.Quiet {
 		o.Out = a.err
 		o.Size = sizeOf(a.err)
 	}

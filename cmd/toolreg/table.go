@@ -59,12 +59,13 @@ func (t *table) aligned(width int) string {
 
 const (
 	gutter  = "  " // between columns
-	minCell = 6    // what a column is shrunk to at most
+	minCell = 6    // what a column between the first and the last is shrunk to at most
 )
 
-// columnWidths gives every column what its widest cell takes, and then takes
-// from the last column, which is the one to read, and from the widest ones, until
-// they fit into the width. On a very narrow screen the last columns are left out.
+// columnWidths gives every column what its widest cell takes. Where that is too
+// much it takes from the last column, then from the widest of those between, then
+// from the first, which names the row, down to half the screen; if all that is not
+// enough the last columns are left out.
 func columnWidths(rows [][]string, width int) []int {
 	widths := make([]int, len(rows[0]))
 	total := -len(gutter)
@@ -74,30 +75,32 @@ func columnWidths(rows [][]string, width int) []int {
 		}
 		total += widths[i] + len(gutter)
 	}
-	last := len(widths) - 1
 	shrink := func(i, least int) {
 		if less := min(total-width, widths[i]-least); less > 0 {
 			widths[i] -= less
 			total -= less
 		}
 	}
+	last := len(widths) - 1
 	shrink(last, max(width/3, 10))
-	for total > width {
-		widest := 0
-		for i := range widths {
+	for last > 1 {
+		widest := 1
+		for i := 1; i < last; i++ {
 			if widths[i] > widths[widest] {
 				widest = i
 			}
 		}
-		if widths[widest] <= minCell {
+		if total <= width || widths[widest] <= minCell {
 			break
 		}
 		shrink(widest, widths[widest]-1)
 	}
+	shrink(0, width/2)
 	for i := last; i > 0 && total > width; i-- {
 		total -= widths[i] + len(gutter)
 		widths[i] = 0
 	}
+	shrink(0, 1)
 	return widths
 }
 

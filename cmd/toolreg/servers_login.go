@@ -168,11 +168,16 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires
 		}
-		if out.Tools, err = l.connect(ctx, false); err == nil || !l.client.WantsMore() || len(l.scopes) > 0 {
+		if out.Tools, err = l.connect(ctx, false); !l.again(ctx, err) {
 			break
 		}
 	}
 	return out, err
+}
+
+// again reports whether another login could do what this one did not.
+func (l *login) again(ctx context.Context, err error) bool {
+	return errors.Is(err, registry.ErrNeedsLogin) && (l.client.WantsMore() && len(l.scopes) == 0 || l.client.Moved(ctx))
 }
 
 // offered reports whether to log in to a server that works without.

@@ -115,7 +115,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 // a fresh start can change.
 func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
 	var start *process.StartError
-	if errors.As(err, &start) {
+	if errors.As(err, &start) || sess.guard.loginFailure() != nil {
 		return a, false
 	}
 	if a.recalled { // what worked once does no more: begin at the beginning

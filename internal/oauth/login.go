@@ -60,6 +60,21 @@ func (c *Client) Offered(ctx context.Context) bool {
 	return err == nil && issuer != ""
 }
 
+// Moved reports whether the server, which refused its login, names another
+// authorization server by now than the one that gave it (SEP-2352).
+func (c *Client) Moved(ctx context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load()
+	if c.record == nil || c.config.Issuer != "" {
+		return false
+	}
+	w := c.web()
+	defer w.close()
+	issuer, err := c.protectedResource(ctx, w, c.challenge, &authority{})
+	return err == nil && issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(c.record.Issuer, "/")
+}
+
 // Login lets a person log in and keeps the tokens (MCP 2025-11-25, authorization
 // code flow; PKCE with S256). It ends with ctx. A server whose settings need no
 // person gets its token at once.

@@ -1,0 +1,164 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// keys hands out tokens, the next one after each refusal.
+type keys struct {
+	mu      sync.Mutex
+	tokens  []string
+	refused []string // what it was told
+	err     error    // when there are no more
+}
+
+func (k *keys) Token(context.Context) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.tokens[0], nil
+}
+
+func (k *keys) Refused(_ context.Context, sent string, status int, challenges []string) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refused = append(k.refused, fmt.Sprintf("%s %d %s", sent, status, challenges))
+	if sent == k.tokens[0] {
+		if len(k.tokens) == 1 {
+			return false, k.err
+		}
+		k.tokens = k.tokens[1:]
+	}
+	return true, nil
+}
+
+func (k *keys) use(o *Options) { o.Auth = func(settings.Server) Authorizer { return k } }
+
+// locked lets nobody in without the token, and repeats what it was sent.
+func locked(token string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if sent := r.Header.Get("Authorization"); sent != "Bearer "+token {
+				w.Header().Set("WWW-Authenticate", "Bearer scope=x")
+				http.Error(w, "not with "+sent, http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestTokensOverEachTransport(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"modern": nil, "legacy": {"--protocol", "2025-06-18"}, "sse": {"--sse", "--protocol", "2024-11-05"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := serve(t, locked("second"), flags...)
+			k := &keys{tokens: []string{"first", "second"}, err: registry.ErrNeedsLogin}
+			s := source(t, settings.Server{Name: "test", URL: web.URL, ConnectTimeout: httpServer("").ConnectTimeout}, k.use)
+			tools, _ := discovered(t, s)
+			if r := run(t, tools, "echo", `{"text":"let in"}`); r.Text() != "let in" {
+				t.Errorf("%+v", r)
+			}
+			if diff := cmp.Diff([]string{"first 401 [Bearer scope=x]"}, k.refused); diff != "" && name != "sse" {
+				t.Errorf("refusals (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A server that lets nobody in is in a state of its own. It is not asked in
+// other ways, and the token it repeats is not shown.
+func TestNeedsLogin(t *testing.T) {
+	for name, known := range map[string]string{"unknown": "", "known": "legacy", "known by SSE": "sse"} {
+		t.Run(name, func(t *testing.T) {
+			web := serve(t, locked("nothing"))
+			var states []State
+			k := &keys{tokens: []string{"t0ken"}, err: fmt.Errorf("%w: log in", registry.ErrNeedsLogin)}
+			s := source(t, settings.Server{Name: "test", URL: web.URL}, k.use, func(o *Options) {
+				o.Known = known
+				o.OnState = func(_ string, state State) { states = append(states, state) }
+			})
+			_, _, err := s.Discover(t.Context())
+			if !errors.Is(err, registry.ErrNeedsLogin) || !errors.Is(err, registry.ErrSourceFailed) || err.Error() != `server "test": login: needs login: log in` {
+				t.Errorf("%v", err)
+			}
+			if info := s.Info(); info.State != StateNeedsLogin || info.Error != err.Error() {
+				t.Errorf("%+v", info)
+			}
+			if states[len(states)-1] != StateNeedsLogin {
+				t.Errorf("states %v", states)
+			}
+			for _, asked := range web.asked() {
+				if strings.HasPrefix(asked, "GET") && known != "sse" {
+					t.Errorf("it was asked %s", asked)
+				}
+			}
+		})
+	}
+}
+
+// A refusal that no login would change is told as it came, without the token.
+func TestRefusalKeepsTheTokenBack(t *testing.T) {
+	web := serve(t, locked("nothing"))
+	k := &keys{tokens: []string{"t0ken"}}
+	_, _, err := source(t, httpServer(web.URL), k.use).Discover(t.Context())
+	if err == nil || errors.Is(err, registry.ErrNeedsLogin) || !strings.Contains(err.Error(), "401 Unauthorized: not with Bearer ***") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A token is for the configured origin alone.
+func TestTokensStayAtTheOrigin(t *testing.T) {
+	other := serve(t, nil)
+	web := serve(t, func(http.Handler) http.Handler {
+		return http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)
+	})
+	_, _, err := source(t, httpServer(web.URL), (&keys{tokens: []string{"t0ken"}}).use).Discover(t.Context())
+	if err == nil || len(other.asked()) > 0 {
+		t.Errorf("%v, asked %v", err, other.asked())
+	}
+}
+
+// Whoever sets an Authorization header has chosen how to log in.
+func TestOwnHeaderGoesFirst(t *testing.T) {
+	web := serve(t, locked("mine"))
+	server := httpServer(web.URL)
+	server.Headers = []settings.Pair{pair("authorization", "Bearer mine")}
+	s := source(t, server, func(o *Options) {
+		o.Auth = func(settings.Server) Authorizer { t.Error("asked for a token"); return nil }
+	})
+	discovered(t, s)
+}
+
+// A tool that wants a wider login fails with that, and the others still run.
+func TestWiderLoginForATool(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Name") == "add" {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	k := &keys{tokens: []string{"t0ken"}, err: registry.ErrNeedsLogin}
+	tools, _ := discovered(t, source(t, httpServer(web.URL), k.use))
+	add := tools["add"]
+	if _, err := add.Run(t.Context(), registry.Call{Tool: "add", Params: []byte(`{"a":1,"b":2}`)}); !errors.Is(err, registry.ErrNeedsLogin) {
+		t.Errorf("%v", err)
+	}
+	if r := run(t, tools, "echo", `{"text":"still here"}`); r.Text() != "still here" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,352 @@
+package oauth
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestPasted(t *testing.T) {
+	for text, want := range map[string]reply{
+		"http://127.0.0.1:1/callback?code=a%2Bb&state=s&iss=https%3A%2F%2Fi#frag": {code: "a+b", state: "s", issuer: "https://i"},
+		" 'http://127.0.0.1:1/callback?code=a&state=s'\r\n":                       {code: "a", state: "s"},
+		"?code=a&state=s": {code: "a", state: "s"},
+		"error=access_denied&error_description=no+way&state=s": {err: "access_denied", description: "no way", state: "s"},
+		"4/0AbC-d_e": {code: "4/0AbC-d_e", bare: true},
+	} {
+		if got, err := readPasted(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"https://example.com/", "https://example.com/#code=x", "code=%zz"} {
+		if got, err := readPasted(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+func FuzzPasted(f *testing.F) {
+	f.Add("http://127.0.0.1:1/callback?code=a&state=s")
+	f.Add("abc")
+	a := &authority{}
+	a.Issuer, a.AuthorizationResponseIssParameterSupported = "https://i", true
+	f.Fuzz(func(t *testing.T, text string) {
+		if r, err := readPasted(text); err == nil && r.check("our-state", a) == nil && (!strings.Contains(text, "our-state") || r.issuer != "https://i") {
+			t.Errorf("%q was taken: %+v", text, r)
+		}
+	})
+}
+
+// The door to the browser takes one answer, at its own address, by its own name.
+func TestCallback(t *testing.T) {
+	back, err := openCallback(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := parse(t, back.redirect)
+	if u.Hostname() != "127.0.0.1" || u.Path != "/callback" {
+		t.Errorf("it listens at %s", back.redirect)
+	}
+	ask := func(method, address, host string) int {
+		r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	const query = "?code=c&state=s"
+	for name, code := range map[string]int{
+		"another name": ask(http.MethodGet, back.redirect+query, "evil.example:"+u.Port()),
+		"another port": ask(http.MethodGet, back.redirect+query, "127.0.0.1:1"),
+		"another path": ask(http.MethodGet, "http://"+u.Host+"/"+query, u.Host),
+		"a post":       ask(http.MethodPost, back.redirect+query, u.Host),
+		"no answer":    ask(http.MethodGet, back.redirect, u.Host),
+	} {
+		if code != http.StatusNotFound {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	if code := ask(http.MethodGet, back.redirect+query, "localhost:"+u.Port()); code != http.StatusOK {
+		t.Errorf("the browser got %d", code)
+	}
+	if code := ask(http.MethodGet, back.redirect+"?code=other&state=s", u.Host); code != http.StatusOK {
+		t.Errorf("a second answer got %d", code)
+	}
+	got, err := back.await(t.Context(), "", LoginOptions{})
+	if err != nil || got.code != "c" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	back.close(t.Context())
+	if _, err := openCallback(t.Context(), back.redirect); err != nil {
+		t.Errorf("its port is not free again: %v", err)
+	}
+	for _, redirect := range []string{"http://example.com/callback", "ftp://127.0.0.1/", "callback"} {
+		if _, err := openCallback(t.Context(), redirect); err == nil {
+			t.Errorf("%s was taken", redirect)
+		}
+	}
+}
+
+func TestLoginEndsWithItsContext(t *testing.T) {
+	s := newSite(t, "--fault", "silence")
+	c := s.client(t, nil)
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := c.Login(ctx, LoginOptions{
+		Browse: func(context.Context, string) error { cancel(enough); return nil },
+		Paste:  func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}
+
+// A code that was used gives nothing, and nothing is kept.
+func TestCodeIsUsedOnce(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	code := ""
+	paste := func(ctx context.Context, address string) (string, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return "", err
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return "", err
+		}
+		_ = resp.Body.Close()
+		back := parse(t, resp.Header.Get("Location"))
+		q := back.Query()
+		if code == "" {
+			code = q.Get("code")
+		}
+		q.Set("code", code)
+		back.RawQuery = q.Encode()
+		return back.String(), nil
+	}
+	if _, err := c.Login(t.Context(), LoginOptions{Paste: paste}); err != nil {
+		t.Fatal(err)
+	}
+	first := held(t, c)
+	if _, err := c.Login(t.Context(), LoginOptions{Paste: paste}); err == nil || !strings.Contains(err.Error(), `it answers "invalid_grant"`) || strings.Contains(err.Error(), code) {
+		t.Errorf("a used code: %v", err)
+	}
+	if held(t, s.client(t, nil)) != first {
+		t.Error("the failed login took the place of the good one")
+	}
+}
+
+// Tokens go to servers that are reached safely, and to none else.
+func TestNoTokenWithoutHTTPS(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	s.login(t, c)
+	c.server = "http://mcp.example.com/mcp"
+	if token, err := c.Token(t.Context()); token != "" || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+	if _, err := c.Login(t.Context(), LoginOptions{}); err == nil || !strings.Contains(err.Error(), "not https") {
+		t.Error(err)
+	}
+}
+
+func TestTokensRunOut(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	at := func(seconds int64) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	hour := token{Access: "x", Given: now.Unix(), Expires: now.Unix() + 3600}
+	short := token{Access: "x", Given: now.Unix(), Expires: now.Unix() + 4}
+	for name, fresh := range map[string]bool{
+		"at once":            hour.fresh(now),
+		"until 20 s before":  hour.fresh(at(3579)) && !hour.fresh(at(3580)),
+		"a short one":        short.fresh(at(2)) && !short.fresh(at(3)),
+		"one without an end": token{Access: "x", Given: now.Unix()}.fresh(at(1e9)),
+		"with a slow clock":  hour.fresh(at(-20)) && !hour.fresh(at(-21)),
+		"none":               !token{Expires: now.Unix() + 3600}.fresh(now),
+	} {
+		if !fresh {
+			t.Error(name)
+		}
+	}
+	for raw, want := range map[string]int64{"": 0, "3600": 3600, `"3600"`: 3600, "3600.5": 3600, "-1": 0, "0": 0, "null": 0, `"x"`: 0, "1e300": 315360000, `"NaN"`: 0} {
+		if got := lifetime(json.RawMessage(raw)); got != want {
+			t.Errorf("expires_in %s: %d", raw, got)
+		}
+	}
+}
+
+// An expired token is renewed before it is sent, for the resource it was for.
+func TestExpiredTokenIsRenewedFirst(t *testing.T) {
+	s := newSite(t, "--ttl", "1h")
+	c := s.client(t, nil)
+	l := s.login(t, c)
+	if !l.Renews || l.Issuer != s.Issuer || l.Resource != s.Resource || time.Until(l.Expires) < 50*time.Minute {
+		t.Errorf("%+v", l)
+	}
+	first := held(t, c)
+	later := func() time.Time { return time.Now().Add(2 * time.Hour) }
+	c.now, s.Now = later, later
+	second := held(t, c)
+	if second == first || !s.accepted(t, second) || s.Count("token refresh_token") != 1 {
+		t.Errorf("%q, then %q", first, second)
+	}
+	// The authorization server is away for a while: that ends no login.
+	c.now = func() time.Time { return time.Now().Add(4 * time.Hour) }
+	s.wrapped(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, second, http.StatusServiceUnavailable) })
+	})
+	if _, err := c.Token(t.Context()); err == nil || errors.Is(err, registry.ErrNeedsLogin) || strings.Contains(err.Error(), second) {
+		t.Errorf("a server that is away: %v", err)
+	}
+	s.wrapped(nil)
+	if third := held(t, c); third == second {
+		t.Error("it was not renewed")
+	}
+}
+
+func TestAssertions(t *testing.T) {
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(key any) string {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	now := time.Unix(1_800_000_000, 0)
+	verify := map[string]func(signed string, signature []byte) bool{
+		"ES256": func(signed string, signature []byte) bool {
+			sum := sha256.Sum256([]byte(signed))
+			return len(signature) == 64 && ecdsa.Verify(&p256.PublicKey, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:]))
+		},
+		"RS256": func(signed string, signature []byte) bool {
+			sum := sha256.Sum256([]byte(signed))
+			return rsa.VerifyPKCS1v15(&rsaKey.PublicKey, 5, sum[:], signature) == nil
+		},
+		"EdDSA": func(signed string, signature []byte) bool { return ed25519.Verify(public, []byte(signed), signature) },
+	}
+	for alg, key := range map[string]string{"ES256": encode(p256), "RS256": strings.ReplaceAll(encode(rsaKey), "\n", `\n`), "EdDSA": encode(edKey)} {
+		text, err := sign(key, "me", "https://issuer", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(text, ".")
+		var head struct{ Alg string }
+		var body struct {
+			Iss, Sub, Aud, Jti string
+			Iat, Exp           int64
+		}
+		decodeSegment(t, parts[0], &head)
+		decodeSegment(t, parts[1], &body)
+		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+		if err != nil || head.Alg != alg || !verify[alg](parts[0]+"."+parts[1], signature) {
+			t.Errorf("%s: header %+v, %v", alg, head, err)
+		}
+		if body.Iss != "me" || body.Sub != "me" || body.Aud != "https://issuer" || body.Jti == "" || body.Iat != now.Unix() || body.Exp != now.Unix()+300 {
+			t.Errorf("%s: %+v", alg, body)
+		}
+	}
+	for _, key := range []string{"", "s3cret", "-----BEGIN PRIVATE KEY-----\nczNjcmV0\n-----END PRIVATE KEY-----"} {
+		if _, err := sign(key, "me", "x", now); err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "czNj") {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+func decodeSegment(t *testing.T, text string, into any) {
+	t.Helper()
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With an identity token of the company the identity provider gives an
+// assertion, and that a token (MCP extension enterprise-managed authorization).
+func TestAssertionOfAnIdentityProvider(t *testing.T) {
+	var forms []url.Values
+	mux := http.NewServeMux()
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	document := func(path string, v map[string]any) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(v)
+		})
+	}
+	document("/.well-known/oauth-protected-resource/mcp", map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL + "/as"}})
+	document("/.well-known/oauth-authorization-server/as", map[string]any{"issuer": s.URL + "/as", "token_endpoint": s.URL + "/as/token"})
+	document("/idp/.well-known/openid-configuration", map[string]any{"issuer": s.URL + "/idp", "token_endpoint": s.URL + "/idp/token"})
+	for path, answer := range map[string]string{
+		"/idp/token": `{"access_token":"the-assertion","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}`,
+		"/as/token":  `{"access_token":"the-token","token_type":"Bearer","expires_in":60}`,
+	} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if err := r.ParseForm(); err != nil {
+				t.Error(err)
+			}
+			if id, secret, ok := r.BasicAuth(); ok {
+				r.PostForm.Set("basic", id+":"+secret)
+			}
+			forms = append(forms, r.PostForm)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(answer))
+		})
+	}
+	site := &site{dir: t.TempDir()}
+	c := New(settings.Server{Name: "test", URL: s.URL + "/mcp", OAuth: &settings.OAuth{
+		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there",
+	}}, storeAt(site.dir), nil)
+	again, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="a b"`})
+	if err != nil || !again || held(t, c) != "the-token" {
+		t.Fatal(again, err)
+	}
+	want := []url.Values{
+		{"grant_type": {grantExchange}, "requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"}, "audience": {s.URL + "/as"}, "resource": {s.URL + "/mcp"},
+			"subject_token": {"who-i-am"}, "subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"}, "scope": {"a b"}, "client_id": {"me-there"}},
+		{"grant_type": {grantJWTBearer}, "assertion": {"the-assertion"}, "resource": {s.URL + "/mcp"}, "scope": {"a b"}, "basic": {"me:s3cret"}},
+	}
+	if !slices.EqualFunc(forms, want, func(a, b url.Values) bool { return a.Encode() == b.Encode() }) {
+		t.Errorf("asked\n%v\nwant\n%v", forms, want)
+	}
+}

@@ -1,0 +1,142 @@
+//go:build unix
+
+package oauth
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func (s *site) renewal(t *testing.T, stale string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "TOOLREG_TEST_RENEW="+s.dir, "TOOLREG_TEST_SERVER="+s.Resource, "TOOLREG_TEST_STALE="+stale, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// Fifty processes whose token ran out at once: one asks for the next, which
+// revokes the old, and the others use what it got.
+func TestFiftyProcessesRenewOnce(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	s.login(t, c)
+	stale := held(t, c)
+	s.Expire()
+	var got [50]string
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() {
+			var errOut bytes.Buffer
+			cmd := s.renewal(t, stale)
+			cmd.Stderr = &errOut
+			out, err := cmd.Output()
+			if err != nil {
+				t.Errorf("%v: %s", err, errOut.String())
+			}
+			got[i] = string(out)
+		})
+	}
+	all.Wait()
+	if n := s.Count("token refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+	for _, token := range got {
+		if token != got[0] || token == stale || !s.accepted(t, token) {
+			t.Fatalf("tokens %q and %q", got[0], token)
+		}
+	}
+}
+
+// A process that is killed while the authorization server thinks leaves the old
+// login, and no lock.
+func TestKilledRenewalLeavesTheOldLogin(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	s.login(t, c)
+	stale := held(t, c)
+	s.Expire()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	s.wrapped(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(asked); <-answer })
+	})
+	before := s.files(t)
+	cmd := s.renewal(t, stale)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	close(answer)
+	s.wrapped(nil)
+	if after := s.files(t); after != before {
+		t.Errorf("the login was\n%s\nand is\n%s", before, after)
+	}
+	next := s.client(t, nil)
+	again, err := next.Refused(t.Context(), stale, http.StatusUnauthorized, nil)
+	if err != nil || !again || !s.accepted(t, held(t, next)) {
+		t.Errorf("the next run: %v, %v", again, err)
+	}
+}
+
+// files returns the content of the logins, each of which is ours alone.
+func (s *site) files(t *testing.T) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	text := ""
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", path, info.Mode(), err)
+		}
+		text += string(data)
+	}
+	return text
+}
+
+// A renewal that the authorization server refuses ends the login for all, and
+// it is asked once.
+func TestEndedLoginIsAskedAboutOnce(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	s.login(t, c)
+	stale := held(t, c)
+	s.Expire()
+	thief := s.client(t, nil)
+	thief.load()
+	old := *thief.record
+	if _, err := c.Refused(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
+		t.Fatal(err)
+	}
+	// The thief's use of the old refresh token ends the whole login.
+	if err := thief.store.update(t.Context(), thief.key(), func(*record) (*record, error) { return &old, nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.Expire()
+	for range 3 {
+		_, err := s.client(t, nil).Refused(t.Context(), stale, http.StatusUnauthorized, nil)
+		if !errors.Is(err, registry.ErrNeedsLogin) {
+			t.Errorf("a login that has ended: %v", err)
+		}
+	}
+	if n := s.Count("token refresh_token"); n != 2 {
+		t.Errorf("%d renewals", n)
+	}
+}

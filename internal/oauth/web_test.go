@@ -1,0 +1,116 @@
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestAddressesOfServers(t *testing.T) {
+	public := newWeb("https://mcp.example.com/mcp")
+	local := newWeb("http://localhost:1/mcp")
+	intranet := newWeb("https://mcp.corp.internal/mcp", "https://10.1.2.3/login")
+	tests := []struct {
+		name    string
+		w       *web
+		address string
+		problem string // "" = fine
+	}{
+		{"https", public, "https://login.example.com/a?b=c", ""},
+		{"http", public, "http://login.example.com/", "neither https nor http on this machine"},
+		{"loopback of a public server", public, "http://127.0.0.1:1/", "not on the public internet"},
+		{"loopback by name", public, "https://localhost/", "not on the public internet"},
+		{"loopback of a local server", local, "http://127.0.0.1:2/", ""},
+		{"loopback in IPv6", local, "http://[::1]:2/", ""},
+		{"this machine by its other name", local, "http://0.0.0.0:2/", "neither"},
+		{"metadata service", public, "https://169.254.169.254/latest", "not on the public internet"},
+		{"metadata service in IPv6", public, "https://[::ffff:169.254.169.254]/latest", "not on the public internet"},
+		{"private", local, "https://192.168.1.1/", "not on the public internet"},
+		{"carrier-grade NAT", public, "https://100.64.0.1/", "not on the public internet"},
+		{"named in the settings", intranet, "https://10.1.2.3/token", ""},
+		{"beside what the settings name", intranet, "https://10.1.2.4/token", "not on the public internet"},
+		{"file", public, "file:///etc/passwd", "no web address"},
+		{"script", public, "javascript:alert(1)", "no web address"},
+		{"option", public, "--help", "no web address"},
+		{"opaque", public, "https:example.com", "no web address"},
+		{"user", public, "https://me:secret@example.com/", "holds a user name"},
+		{"control character", public, "https://example.com/\x1b[31m", "space or a control character"},
+		{"space", public, "https://example.com/ x", "space or a control character"},
+		{"long", public, "https://example.com/" + strings.Repeat("x", maxAddress), "more than"},
+		{"empty", public, "", "no web address"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.w.check(tt.address)
+			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+				t.Errorf("%s: %v", tt.address, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("it shows a secret: %v", err)
+			}
+		})
+	}
+}
+
+// What a name stands for is looked at when it is dialled.
+func TestNamesThatStandForPrivateAddresses(t *testing.T) {
+	w := newWeb("https://mcp.corp.internal/mcp")
+	private := netip.MustParseAddr("10.0.0.1")
+	if err := w.allow("mcp.corp.internal", private); err != nil {
+		t.Errorf("the server's own host: %v", err)
+	}
+	if err := w.allow("login.corp.internal", private); err == nil {
+		t.Error("another host on a private address")
+	}
+	if err := w.allow("login.example.com", netip.MustParseAddr("93.184.215.14")); err != nil {
+		t.Errorf("a public address: %v", err)
+	}
+	// Whatever the name, it is the address that is dialled.
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	for host, reached := range map[string]bool{"login.example.com": false, "mcp.corp.internal": true} {
+		conn, err := w.dial(context.WithValue(t.Context(), dialKey{}, dialFor{host: host}), "tcp", parse(t, s.URL).Host)
+		if conn != nil {
+			_ = conn.Close()
+		}
+		if (err == nil) != reached {
+			t.Errorf("dialling for %s: %v", host, err)
+		}
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	body, kind := "", "application/json"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/round":
+			http.Redirect(w, r, "/round", http.StatusFound)
+		case "/inside":
+			http.Redirect(w, r, "https://10.0.0.1/", http.StatusFound)
+		default:
+			w.Header().Set("Content-Type", kind)
+			_, _ = w.Write([]byte(body))
+		}
+	}))
+	defer s.Close()
+	w := newWeb(s.URL)
+	defer w.close()
+	for _, tt := range []struct{ path, kind, body, problem string }{
+		{"/", "application/json", `{"issuer":"x"}`, ""},
+		{"/", "application/oauth-authz-req+json; charset=utf-8", `{}`, ""},
+		{"/", "text/html", `{}`, "something else than JSON"},
+		{"/", "application/json", `<html>s3cret`, "something else than JSON"},
+		{"/", "application/json", strings.Repeat(" ", maxBody+1), "more than 1048576 bytes"},
+		{"/round", "", "", "redirects"},
+		{"/inside", "", "", "not on the public internet"},
+	} {
+		body, kind = tt.body, tt.kind
+		err := w.get(t.Context(), s.URL+tt.path, &struct{}{})
+		if (err == nil) != (tt.problem == "") || err != nil && (!strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "s3cret")) {
+			t.Errorf("%s %.40q: %v", tt.path, tt.body, err)
+		}
+	}
+}

@@ -69,7 +69,13 @@ func isRefusal(resp *http.Response) bool {
 // answer would have us show.
 func (g *httpGuard) sendWith(r *http.Request, token string) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	if token != "" {
+	switch {
+	case token == "":
+	case g.tokenParam != "":
+		q := r.URL.Query()
+		q.Set(g.tokenParam, token)
+		r.URL.RawQuery = q.Encode()
+	default:
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := g.send(r)

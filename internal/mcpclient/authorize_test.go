@@ -77,6 +77,24 @@ func TestTokensOverEachTransport(t *testing.T) {
 	}
 }
 
+// Some servers of the older transport take the token as a query parameter.
+func TestTokenAsParameter(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("key") != "t0ken" || r.Header.Get("Authorization") != "" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}, "--sse", "--protocol", "2024-11-05")
+	server := settings.Server{Name: "test", URL: web.URL, Type: "sse", OAuth: &settings.OAuth{TokenParamName: "key"}}
+	tools, _ := discovered(t, source(t, server, (&keys{tokens: []string{"t0ken"}}).use))
+	if r := run(t, tools, "echo", `{"text":"let in"}`); r.Text() != "let in" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A server that lets nobody in is in a state of its own. It is not asked in
 // other ways, and the token it repeats is not shown.
 func TestNeedsLogin(t *testing.T) {

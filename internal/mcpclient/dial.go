@@ -59,6 +59,9 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 	sess.guard = guard
 	event := int(s.opts.Limits.Result)
 	if sess.transport == transportSSE {
+		if server.OAuth != nil {
+			guard.tokenParam = server.OAuth.TokenParamName
+		}
 		return &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: guard.client(), MaxEventSize: event}, nil
 	}
 	return &mcp.StreamableClientTransport{

@@ -42,6 +42,10 @@ type httpGuard struct {
 	version *atomic.Pointer[string] // negotiated legacy revision, nil before
 	auth    Authorizer              // nil: no tokens
 
+	// tokenParam names the query parameter that carries the token in place of
+	// the header, "" for none.
+	tokenParam string
+
 	mu      sync.Mutex
 	refusal *refusal
 	login   error // why there is no token that the server takes

@@ -29,6 +29,7 @@ func (w *workspace) writeFile(rel string, data []byte) error {
 // stagedFile is new content on disk that has not taken its name yet.
 type stagedFile struct {
 	parent     *os.Root // the folder that holds it
+	shared     bool     // parent is another's to sync and to close
 	temp, base string
 	done       bool
 }
@@ -36,6 +37,21 @@ type stagedFile struct {
 // stage does all of writeFile but the last step. The caller closes what it
 // returns.
 func (w *workspace) stage(rel string, data []byte) (*stagedFile, error) {
+	parent, err := w.parent(rel)
+	if err != nil {
+		return nil, err
+	}
+	s := &stagedFile{parent: parent, base: path.Base(rel)}
+	if err := s.write(data); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// parent makes and opens the folder of a file that may be written. The caller
+// closes it.
+func (w *workspace) parent(rel string) (*os.Root, error) {
 	if err := w.protect(rel); err != nil {
 		return nil, err
 	}
@@ -46,7 +62,7 @@ func (w *workspace) stage(rel string, data []byte) (*stagedFile, error) {
 	if rel == "." {
 		return nil, errIsDir
 	}
-	dir, base := path.Dir(rel), path.Base(rel)
+	dir := path.Dir(rel)
 	if err := root.MkdirAll(dir, 0o777); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("creating folder %q: %w", dir, syscall.ENOTDIR)
 	} else if err != nil {
@@ -58,12 +74,7 @@ func (w *workspace) stage(rel string, data []byte) (*stagedFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %q: %w", dir, reason(err))
 	}
-	s := &stagedFile{parent: parent, base: base}
-	if err := s.write(data); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+	return parent, nil
 }
 
 // write looks at what is there and writes the new content beside it.
@@ -126,7 +137,9 @@ func (s *stagedFile) commit() error {
 		return fmt.Errorf("putting it in place: %w", reason(err))
 	}
 	s.done = true
-	syncDir(s.parent)
+	if !s.shared {
+		syncDir(s.parent)
+	}
 	return nil
 }
 
@@ -135,7 +148,9 @@ func (s *stagedFile) close() {
 	if s.temp != "" && !s.done {
 		_ = s.parent.Remove(s.temp)
 	}
-	s.parent.Close()
+	if !s.shared {
+		s.parent.Close()
+	}
 }
 
 // syncDir makes the new name durable. Not every file system can; the content

@@ -54,7 +54,7 @@ type patchReader struct {
 
 // maxPatchFiles bounds one patch: every file of it is planned in memory and
 // staged before the first one is renamed.
-const maxPatchFiles = 1000
+const maxPatchFiles = 5000
 
 // parsePatch reads a unified diff, plain or git's. Text around the diffs, such
 // as the message of a commit, does not count. The error is a *patchError.

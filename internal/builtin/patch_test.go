@@ -380,7 +380,7 @@ func TestAPatchOfTooManyFilesIsRefused(t *testing.T) {
 	for i := range maxPatchFiles + 1 {
 		fmt.Fprintf(&b, "--- /dev/null\n+++ b/f%d\n@@ -0,0 +1 @@\n+x\n", i)
 	}
-	if _, err := parsePatch(b.String()); err == nil || !strings.Contains(err.Error(), "more than 1000 files") {
+	if _, err := parsePatch(b.String()); err == nil || !strings.Contains(err.Error(), "more than 5000 files") {
 		t.Errorf("err = %v", err)
 	}
 }

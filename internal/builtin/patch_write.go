@@ -3,18 +3,25 @@ package builtin
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 )
 
 // write makes all the changes, or none: everything new is on disk beside its
 // place before the first file is touched, and what was done is undone when a
-// later step fails.
+// later step fails. Between the first file and the last there are renames alone,
+// so that a run that is killed is all but sure to be killed before or after.
 func (p *patching) write() (err error) {
 	var staged []*stagedFile
 	var folders []string
+	parents := map[string]*os.Root{}
 	defer func() {
 		for _, s := range staged {
 			s.close()
+		}
+		for _, dir := range parents {
+			syncDir(dir)
+			dir.Close()
 		}
 		if err != nil {
 			p.workspace.removeFolders(folders)
@@ -26,7 +33,7 @@ func (p *patching) write() (err error) {
 			continue
 		}
 		folders = append(folders, p.workspace.missingFolders(f.rel)...)
-		s, err := p.workspace.stagePatched(f)
+		s, err := p.workspace.stagePatched(parents, f)
 		if err != nil {
 			return errors.New(explainWrite(f.rel, err))
 		}
@@ -50,18 +57,33 @@ func (p *patching) write() (err error) {
 	return nil
 }
 
-func (w *workspace) stagePatched(f *patched) (*stagedFile, error) {
+// stagePatched stages the new content of a file. Each folder is opened once and
+// put in parents, which the caller closes.
+func (w *workspace) stagePatched(parents map[string]*os.Root, f *patched) (*stagedFile, error) {
 	data, err := f.encoding.bytes(f.text)
+	if err == nil {
+		err = w.protect(f.rel)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := w.stage(f.rel, data)
-	if err != nil || f.mode == 0 {
-		return s, err
+	dir := path.Dir(f.rel)
+	if parents[dir] == nil {
+		parent, err := w.parent(f.rel)
+		if err != nil {
+			return nil, err
+		}
+		parents[dir] = parent
 	}
-	if err := s.chmod(f.mode); err != nil {
+	s := &stagedFile{parent: parents[dir], shared: true, base: path.Base(f.rel)}
+	if err = s.write(data); err == nil && f.mode != 0 {
+		if err = s.chmod(f.mode); err != nil {
+			err = fmt.Errorf("setting the mode: %w", err)
+		}
+	}
+	if err != nil {
 		s.close()
-		return nil, fmt.Errorf("setting the mode: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -166,7 +166,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call) (registry.Resul
 	stream := &textStream{emit: call.Emit}
 	out, err := process.Run(inner, process.Spec{
 		Argv: argv, Dir: dir, Env: s.opts.Env,
-		MaxOutput: s.opts.MaxOutput, HeadTail: true,
+		MaxOutput: s.opts.MaxOutput, HeadTail: true, Contain: true,
 		Output: stream.write,
 	})
 	stream.end()

@@ -12,7 +12,8 @@
 // with SIGKILL, Linux kills each direct child (PR_SET_PDEATHSIG) and Windows
 // the whole job; grandchildren on Linux, and every child elsewhere, see the end
 // of their stdin. A program that leaves its group on purpose (setsid, a daemon)
-// is out of reach, and none of its pipes can hold a call up.
+// is ended with [Spec.Contain] on Linux and out of reach elsewhere; none of its
+// pipes can hold a call up.
 //
 // The package imports no other package of this module and is the only one that
 // imports os/exec and google/shlex.

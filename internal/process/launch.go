@@ -1,6 +1,7 @@
 package process
 
 import (
+	"crypto/rand"
 	"io"
 	"os"
 	osexec "os/exec"
@@ -18,6 +19,7 @@ import (
 type launched struct {
 	cmd    *osexec.Cmd
 	group  group
+	mark   string        // of what is to end with it; "" = its group alone
 	exited chan struct{} // closed when the child has ended; its pid is still taken
 	done   chan struct{} // closed when it was reaped
 
@@ -27,10 +29,12 @@ type launched struct {
 	once   sync.Once
 }
 
-// launch starts cmd in a session and group of its own. The error is unwrapped.
-func launch(cmd *osexec.Cmd) (*launched, error) {
+// launch starts cmd in a session and group of its own. mark, if there is one,
+// is in its environment. The error is unwrapped.
+func launch(cmd *osexec.Cmd, mark string) (*launched, error) {
 	l := &launched{
 		cmd:    cmd,
+		mark:   mark,
 		exited: make(chan struct{}),
 		done:   make(chan struct{}),
 		free:   make(chan struct{}),
@@ -86,6 +90,9 @@ func (l *launched) finish() {
 	l.kill()
 	l.once.Do(func() { close(l.free) })
 	<-l.done
+	if l.mark != "" {
+		endStrays(l.cmd.Process.Pid, l.mark)
+	}
 	l.group.awaitGone(l.cmd.Process.Pid)
 }
 
@@ -167,7 +174,12 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	if err != nil {
 		return nil, nil, &StartError{Program: s.Argv[0], Err: err}
 	}
-	l, err := launch(cmd)
+	mark := ""
+	if s.Contain {
+		mark = rand.Text()
+		cmd.Env = append(cmd.Env, markVariable+"="+mark)
+	}
+	l, err := launch(cmd, mark)
 	p.closeTheirs()
 	if err != nil {
 		p.closeOurs()

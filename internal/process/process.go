@@ -14,6 +14,9 @@ const (
 	DefaultLinger    = 500 * time.Millisecond
 )
 
+// markVariable names the variable of [Spec.Contain].
+const markVariable = "TOOLREG_CHILD"
+
 // Spec says how to start a child.
 type Spec struct {
 	Argv []string // program and arguments, required; see [Spec.Program]
@@ -37,6 +40,13 @@ type Spec struct {
 	// Linger is how long Run waits for pipes that a grandchild still holds
 	// after the child itself has gone; 0 = 500 ms. Then the group is killed.
 	Linger time.Duration
+
+	// Contain ends with the child, beside its group, what left the group: a
+	// program started by setsid, a daemon. On Linux such are told by a variable
+	// in the environment, TOOLREG_CHILD, which the child gets besides Env; what
+	// clears its environment gets away. Elsewhere on Unix there is no telling;
+	// Windows ends them anyway. It does not count for Start.
+	Contain bool
 
 	// Output receives stdout and stderr as they come (stream 1 or 2), one call
 	// at a time. The slice is valid during the call only. May be nil.

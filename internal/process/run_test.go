@@ -37,6 +37,36 @@ func gone(t *testing.T, pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
+// What left the group is ended too where that is asked for, however it left, and
+// whether it holds a pipe or not; what nobody asked about is not.
+func TestRunContains(t *testing.T) {
+	tests := map[string]string{
+		"setsid":            `setsid sh -c 'echo $$; exec sleep 600' & while :; do sleep 0.01; done`,
+		"a daemon":          `(setsid sh -c 'sh -c "echo \$\$; exec sleep 600 >/dev/null 2>&1" &' &); while :; do sleep 0.01; done`,
+		"one after another": `setsid sh -c 'setsid sh -c "echo \$\$; exec sleep 600" & exec sleep 600' & while :; do sleep 0.01; done`,
+	}
+	for name, script := range tests {
+		for _, contain := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			spec := sh(script)
+			spec.Contain, spec.Grace, spec.Linger = contain, time.Millisecond, time.Millisecond
+			spec.Output = func(int, []byte) { cancel() }
+			out, err := Run(ctx, spec)
+			cancel()
+			pid, convErr := strconv.Atoi(strings.TrimSpace(string(out.Stdout)))
+			if convErr != nil {
+				t.Fatalf("%s: %q, %v", name, out.Stdout, err)
+			}
+			if gone(t, pid) != contain {
+				t.Errorf("%s, contain %v: %d is there: %v", name, contain, pid, !gone(t, pid))
+			}
+			if !contain {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+}
+
 func TestRunTellsHowAProgramEnded(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -22,7 +22,7 @@ import (
 func builtinOptions(a *app, s *settings.Settings, env []string) builtin.Options {
 	o := builtin.Options{Workspace: s.Workspace, Env: env, ShellTimeout: orNone(s.ShellTimeout), ShellMaxTimeout: orNone(s.ShellMaxTimeout),
 		MaxOutput: shellOutput(s), Protected: s.OwnPaths(a.environ, a.dir, a.globals.Files), Fetch: fetchOptions(a, s),
-		Session: a.fact(s, "sessionKey"), Caller: a.fact(s, "agentId"), Began: a.began}
+		Session: a.fact(s, "sessionKey"), Caller: a.fact(s, "agentId"), Began: a.began, Keeper: keeperArgv()}
 	o.Protected = append(o.Protected, filepath.Join(s.ProjectRoot, lock.Name))
 	if d, err := a.stateDir(); err == nil {
 		o.StateDir = d.Path

@@ -21,7 +21,7 @@ Results go to stdout, everything else to stderr. See also
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newListCommand(a), newCallCommand(a), newSchemaCommand(a), newDiscoverCommand(a), newServersCommand(a),
-		newWhyCommand(a), newApprovalsCommand(a), newTrustCommand(a), newSettingsCommand(a), newInitCommand(a), newPluginsCommand(a), newAuditCommand(a), newStatsCommand(a), newDoctorCommand(a), newLockCommand(a), newVersionCommand(a),
+		newWhyCommand(a), newApprovalsCommand(a), newTrustCommand(a), newSettingsCommand(a), newInitCommand(a), newPluginsCommand(a), newAuditCommand(a), newStatsCommand(a), newDoctorCommand(a), newLockCommand(a), newVersionCommand(a), newKeepCommand(a),
 		newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", paramsHelp),
 	}
 }

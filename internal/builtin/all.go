@@ -36,6 +36,9 @@ type Options struct {
 	// ShellMaxTimeout bounds the timeout that a call may ask for; 0 means 1 h.
 	// A longer ShellTimeout counts instead.
 	ShellMaxTimeout time.Duration
+	// Keeper is the argv that makes a program call [Keep] with what follows it,
+	// the program by its path; empty switches off commands in the background.
+	Keeper []string
 	// MaxOutput bounds stdout and stderr of a command each, in bytes; 0 means
 	// 10 MiB.
 	MaxOutput int64

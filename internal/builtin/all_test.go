@@ -20,6 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == keepArgument {
+		if err := Keep(os.Args[2:]); err != nil {
+			panic(err)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -181,7 +181,7 @@ func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit t
 	defer timer.Stop()
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	for isAlive(r) {
+	for b.state(r).running {
 		select {
 		case <-poll.C:
 		case <-timer.C:

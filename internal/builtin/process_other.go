@@ -9,7 +9,7 @@ import (
 )
 
 // detach is not to be had without process groups.
-func detach(*backgroundRecord, []string, string, []string, *os.File, string) error {
+func detach(*backgroundRecord, []string, string, []string, *os.File) error {
 	return errors.New("background commands need process groups, which this system does not have; run the command without background")
 }
 

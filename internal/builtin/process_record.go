@@ -16,7 +16,8 @@ import (
 
 // Background processes live on after the run that started them, so what is
 // known of one lies in the state folder: ID.json says what was started, ID.log
-// holds its output, and ID.exit its exit code once it has ended by itself.
+// and ID.log.1 hold the end of its output, and ID.exit its exit code once it has
+// ended by itself. A program of our own looks after it, see [Keep].
 
 // backgroundFolder is the folder for them in the state folder.
 const backgroundFolder = "background"
@@ -31,7 +32,7 @@ type backgroundRecord struct {
 	Command   string    `json:"command"`
 	Directory string    `json:"directory"`
 	Started   time.Time `json:"started"`
-	// PID is the process that waits for the command, Group its process group.
+	// PID is the process that keeps the command, Group its process group.
 	// Birth tells it from a later process with the same id.
 	PID   int    `json:"pid"`
 	Group int    `json:"group"`
@@ -107,7 +108,7 @@ func (b *backgroundStore) replace(path string, data []byte) error {
 
 // remove forgets a process.
 func (b *backgroundStore) remove(id string) {
-	for _, kind := range []string{"json", "log", "exit", "exit.tmp", "json.tmp"} {
+	for _, kind := range []string{"json", "log", "log.1", "log.passed", "log.tmp", "exit", "exit.tmp", "json.tmp"} {
 		_ = os.Remove(b.path(id, kind)) // what stays is tried again next time
 	}
 }
@@ -162,45 +163,90 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 	return out, nil
 }
 
-// state tells how a process is doing. The exit code is written before the
-// process that waits for the command goes, so it is looked for last.
+// state tells how a process is doing. Its keeper writes the exit code down when
+// all that the command printed is in the log, and may live on for what the
+// command left running.
 func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
-	if isAlive(r) {
-		return backgroundState{running: true}
-	}
+	alive := isAlive(r) // first: the code is written before the keeper goes
 	text, err := os.ReadFile(b.path(r.ID, "exit"))
 	if err != nil {
-		return backgroundState{}
+		return backgroundState{running: alive}
 	}
 	word := strings.TrimSpace(string(text))
+	if word == "killed" {
+		return backgroundState{killed: true, running: alive}
+	}
 	code, err := strconv.Atoi(word)
-	return backgroundState{code: code, known: err == nil, killed: word == "killed"}
+	return backgroundState{code: code, known: err == nil}
 }
 
 // tail returns the end of the log from the start of a line, at most limit
-// bytes, and the size of the whole.
+// bytes, and the size of all that was printed.
 func (b *backgroundStore) tail(id string, limit int64) (text string, size int64, err error) {
-	f, err := os.Open(b.path(id, "log"))
+	end, size, err := b.logEnd(b.path(id, "log"), limit)
 	if err != nil {
 		return "", 0, fmt.Errorf("reading the log of %q: %w", id, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", 0, fmt.Errorf("reading the log of %q: %w", id, err)
-	}
-	size = info.Size()
-	start := max(size-limit, 0)
-	buf := make([]byte, size-start)
-	n, err := f.ReadAt(buf, start)
-	if n == 0 && err != nil && len(buf) > 0 {
-		return "", size, fmt.Errorf("reading the log of %q: %w", id, err)
-	}
-	text = string(buf[:n])
-	if start > 0 {
+	text = string(end)
+	if int64(len(text)) < size {
 		if i := strings.IndexByte(text, '\n'); i >= 0 {
 			text = text[i+1:]
 		}
 	}
 	return validText([]byte(text)), size, nil
+}
+
+// logEnd reads at most limit bytes from the end of a log that may be rotated
+// meanwhile.
+func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int64, err error) {
+	for range 5 {
+		before := passedOf(path)
+		var now, earlier []byte
+		if now, size, err = fileEnd(path, limit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, err
+		}
+		if len(now) < int(limit) && before > 0 {
+			if earlier, _, err = fileEnd(path+".1", limit-int64(len(now))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, 0, err
+			}
+		}
+		end, size = append(earlier, now...), size+before
+		if passedOf(path) == before {
+			break
+		}
+	}
+	return end, size, nil
+}
+
+// passedOf is how many bytes of a log are no longer in the file of its name.
+func passedOf(path string) int64 {
+	text, err := os.ReadFile(path + ".passed")
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// fileEnd returns at most limit bytes from the end of a file, and its size.
+func fileEnd(path string, limit int64) (end []byte, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	start := max(info.Size()-limit, 0)
+	end = make([]byte, info.Size()-start)
+	n, err := f.ReadAt(end, start)
+	if n == 0 && err != nil && len(end) > 0 {
+		return nil, 0, err
+	}
+	return end[:n], info.Size(), nil
 }

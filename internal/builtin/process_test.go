@@ -183,7 +183,7 @@ const childVariable = "BUILTIN_TEST_BACKGROUND"
 func TestBackgroundOutlivesTheProgram(t *testing.T) {
 	if folders := os.Getenv(childVariable); folders != "" {
 		ws, state, _ := strings.Cut(folders, "\n")
-		opts := Options{Workspace: ws, StateDir: state, Env: os.Environ()}
+		opts := Options{Workspace: ws, StateDir: state, Env: os.Environ(), Keeper: testKeeper()}
 		r := run(t, opts, "run_shell_command", `{"command":"until [ -e go ]; do sleep 0.02; done; echo alive","background":true}`)
 		if r.IsError {
 			t.Fatal(r.Text())

@@ -16,22 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detachScript starts "$@" in the background, says the id of the process that
-// waits for it, and ends: the command is then nobody's child but init's and
-// outlives us. Whoever waits writes down the exit code.
-const detachScript = `exit_file=$1
-shift
-{
-	"$@" 3>&-
-	code=$?
-	printf '%s\n' "$code" >"$exit_file"
-} 3>&- &
+// detachScript starts "$@" in the background, says the id of its process, and
+// ends: that process is then nobody's child but init's and outlives us.
+const detachScript = `"$@" 3>&- &
 printf '%s\n' "$!" >&3
 `
 
-// detach starts argv in a session of its own, without a terminal, its output
-// going to log, and fills in the ids of the record.
-func detach(r *backgroundRecord, argv []string, dir string, env []string, log *os.File, exitFile string) error {
+// detach starts argv, the keeper of a command, in a session of its own, without
+// a terminal, what it says itself going to log, and fills in the ids of the
+// record.
+func detach(r *backgroundRecord, argv []string, dir string, env []string, log *os.File) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -42,7 +36,7 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 		return err
 	}
 	defer said.Close()
-	starter, err := os.StartProcess("/bin/sh", append([]string{"sh", "-c", detachScript, "sh", exitFile}, argv...), &os.ProcAttr{
+	starter, err := os.StartProcess("/bin/sh", append([]string{"sh", "-c", detachScript, "sh"}, argv...), &os.ProcAttr{
 		Dir: dir, Env: append([]string{}, env...), Files: []*os.File{null, log, log, say},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -80,7 +74,7 @@ const killGrace = 2 * time.Second
 // end asks the group of a running process to end, and kills what has not ended
 // after a while.
 func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) error {
-	if !isAlive(r) {
+	if !b.state(r).running {
 		return errEnded
 	}
 	if err := b.replace(b.path(r.ID, "exit"), []byte("killed\n")); err != nil {

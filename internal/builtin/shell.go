@@ -121,6 +121,9 @@ func timeLimit(tool string, seconds *integer, opts *Options) (time.Duration, err
 
 func (s *shellTool) check(call registry.Call) error {
 	c, err := s.prepare(call)
+	if err == nil && c.Background && len(s.opts.Keeper) == 0 {
+		return registry.Invalid(shellName, "/background", "cannot be had: this program does not know where it is installed")
+	}
 	if err == nil && c.Background && s.opts.StateDir == "" {
 		return registry.Invalid(shellName, "/background", "needs a state folder to keep the output in, and there is none")
 	}

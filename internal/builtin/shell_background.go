@@ -2,6 +2,9 @@ package builtin
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
@@ -29,14 +32,27 @@ func (s *shellTool) background(c *shellCall, argv []string, dir string) (registr
 	return res, nil
 }
 
+// keptOutput is how much of a background command's output is kept, in bytes:
+// twice what a command's stream may have, and enough to show the end of it.
+func keptOutput(opts *Options) int64 {
+	limit := opts.MaxOutput
+	if limit == 0 {
+		limit = process.DefaultMaxOutput
+	} else if limit < 0 {
+		limit = math.MaxInt64 / 4
+	}
+	return 2 * max(limit, logTail)
+}
+
 func (s *shellTool) detached(store *backgroundStore, c *shellCall, argv []string, dir string) (_ *backgroundRecord, err error) {
 	id, log, err := store.create()
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10))
 	r := &backgroundRecord{ID: id, Workspace: s.workspace.real, Command: c.Command, Directory: c.dir, Started: time.Now().UTC()}
-	if err := detach(r, argv, dir, s.opts.Env, log, store.path(id, "exit")); err != nil {
+	if err := detach(r, append(keeper, argv...), dir, s.opts.Env, log); err != nil {
 		store.remove(id)
 		return nil, err
 	}

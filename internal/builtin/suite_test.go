@@ -17,7 +17,7 @@ func place(t testing.TB, files map[string]string) (Options, string) {
 	for name, text := range files {
 		put(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
-	return Options{Workspace: dir, StateDir: t.TempDir(), Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
+	return Options{Workspace: dir, StateDir: t.TempDir(), Home: t.TempDir(), ConfigHome: t.TempDir(), Keeper: testKeeper()}, dir
 }
 
 func put(t testing.TB, path, text string) {
@@ -81,4 +81,15 @@ func output(t testing.TB, opts Options, name, params string) string {
 	t.Helper()
 	r := run(t, opts, name, params)
 	return r.Text()
+}
+
+const keepArgument = "keep-for-tests"
+
+// testKeeper makes the test binary a keeper of commands in the background.
+func testKeeper() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, keepArgument}
 }

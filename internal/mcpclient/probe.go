@@ -3,10 +3,12 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Two generations of the protocol begin differently. A modern server (revision
@@ -68,25 +70,29 @@ type handshake struct {
 	result json.RawMessage // of the one that counts
 }
 
-// discover sends the probe without waiting for more than the window.
+// discover sends the probe without waiting for more than the window. The SDK
+// probes again when a server refuses the revision and names others that both
+// speak (revision 2026-07-28, UnsupportedProtocolVersionError).
 func (w *wire) discover(ctx context.Context, r *jsonrpc.Request) {
 	w.mu.Lock()
 	w.hands.probed, w.hands.discover = true, r.ID
+	w.hands.probe, w.hands.settled = nil, false
 	w.mu.Unlock()
 	w.spawn(func() {
 		if err := w.inner.Write(ctx, r); err != nil {
-			w.shake(r.ID, &jsonrpc.Response{ID: r.ID, Error: refusedHere("the probe was refused: " + err.Error())})
+			w.shake(r.ID, &jsonrpc.Response{ID: r.ID, Error: probeError(err)})
 		}
 	})
 	if w.opts.mode != modeModern {
-		w.after(w.opts.window, func() { w.initialize(ctx) })
+		w.after(w.opts.window, func() { w.initialize(ctx, r.ID) })
 	}
 }
 
-// initialize sends our own initialize unless the probe was answered.
-func (w *wire) initialize(ctx context.Context) {
+// initialize sends our own initialize unless the probe of that id was answered
+// or one was sent before.
+func (w *wire) initialize(ctx context.Context, probe jsonrpc.ID) {
 	w.mu.Lock()
-	if w.hands.probe != nil {
+	if w.hands.probe != nil || w.hands.discover != probe || w.hands.own.IsValid() {
 		w.mu.Unlock()
 		return
 	}
@@ -147,12 +153,13 @@ func (w *wire) shake(id jsonrpc.ID, r *jsonrpc.Response) {
 	if answer != nil {
 		w.keep(answer)
 	}
+	probe := h.discover
 	w.mu.Unlock()
 	switch {
 	case answer != nil:
 		w.deliver(answer)
 	case wait:
-		w.after(w.opts.window, w.settle)
+		w.after(w.opts.window, func() { w.settle(probe) })
 	}
 }
 
@@ -178,11 +185,11 @@ func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
 	return h.probe, false
 }
 
-// settle answers the SDK's server/discover with what there is.
-func (w *wire) settle() {
+// settle answers the SDK's server/discover of that id with what there is.
+func (w *wire) settle(probe jsonrpc.ID) {
 	w.mu.Lock()
 	h := &w.hands
-	if h.settled {
+	if h.settled || h.discover != probe {
 		w.mu.Unlock()
 		return
 	}
@@ -218,6 +225,17 @@ func (w *wire) state() handshake {
 // as returns an answer under another id.
 func as(id jsonrpc.ID, r *jsonrpc.Response) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Result: r.Result, Error: r.Error}
+}
+
+// probeError is the answer to a probe that could not be written, or that an HTTP
+// server refused with an error status. A body that names other revisions goes
+// through to the SDK, which picks one.
+func probeError(err error) error {
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == mcp.CodeUnsupportedProtocolVersion {
+		return refused
+	}
+	return refusedHere("the probe was refused: " + err.Error())
 }
 
 func refusedHere(message string) error {

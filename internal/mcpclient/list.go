@@ -119,7 +119,7 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 		s.mirror = slices.ContainsFunc(l.items, mirrorsParams)
 		s.mu.Unlock()
 	}
-	tools, diags := s.tools(l)
+	tools, diags := s.tools(l, sess.mirrors())
 	counted := s.opts.Counts
 	if counted {
 		failed := s.countOthers(ctx, sess, caps)

@@ -66,7 +66,8 @@ func (s *Source) recall(ctx context.Context) (tools []registry.Tool, diags []reg
 	for i, item := range l.Tools {
 		items[i] = item
 	}
-	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop})
+	mirrors := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= firstModern
+	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop}, mirrors)
 	for i := range tools {
 		tools[i].Run = s.confirmed(tools[i])
 	}

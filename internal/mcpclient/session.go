@@ -48,6 +48,9 @@ func (c *session) modern() bool {
 	return c.client.InitializeResult().ProtocolVersion >= firstModern
 }
 
+// mirrors reports whether params may have to be repeated in HTTP headers.
+func (c *session) mirrors() bool { return c.transport == transportHTTP && c.modern() }
+
 // generation returns what Protocols should know on a later run.
 func (c *session) generation() string {
 	switch {

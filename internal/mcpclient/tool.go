@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -17,8 +15,8 @@ import (
 const noParams = `{"type":"object","properties":{}}`
 
 // tools makes registry tools of listed ones. What cannot be used is left out
-// with a diagnostic of its own.
-func (s *Source) tools(l listing) ([]registry.Tool, []registry.Diagnostic) {
+// with a diagnostic of its own; mirrors says that params may go into headers.
+func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
 	if l.cut != "" {
@@ -32,6 +30,9 @@ func (s *Source) tools(l listing) ([]registry.Tool, []registry.Diagnostic) {
 	seen := make(map[string]bool, len(l.items))
 	for i, raw := range l.items {
 		d, err := s.definition(raw)
+		if err == nil && mirrors {
+			err = checkMirrored(d.InputSchema)
+		}
 		switch {
 		case err != nil:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
@@ -157,14 +158,4 @@ func identityOf(s settings.Server) json.RawMessage {
 		return json.RawMessage("{}") // strings alone: cannot fail
 	}
 	return bytes.TrimSpace(b.Bytes())
-}
-
-// mirrorsParams reports whether a listed tool wants params mirrored in HTTP
-// headers and can be read by the SDK, which does that.
-func mirrorsParams(raw json.RawMessage) bool {
-	if !bytes.Contains(raw, []byte(`"x-mcp-header"`)) {
-		return false
-	}
-	var t mcp.Tool
-	return json.Unmarshal(raw, &t) == nil
 }

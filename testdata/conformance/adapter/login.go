@@ -1,0 +1,59 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// login logs in as a person does whose browser runs on another machine: it
+// visits the address that toolreg prints, and pastes the one it is sent to.
+func (p *person) login() error {
+	cmd := p.command("servers", "login", "s", "--no-browser")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "$ toolreg servers login s --no-browser")
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	visitErr := visit(stderr, stdin)
+	if err := errors.Join(visitErr, cmd.Wait()); err != nil {
+		return fmt.Errorf("toolreg servers login: %w", err)
+	}
+	return nil
+}
+
+// visit visits every address that toolreg prints on a line of its own and gives
+// back where the visit leads.
+func visit(stderr io.Reader, stdin io.WriteCloser) error {
+	defer stdin.Close()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	lines := bufio.NewScanner(io.TeeReader(stderr, os.Stderr))
+	for lines.Scan() {
+		address := strings.TrimSpace(lines.Text())
+		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
+			continue
+		}
+		resp, err := browser.Get(address)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if _, err := fmt.Fprintln(stdin, resp.Header.Get("Location")); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}

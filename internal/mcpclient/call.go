@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -108,7 +109,9 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code != codeRejected {
-		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("MCP error %d: %s", refused.Code, cut(refused.Message, maxNote))), nil
+		// The TypeScript SDK's servers begin their messages so themselves.
+		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
+		return registry.ErrorResult(registry.ErrorExecution, prefix+cut(strings.TrimPrefix(refused.Message, prefix), maxNote)), nil
 	}
 	return registry.Result{}, s.errorf("tools/call", err, sess.failure(err))
 }

@@ -87,6 +87,14 @@ func TestUnknownToolIsTheToolsError(t *testing.T) {
 	}
 }
 
+func TestErrorCodeIsShownOnce(t *testing.T) {
+	s := source(t, legacy(t, step{On: "tools/call", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"MCP error -32603: broken"}}`}}))
+	tools, _ := discovered(t, s)
+	if r := run(t, tools, "t", `{}`); !r.IsError || r.Text() != "MCP error -32603: broken" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestEnvironmentIsTheServersOwn(t *testing.T) {
 	server := stdioServer(t)
 	server.Env = append(server.Env, settings.Pair{Name: "GIVEN", Value: "yes"})

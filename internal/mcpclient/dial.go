@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/process"
@@ -30,6 +31,12 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 		mode: a.mode, window: a.window, greeting: s.greeting(), version: &sess.version, log: s.log(), validated: a.transport == transportStdio,
 		answer: s.answer, note: func(level, logger, text string) { s.note(level, logger, sess.mask.Replace(text)) },
 	}}
+	if t, ok := transport.(*mcp.StreamableClientTransport); ok {
+		wired.opts.listen = func(ctx context.Context, session string, hear func(jsonrpc.Message)) {
+			l := &listener{guard: sess.guard, endpoint: t.Endpoint, limit: s.opts.Limits.Frame, log: s.log(), hear: hear}
+			l.listen(ctx, session)
+		}
+	}
 	// The SDK keeps the context of Connect for the life of some transports, so
 	// the deadline reaches it through the session's own.
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

@@ -127,6 +127,19 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// A tool that its server runs as a task alone would fail at every call.
+func TestToolsThatNeedATaskAreLeftOut(t *testing.T) {
+	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
+		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},`+
+			`{"name":"both","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`))))
+	if _, ok := tools["both"]; !ok || len(tools) != 1 {
+		t.Errorf("tools %v", tools)
+	}
+	if len(diags) != 1 || diags[0].Code != "tool_needs_task" || diags[0].Tool != "task" || diags[0].Severity != registry.SeverityInfo {
+		t.Errorf("diagnostics %+v", diags)
+	}
+}
+
 func TestOddToolsComeThroughWhole(t *testing.T) {
 	tools, _ := discovered(t, source(t, stdioServer(t, "--names", "a", "--bad-tools")))
 	odd := tools["spéciàl näme"]

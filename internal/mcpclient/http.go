@@ -129,7 +129,10 @@ func (g *httpGuard) send(r *http.Request) (*http.Response, error) {
 		return g.roundTripDelete(r)
 	}
 	resp, err := g.base.RoundTrip(r)
-	if err != nil {
+	switch {
+	case isListening(r.Context()):
+		return resp, err
+	case err != nil:
 		return nil, g.refuse(err)
 	}
 	return g.received(resp)

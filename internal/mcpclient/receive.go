@@ -30,10 +30,18 @@ func (w *wire) pump(ctx context.Context) {
 			close(w.eof)
 			return
 		}
-		w.trace("from server", m)
-		if m = w.incoming(ctx, m); m != nil {
-			w.deliver(m)
-		}
+		w.hear(ctx, m)
+	}
+}
+
+// hear takes one message in, from whichever stream it came.
+func (w *wire) hear(ctx context.Context, m jsonrpc.Message) {
+	w.trace("from server", m)
+	w.hearing.Lock()
+	m = w.incoming(ctx, m)
+	w.hearing.Unlock()
+	if m != nil {
+		w.deliver(m)
 	}
 }
 

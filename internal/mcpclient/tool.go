@@ -11,6 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
+// errNeedsTask tells of a tool that its server runs as a task alone (revision
+// 2025-11-25, tasks, which is experimental).
+var errNeedsTask = errors.New("it can be called as a task alone, which toolreg does not do")
+
 // noParams is the input schema of a tool that sends none.
 const noParams = `{"type":"object","properties":{}}`
 
@@ -34,6 +38,9 @@ func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Dia
 			err = checkMirrored(d.InputSchema)
 		}
 		switch {
+		case errors.Is(err, errNeedsTask):
+			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s is left out: %v", quote(d.ServerTool), err), ""))
+			continue
 		case err != nil:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
 				fmt.Sprintf("tool %d of the listing is left out: %v", i+1, err), "its server has to mend it"))
@@ -56,7 +63,7 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	if !isObject(raw) {
 		return d, errors.New("it is no object")
 	}
-	var name, description json.RawMessage
+	var name, description, execution json.RawMessage
 	for key, value := range members(raw) {
 		if isNull(value) {
 			continue
@@ -72,6 +79,8 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 			d.OutputSchema = value
 		case "annotations":
 			d.Annotations = value
+		case "execution":
+			execution = value
 		}
 	}
 	var ok bool
@@ -87,6 +96,9 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	}
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(noParams)
+	}
+	if support, _ := text(member(execution, "taskSupport")); support == "required" {
+		return d, errNeedsTask
 	}
 	return d, s.checkParts(&d)
 }

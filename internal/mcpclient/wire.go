@@ -22,6 +22,9 @@ type wireOptions struct {
 	greeting json.RawMessage
 	log      *slog.Logger
 	version  *atomic.Pointer[string] // gets the revision that initialize agreed on
+	// listen hears what a server says on a stream of its own until ctx ends; nil
+	// where there is none.
+	listen func(ctx context.Context, session string, hear func(jsonrpc.Message))
 	// validated says that the connection below hands out valid JSON alone.
 	validated bool
 	answer    answerer                                // questions of the server
@@ -40,6 +43,8 @@ type wire struct {
 	eof  chan struct{} // closed when inner has ended; err is set
 	done chan struct{} // closed by Close
 	once sync.Once
+
+	hearing sync.Mutex // one message is taken in at a time
 
 	mu      sync.Mutex
 	err     error
@@ -126,12 +131,29 @@ func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
 		return w.inner.Write(ctx, m)
 	case r.IsCall():
 		return w.request(ctx, r)
+	case r.Method == "notifications/initialized" && w.opts.listen != nil && w.SessionID() != "":
+		w.listen(context.WithoutCancel(ctx))
 	}
 	err := w.inner.Write(ctx, m)
 	if x := exchangeOf(ctx); x != nil && r.Method == "notifications/cancelled" {
 		x.withdrawn()
 	}
 	return err
+}
+
+// listen hears the server's own stream until the wire ends.
+func (w *wire) listen(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.spawn(func() {
+		defer cancel()
+		select {
+		case <-w.done:
+		case <-w.eof:
+		}
+	})
+	w.spawn(func() {
+		w.opts.listen(ctx, w.SessionID(), func(m jsonrpc.Message) { w.hear(ctx, m) })
+	})
 }
 
 // trace logs what goes over the wire, not what is in it.

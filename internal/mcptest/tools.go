@@ -60,6 +60,7 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 	add("big", "Gives a text of many bytes.", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
 	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`, progress)
 	add("ask", "Asks the person for a name.", `{"type":"object"}`, ask)
+	add("roots", "Asks for the roots, over HTTP on the stream that belongs to no call.", `{"type":"object"}`, roots)
 	add("crash", "Ends the server.", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "crashing as told")
 		quit.with(3)
@@ -191,6 +192,21 @@ func progress(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult,
 		}
 	}
 	return say("done"), nil
+}
+
+func roots(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	// The context of the call would tie the question to its stream.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	answer, err := r.Session.ListRoots(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, root := range answer.Roots {
+		lines = append(lines, root.URI)
+	}
+	return say(strings.Join(lines, "\n")), nil
 }
 
 // ask works on every revision: the SDK asks older clients itself.

@@ -1,10 +1,7 @@
 package mcpclient
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,38 +15,31 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// The test binary executes itself: as the real server of mcptest, or as a
-// scripted one that says what no real server would.
+// The test binary executes itself as the server of mcptest.
 const roleVariable = "TOOLREG_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "server":
+	if os.Getenv(roleVariable) == "server" {
 		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	case "script":
-		os.Exit(runScript(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 	}
 	// The sessions that an HTTP server of a test is never told the end of.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))
 }
 
-// role returns the settings of a stdio server that is this binary in a role.
-func role(t testing.TB, name string, args ...string) settings.Server {
+// stdioServer returns the settings of the server of mcptest with flags.
+func stdioServer(t testing.TB, flags ...string) settings.Server {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return settings.Server{
-		Name: "test", Command: exe, Args: args, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
+		Name: "test", Command: exe, Args: flags, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
 		// A program built with the race detector sleeps for a second at its end.
 		// One built for coverage complains on stderr of having no folder for it.
-		Env: []settings.Pair{pair(roleVariable, name), pair("GORACE", "atexit_sleep_ms=0"), pair("GOCOVERDIR", t.TempDir())},
+		Env: []settings.Pair{pair(roleVariable, "server"), pair("GORACE", "atexit_sleep_ms=0"), pair("GOCOVERDIR", t.TempDir())},
 	}
 }
-
-// stdioServer returns the settings of the real server with flags.
-func stdioServer(t testing.TB, flags ...string) settings.Server { return role(t, "server", flags...) }
 
 // source returns a Source over a server that is closed with the test.
 func source(t *testing.T, server settings.Server, change ...func(*Options)) *Source {
@@ -96,18 +86,8 @@ func run(t *testing.T, tools map[string]registry.Tool, name, params string) regi
 	return r
 }
 
-// step is what a scripted server does when a method comes in: lines it prints,
-// in which $ID is the id of the request, and more.
-type step struct {
-	On     string   // method; "start" for before anything is read
-	Print  []string // lines on stdout
-	Big    int      // bytes of text that $BIG stands for
-	Times  int      // how often the lines are printed; 0 = once
-	Stderr string
-	Delay  time.Duration // before all this
-	Exit   int           // exit with this code afterwards, unless 0
-	Deaf   bool          // stop reading for ever afterwards
-}
+// step is what a scripted server does when a method comes in.
+type step = mcptest.Step
 
 // The handshake of a well-behaved legacy server, for scripts.
 var (
@@ -140,7 +120,7 @@ func scripted(t *testing.T, steps ...step) settings.Server {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return role(t, "script", path)
+	return stdioServer(t, "--steps", path)
 }
 
 // legacy returns the settings of a scripted server with a good handshake and
@@ -148,61 +128,6 @@ func scripted(t *testing.T, steps ...step) settings.Server {
 func legacy(t *testing.T, steps ...step) settings.Server {
 	t.Helper()
 	return scripted(t, append([]step{refuseProbe, shakeHands, listingOf(oneTool)}, steps...)...)
-}
-
-func runScript(path string, stdin io.Reader, stdout, stderr io.Writer) int {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	do := func(method, id string) int {
-		for _, s := range steps {
-			if s.On != method {
-				continue
-			}
-			time.Sleep(s.Delay)
-			fmt.Fprint(stderr, s.Stderr)
-			fill := strings.NewReplacer("$ID", id, "$BIG", strings.Repeat("x", s.Big))
-			out := bufio.NewWriterSize(stdout, 64<<10)
-			for range max(1, s.Times) {
-				for _, line := range s.Print {
-					fmt.Fprintln(out, fill.Replace(line))
-				}
-			}
-			out.Flush()
-			if s.Exit != 0 {
-				return s.Exit
-			}
-			if s.Deaf {
-				time.Sleep(time.Hour)
-			}
-		}
-		return 0
-	}
-	if code := do("start", ""); code != 0 {
-		return code
-	}
-	in := bufio.NewScanner(stdin)
-	in.Buffer(nil, 64<<20)
-	for in.Scan() {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-		}
-		if json.Unmarshal(in.Bytes(), &m) != nil {
-			continue
-		}
-		if code := do(m.Method, string(m.ID)); code != 0 {
-			return code
-		}
-	}
-	return 0
 }
 
 func said(r registry.Result) string { return r.Text() }

@@ -43,6 +43,7 @@ type options struct {
 	started       string
 	description   string
 	listing       string
+	steps         string
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
@@ -77,6 +78,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.started, "started", "", "write to `FILE` when the resource test://slow is read")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
+	f.StringVar(&o.steps, "steps", "", "be no real server but follow the script in `FILE`, a JSON list of steps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -118,6 +120,12 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 			select {}
 		}
 		return 0, err
+	case o.steps != "":
+		code, err := o.follow(stdin, stdout, stderr)
+		if o.stubborn {
+			select {}
+		}
+		return code, err
 	case o.httpAddr != "":
 		return 1, o.serveHTTP()
 	}

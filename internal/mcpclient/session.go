@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// grace is the time a server gets after its stdin was closed, and again
-	// after SIGTERM, before its group is killed.
-	grace = 300 * time.Millisecond
+	// quiet is the time a server gets after its stdin was closed, grace what it
+	// gets after SIGTERM before its group is killed: what runs in a container
+	// or saves a file on the way out needs more than an instant.
+	quiet = 300 * time.Millisecond
+	grace = 1300 * time.Millisecond
 	// maxTeardown bounds the end of a session in all.
 	maxTeardown = 2 * time.Second
 	// lastWords is how long a dying server's end is awaited for an error text.
@@ -31,7 +33,7 @@ type session struct {
 	child     *process.Child         // stdio
 	lines     *lineReader            // stdio
 	guard     *httpGuard             // http and sse
-	limit     *atomic.Int64          // bytes of one message
+	limit     *limit                 // bytes of one message
 	version   atomic.Pointer[string] // that initialize agreed on, nil before
 	mask      *strings.Replacer
 	cancel    context.CancelCauseFunc // ends everything that the session does
@@ -123,7 +125,7 @@ func (c *session) close() {
 		_ = c.wire.Close() // what a server says to its end changes nothing
 	}
 	if c.child != nil {
-		c.child.Stop(grace)
+		c.child.Stop(quiet, grace)
 		_ = c.child.Stdout.Close()
 	}
 	if c.client != nil {

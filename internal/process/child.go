@@ -119,12 +119,13 @@ func (c *Child) StderrTail() string {
 	return tail
 }
 
-// Stop ends the child and its whole group: closes stdin, waits grace, SIGTERM
-// to the group, waits grace, SIGKILL. It returns when the child is reaped, and
-// closes Stdout. It is safe to call more than once and from several goroutines.
-func (c *Child) Stop(grace time.Duration) {
+// Stop ends the child and its whole group: closes stdin, waits for quiet,
+// SIGTERM to the group, waits for grace, SIGKILL. It returns when the child is
+// reaped, and closes Stdout. It is safe to call more than once and from several
+// goroutines.
+func (c *Child) Stop(quiet, grace time.Duration) {
 	_ = c.ends.stdin.Close()
-	if !c.endsWithin(grace) {
+	if !c.endsWithin(quiet) {
 		c.launched.terminate()
 		if !c.endsWithin(grace) {
 			c.launched.kill()

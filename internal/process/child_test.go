@@ -21,7 +21,7 @@ func start(t *testing.T, script string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Stop(0) })
+	t.Cleanup(func() { c.Stop(0, 0) })
 	return c
 }
 
@@ -39,11 +39,11 @@ func TestChildTalks(t *testing.T) {
 	if c.Exit() != "" {
 		t.Errorf("exit %q of a running child", c.Exit())
 	}
-	c.Stop(long) // closing stdin is enough
+	c.Stop(long, long) // closing stdin is enough
 	if c.Exit() != "exit status 4" || c.StderrTail() != "log\n" {
 		t.Errorf("exit %q, stderr %q", c.Exit(), c.StderrTail())
 	}
-	c.Stop(long)
+	c.Stop(long, long)
 }
 
 // What a child printed before it died can still be read.
@@ -78,10 +78,10 @@ func TestChildStopEscalates(t *testing.T) {
 			}
 			done := make(chan struct{})
 			go func() { // a second caller is as welcome
-				c.Stop(grace)
+				c.Stop(grace, grace)
 				close(done)
 			}()
-			c.Stop(grace)
+			c.Stop(grace, grace)
 			<-done
 			if c.Exit() != tt.want {
 				t.Errorf("exit %q, want %q", c.Exit(), tt.want)
@@ -121,7 +121,7 @@ func TestChildStopReleasesBlockedWriteAndRead(t *testing.T) {
 		_, err := c.Stdout.Read(make([]byte, 1))
 		read <- err
 	}()
-	c.Stop(time.Millisecond)
+	c.Stop(time.Millisecond, time.Millisecond)
 	if err := <-written; err == nil {
 		t.Error("8 MiB were written to a child that does not read")
 	}
@@ -149,7 +149,7 @@ func TestChildStderrIsDrainedAndItsTailKept(t *testing.T) {
 // Killing a toolreg that cannot react must not leave its server running.
 func TestChildDiesWithAKilledParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=exec sleep 600")
+	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=plain", "PROCESS_TEST_SCRIPT=exec sleep 600")
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,9 @@ type launched struct {
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
 	reaped bool
+	over   bool // finish was called
+	guard  *guard
+	age    *time.Timer   // starts the guard
 	free   chan struct{} // closed by reap
 	once   sync.Once
 }
@@ -44,7 +47,30 @@ func launch(cmd *osexec.Cmd, mark string) (*launched, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.age = time.AfterFunc(guardAfter, l.protect)
 	return l, nil
+}
+
+// protect gives the child a guard.
+func (l *launched) protect() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.guard = startGuard(l.cmd.Process.Pid)
+	}
+}
+
+// release ends the guard while the pid that it knows is still the child's.
+func (l *launched) release() {
+	l.mu.Lock()
+	l.over = true
+	l.age.Stop()
+	g := l.guard
+	l.guard = nil
+	l.mu.Unlock()
+	g.dismiss()
 }
 
 func (l *launched) run(started chan<- error) {
@@ -88,6 +114,7 @@ func (l *launched) signal(send func(pid int)) {
 // both are gone.
 func (l *launched) finish() {
 	l.kill()
+	l.release()
 	l.once.Do(func() { close(l.free) })
 	<-l.done
 	if l.mark != "" {

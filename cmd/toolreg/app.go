@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,13 +261,13 @@ func (a *app) search(ctx context.Context, name string) (*registry.Registry, *reg
 	} else if len(servers) > 1 {
 		reg := a.load(ctx, append(local[:len(local):len(local)], one), true)
 		if t, err := reg.Lookup(name); err == nil || errors.Is(serverError(reg, one), registry.ErrSourceFailed) {
-			return reg, t, errors.Join(serverError(reg, one), err)
+			return reg, t, cmp.Or(serverError(reg, one), err)
 		}
 	}
 	reg := a.load(ctx, a.sources.all(), false)
 	t, err := lookup(reg, name)
 	if err != nil && one != nil {
-		err = errors.Join(serverError(reg, one), err)
+		err = cmp.Or(serverError(reg, one), err)
 	}
 	return reg, t, err
 }
@@ -277,7 +278,10 @@ func (a *app) found(ctx context.Context, reg *registry.Registry, t *registry.Too
 		return nil, nil, cause
 	}
 	if !a.reports {
-		a.diagnose(reg.Diagnostics())
+		// The error says it, and is printed too.
+		a.diagnose(slices.DeleteFunc(slices.Clone(reg.Diagnostics()), func(d registry.Diagnostic) bool {
+			return d.Code == "source_failed" && err != nil && err.Error() == d.Message
+		}))
 	}
 	if announceErr := a.announce(ctx, reg); announceErr != nil {
 		return nil, nil, announceErr

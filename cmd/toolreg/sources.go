@@ -94,8 +94,10 @@ func (a *app) serverOptions(ctx context.Context, s *settings.Settings, server se
 		Expand:      x.Server,
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
 		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
-		Auth:   func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s) },
-		Limits: mcpclient.Limits{Frame: s.Limits.Frame, Result: s.Limits.Result, Tools: s.Limits.Tools, Pages: s.Limits.Pages, Schema: s.Limits.Schema},
+		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s) },
+		Limits: mcpclient.Limits{
+			Frame: s.Limits.Frame, Result: s.Limits.Result, Tools: s.Limits.Tools, Pages: s.Limits.Pages, Schema: s.Limits.Schema,
+		},
 	}
 	a.talk(ctx, s, server, &o)
 	if a.globals.ConnectSet {

@@ -17,12 +17,17 @@ var ErrTimeout = errors.New("time limit reached")
 
 // TimeoutError is the limit that was reached. It wraps ErrTimeout.
 type TimeoutError struct {
-	Tool  string
-	Limit time.Duration
+	Tool   string
+	Server string // of an MCP tool, else ""
+	Limit  time.Duration
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("calling %q: time limit of %s reached; --timeout sets another", e.Tool, e.Limit)
+	where := ""
+	if e.Server != "" {
+		where = fmt.Sprintf(" on server %q", e.Server)
+	}
+	return fmt.Sprintf("calling %q%s: time limit of %s reached; --timeout sets another", e.Tool, where, e.Limit)
 }
 
 // Unwrap returns ErrTimeout.

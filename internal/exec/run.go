@@ -51,7 +51,7 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 	limit = cmp.Or(x.Timeout, limit)
 	inner := t.Run
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		over := &TimeoutError{Tool: t.Name, Limit: limit}
+		over := &TimeoutError{Tool: t.Name, Server: t.Server, Limit: limit}
 		if limit > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, over)

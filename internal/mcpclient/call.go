@@ -22,6 +22,9 @@ const withdrawal = 250 * time.Millisecond
 // without a JSON-RPC answer.
 const codeRejected = -32005
 
+// logsID is the id of the request for log messages, whose answer nobody needs.
+const logsID = "toolreg-logs"
+
 // call runs one tool. A refusal by JSON-RPC error is the tool's error, since
 // the server lives and the model may mend its call; a lost server is ours.
 func (s *Source) call(ctx context.Context, name string, call registry.Call, output *registry.Validator) (registry.Result, error) {
@@ -92,9 +95,9 @@ func (s *Source) setLogLevel(sess *session, meta mcp.Meta) {
 
 func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			return registry.ErrorResult(registry.ErrorTimeout, fmt.Sprintf("server %q: tools/call: no answer from tool %q within %s; the server was told to stop",
-				s.opts.Server.Name, name, time.Since(start).Round(10*time.Millisecond))), nil
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; it was told to stop%s",
+				name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
 	}
@@ -148,7 +151,7 @@ func (s *Source) askForLogs(ctx context.Context, c *session) {
 	if s.opts.LogLevel == "" || c.child == nil && s.opts.LogLevel != "debug" || c.modern() || caps == nil || caps.Logging == nil {
 		return
 	}
-	id, err := jsonrpc.MakeID("toolreg-logs")
+	id, err := jsonrpc.MakeID(logsID)
 	if err != nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,8 +20,8 @@ import (
 // ended in any case.
 func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	sess := &session{transport: a.transport, limit: &atomic.Int64{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
-	sess.limit.Store(s.opts.Limits.Frame)
+	sess := &session{transport: a.transport, limit: &limit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
+	sess.limit.store(s.opts.Limits.frame())
 	transport, err := s.transport(server, sess)
 	if err != nil {
 		return sess, err

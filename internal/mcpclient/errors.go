@@ -84,23 +84,33 @@ func (c *session) failure(err error) string {
 			return quoteControls(c.mask.Replace(r.text))
 		}
 	}
-	if c.child == nil {
-		return quoteControls(c.mask.Replace(err.Error()))
+	return quoteControls(c.mask.Replace(c.ending(err))) + c.clues()
+}
+
+// clues tell what else was seen of a server that failed or did not answer, each
+// behind "; ", with the secrets of the settings masked.
+func (c *session) clues() string {
+	var b strings.Builder
+	if c.wire != nil {
+		if id, ok := c.wire.stray(); ok {
+			b.WriteString("; it answered a request that was not made, id " + quote(id))
+		}
 	}
-	parts := []string{quoteControls(c.ending(err))}
-	if t := tail(c.child.StderrTail()); t != "" {
-		parts = append(parts, t)
+	if c.child != nil {
+		if t := tail(c.child.StderrTail()); t != "" {
+			b.WriteString("; " + t)
+		}
+		if n := c.lines.noticed(); n.lines > 0 {
+			b.WriteString("; its stdout holds text that is no message: " + quote(n.first))
+		}
 	}
-	if n := c.lines.noticed(); n.lines > 0 {
-		parts = append(parts, "its stdout holds text that is no message: "+quote(n.first))
-	}
-	return c.mask.Replace(strings.Join(parts, "; "))
+	return c.mask.Replace(b.String())
 }
 
 // ending tells how a child ended, or err when it did not.
 func (c *session) ending(err error) string {
-	if !isDisconnect(err) {
-		return err.Error()
+	if c.child == nil || !isDisconnect(err) {
+		return c.reason(err)
 	}
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -110,6 +120,21 @@ func (c *session) ending(err error) string {
 	case <-timer.C:
 		return "it closed its stdout"
 	}
+}
+
+// reason is the text of an error without what its phase says already.
+func (c *session) reason(err error) string {
+	reason := err.Error()
+	if strings.HasPrefix(reason, "unsupported protocol version") { // the SDK's error has no type
+		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
+			quote(c.wire.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
+	}
+	if after, ok := strings.CutPrefix(reason, "calling \""); ok {
+		if _, rest, ok := strings.Cut(after, "\": "); ok {
+			return rest
+		}
+	}
+	return reason
 }
 
 // isDisconnect reports whether err tells of a connection that broke. The SDK

@@ -37,7 +37,7 @@ const (
 type httpGuard struct {
 	origin  string // scheme://host:port
 	headers http.Header
-	limit   *atomic.Int64 // bytes of a body that is no event stream
+	limit   *limit // bytes of a body that is no event stream
 	base    *http.Transport
 	version *atomic.Pointer[string] // negotiated legacy revision, nil before
 	auth    Authorizer              // nil: no tokens
@@ -57,7 +57,7 @@ type refusal struct {
 	text   string // status line and first line of the body, or the reason
 }
 
-func newHTTPGuard(s settings.Server, limit *atomic.Int64, version *atomic.Pointer[string]) (*httpGuard, string, error) {
+func newHTTPGuard(s settings.Server, limit *limit, version *atomic.Pointer[string]) (*httpGuard, string, error) {
 	endpoint := s.HTTPURL
 	if endpoint == "" {
 		endpoint = s.URL
@@ -146,12 +146,12 @@ func (g *httpGuard) received(resp *http.Response) (*http.Response, error) {
 	if resp.StatusCode >= 400 {
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		g.note(resp, head)
-		resp.Body = &limitedBody{ReadCloser: resp.Body, r: io.MultiReader(bytes.NewReader(head), resp.Body), left: g.limit.Load(), limit: g.limit.Load()}
+		resp.Body = limited(resp.Body, io.MultiReader(bytes.NewReader(head), resp.Body), g.limit.load())
 		return resp, nil
 	}
 	// The SDK bounds each event of a stream, which may go on for long.
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, r: resp.Body, left: g.limit.Load(), limit: g.limit.Load()}
+		resp.Body = limited(resp.Body, resp.Body, g.limit.load())
 	}
 	return resp, nil
 }
@@ -221,15 +221,20 @@ func (g *httpGuard) forget() {
 
 // limitedBody fails when a body goes over its limit, which io.LimitReader hides.
 type limitedBody struct {
-	io.ReadCloser
-	r           io.Reader
-	left, limit int64
+	io.Closer
+	r     io.Reader
+	left  int64
+	limit bound
+}
+
+func limited(c io.Closer, r io.Reader, limit bound) *limitedBody {
+	return &limitedBody{Closer: c, r: r, left: limit.bytes, limit: limit}
 }
 
 // Read implements [io.Reader].
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
-		return 0, fmt.Errorf("a body of more than %s, which is the limit", size(b.limit))
+		return 0, b.limit.exceeded("body")
 	}
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
@@ -237,7 +242,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= int64(n)
 	if b.left < 0 {
-		return n - 1, fmt.Errorf("a body of more than %s, which is the limit", size(b.limit))
+		return n - 1, b.limit.exceeded("body")
 	}
 	return n, err
 }

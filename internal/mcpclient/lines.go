@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -20,7 +19,7 @@ import (
 // logs, npm), and is skipped up to a limit.
 type lineReader struct {
 	r     *bufio.Reader
-	limit *atomic.Int64
+	limit *limit
 	log   *slog.Logger
 	first bool // nothing was read yet
 
@@ -34,7 +33,7 @@ type noise struct {
 	first        string // the first such line, cut
 }
 
-func newLineReader(r io.Reader, limit *atomic.Int64, log *slog.Logger) *lineReader {
+func newLineReader(r io.Reader, limit *limit, log *slog.Logger) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit, log: log, first: true}
 }
 
@@ -52,6 +51,8 @@ func (l *lineReader) next() ([]byte, error) {
 		case len(line) == 0:
 		case (line[0] == '{' || line[0] == '[') && json.Valid(line):
 			return line, nil // with an error the next call meets it again
+		case line[0] == '{' && errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message
 		case line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)):
 			return nil, &badMessageError{answer: !bytes.Contains(line, []byte(`"method"`)), reason: "invalid JSON"}
 		default:
@@ -70,8 +71,8 @@ func (l *lineReader) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if limit := l.limit.Load(); int64(len(line)+len(part)) > limit {
-			return nil, fmt.Errorf("a message of more than %s, which is the limit", size(limit))
+		if most := l.limit.load(); int64(len(line)+len(part)) > most.bytes {
+			return nil, most.exceeded("message")
 		}
 		if cap(line)-len(line) < len(part) {
 			line = append(make([]byte, 0, max(len(part), 2*cap(line))), line...)
@@ -171,12 +172,4 @@ func errorText(raw json.RawMessage) string {
 		return " (" + cut(s, 300) + ")"
 	}
 	return ""
-}
-
-// size shows a number of bytes.
-func size(n int64) string {
-	if n >= 1<<20 && n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -9,16 +9,15 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-func linesOf(s string, limit int64) *lineReader {
-	n := &atomic.Int64{}
-	n.Store(limit)
+func linesOf(s string, most int64) *lineReader {
+	n := &limit{}
+	n.store(bound{most, "limits.frame"})
 	return newLineReader(strings.NewReader(s), n, slog.New(slog.DiscardHandler))
 }
 

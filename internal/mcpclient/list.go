@@ -61,7 +61,7 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 		if err != nil {
 			return l, err
 		}
-		items, next, err := readPage(x.result(), key, limits.Frame)
+		items, next, err := readPage(x.result(), key, limits.frame())
 		if err != nil {
 			return l, err
 		}
@@ -69,7 +69,7 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 		switch {
 		case len(l.items) > limits.Tools:
 			l.items = l.items[:limits.Tools]
-			l.cut = fmt.Sprintf("it lists more than %d, which is the limit; the rest is left out", limits.Tools)
+			l.cut = fmt.Sprintf("it lists more than %d, which is the limit (limits.tools); the rest is left out", limits.Tools)
 			return l, nil
 		case next == "":
 			return l, nil
@@ -80,13 +80,13 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 		seen[next] = true
 		cursor = next
 	}
-	l.cut = fmt.Sprintf("it has more than %d pages, which is the limit; the rest is left out", limits.Pages)
+	l.cut = fmt.Sprintf("it has more than %d pages, which is the limit (limits.pages); the rest is left out", limits.Pages)
 	return l, nil
 }
 
-func readPage(raw json.RawMessage, key string, limit int64) (items []json.RawMessage, next string, err error) {
-	if int64(len(raw)) > limit {
-		return nil, "", fmt.Errorf("a message of more than %s, which is the limit", size(limit))
+func readPage(raw json.RawMessage, key string, limit bound) (items []json.RawMessage, next string, err error) {
+	if int64(len(raw)) > limit.bytes {
+		return nil, "", limit.exceeded("message")
 	}
 	items, ok := elements(member(raw, key))
 	if !ok {

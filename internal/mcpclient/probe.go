@@ -55,6 +55,9 @@ const (
 	knownWindow = 5 * time.Second
 )
 
+// initializeID is the id of our own initialize.
+const initializeID = "toolreg-initialize"
+
 // handshake is the state of the beginning.
 type handshake struct {
 	probed   bool              // server/discover was sent
@@ -96,7 +99,7 @@ func (w *wire) initialize(ctx context.Context, probe jsonrpc.ID) {
 		w.mu.Unlock()
 		return
 	}
-	id, _ := jsonrpc.MakeID("toolreg-initialize")
+	id, _ := jsonrpc.MakeID(initializeID)
 	w.hands.own = id
 	w.pending[id] = &pending{method: "initialize"}
 	w.mu.Unlock()

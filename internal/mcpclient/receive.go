@@ -98,6 +98,9 @@ func (w *wire) response(r *jsonrpc.Response) bool {
 	p := w.pending[r.ID]
 	delete(w.pending, r.ID)
 	w.endQuestions()
+	if p == nil && w.strange == "" && !w.madeLocked(r.ID) {
+		w.strange = fmt.Sprint(r.ID.Raw())
+	}
 	w.mu.Unlock()
 	if p == nil {
 		w.opts.log.Debug("answer to no request dropped", "id", r.ID.Raw())
@@ -112,6 +115,18 @@ func (w *wire) response(r *jsonrpc.Response) bool {
 		p.exchange.capture(p.method, r)
 	}
 	return true
+}
+
+// madeLocked reports whether a request of that id was made at some time; nobody
+// may wait for it any more.
+func (w *wire) madeLocked(id jsonrpc.ID) bool {
+	switch id := id.Raw().(type) {
+	case int64:
+		return id > 0 && id <= w.issued
+	case string:
+		return id == logsID || id == initializeID
+	}
+	return false
 }
 
 // check turns an answer that is none into an error.

@@ -105,7 +105,7 @@ func (s *Source) inquire(ctx context.Context) ([]registry.Tool, []registry.Diagn
 		sess.end()
 		return nil, nil, err
 	}
-	sess.limit.Store(s.opts.Limits.Result)
+	sess.limit.store(s.opts.Limits.result())
 	s.update(func(i *Info) { i.Tools, i.ConnectMs = len(tools), time.Since(start).Milliseconds() })
 	s.setState(StateConnected, nil)
 	return tools, diags, nil
@@ -202,14 +202,14 @@ func (s *Source) live(ctx context.Context) (*session, error) {
 		s.setState(failedState(err), err)
 		return nil, err
 	}
-	if s.mirrors() && sess.modern() && sess.child == nil {
+	if s.mirrors() && sess.mirrors() {
 		// The SDK knows from the listing which params go into headers too.
 		if _, err := s.list(ctx, toolPages(sess.client), "tools"); err != nil {
 			sess.end()
 			return nil, s.listError(ctx, sess, "tools/list", err)
 		}
 	}
-	sess.limit.Store(s.opts.Limits.Result)
+	sess.limit.store(s.opts.Limits.result())
 	s.setState(StateConnected, nil)
 	return sess, nil
 }

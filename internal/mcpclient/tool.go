@@ -115,7 +115,7 @@ func (s *Source) checkParts(d *registry.Definition) error {
 		case !isObject(*part.raw):
 			return fmt.Errorf("its %s is no object", part.name)
 		case int64(len(*part.raw)) > s.opts.Limits.Schema:
-			return fmt.Errorf("its %s has %d bytes, the limit is %d", part.name, len(*part.raw), s.opts.Limits.Schema)
+			return fmt.Errorf("its %s has %d bytes, the limit is %d (limits.schema)", part.name, len(*part.raw), s.opts.Limits.Schema)
 		}
 	}
 	return nil

@@ -55,7 +55,9 @@ type wire struct {
 	questions map[jsonrpc.ID]context.CancelCauseFunc
 	visits    map[string]chan struct{} // addresses whose completion is awaited
 	hands     handshake
-	waited    bool // wait was called: no goroutine is started any more
+	issued    int64  // the highest id of a request of ours
+	strange   string // id of an answer to no request, "" if there was none
+	waited    bool   // wait was called: no goroutine is started any more
 	running   sync.WaitGroup
 }
 
@@ -170,6 +172,9 @@ func (w *wire) request(ctx context.Context, r *jsonrpc.Request) error {
 	w.mu.Lock()
 	w.serial++
 	w.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx), serial: w.serial}
+	if n, ok := r.ID.Raw().(int64); ok {
+		w.issued = max(w.issued, n)
+	}
 	w.mu.Unlock()
 	switch r.Method {
 	case "server/discover":
@@ -188,6 +193,22 @@ func (w *wire) request(ctx context.Context, r *jsonrpc.Request) error {
 		w.drop(r.ID)
 	}
 	return err
+}
+
+// stray returns the id of an answer that belonged to no request.
+func (w *wire) stray() (id string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.strange, w.strange != ""
+}
+
+// version returns the revision that initialize was answered with.
+func (w *wire) version() string {
+	if w == nil {
+		return ""
+	}
+	v, _ := text(member(w.state().result, "protocolVersion"))
+	return v
 }
 
 // drop forgets a request: nothing of the server answers it any more.

@@ -31,6 +31,7 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 		answer: s.answer, note: func(level, logger, text string) { s.note(level, logger, sess.mask.Replace(text)) },
 	}}
 	if t, ok := transport.(*mcp.StreamableClientTransport); ok {
+		wired.opts.barred = sess.guard.barred
 		wired.opts.listen = func(ctx context.Context, session string, hear func(jsonrpc.Message)) {
 			l := &listener{guard: sess.guard, endpoint: t.Endpoint, limit: s.opts.Limits.Frame, log: s.log(), hear: hear}
 			l.listen(ctx, session)

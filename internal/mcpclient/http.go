@@ -213,6 +213,12 @@ func (g *httpGuard) lastRefusal() *refusal {
 	return g.refusal
 }
 
+// barred reports whether the last refusal was for want of a login.
+func (g *httpGuard) barred() bool {
+	r := g.lastRefusal()
+	return r != nil && r.status == http.StatusUnauthorized
+}
+
 func (g *httpGuard) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCheckMirrored(t *testing.T) {
@@ -74,30 +72,6 @@ func TestToolsWithBadHeaders(t *testing.T) {
 	byName, diags = discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(strings.ReplaceAll(tools, "\n", "")))))
 	if len(byName) != 2 || len(diags) != 0 {
 		t.Errorf("stdio: tools %v, diagnostics %v", byName, diags)
-	}
-}
-
-// A server may refuse the revision of the first probe and name another that both
-// speak; here it is the same one, which only a second probe can find out.
-func TestProbeIsRepeatedWhenTheServerNamesARevision(t *testing.T) {
-	refused := false
-	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
-		switch {
-		case !refused:
-			refused = true
-			writeRPC(w, http.StatusBadRequest, id, `"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}`)
-		case method == "server/discover":
-			writeRPC(w, http.StatusOK, id, `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
-		default:
-			writeRPC(w, http.StatusOK, id, `"result":{"tools":[`+oneTool+`]}`)
-		}
-	})
-	s := source(t, httpServer(web.URL))
-	if tools, _ := discovered(t, s); len(tools) != 1 || s.Info().ProtocolVersion != "2026-07-28" {
-		t.Errorf("tools %v, info %+v", tools, s.Info())
-	}
-	if diff := cmp.Diff([]string{"POST server/discover", "POST server/discover", "POST tools/list"}, web.asked()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

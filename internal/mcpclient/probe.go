@@ -121,6 +121,12 @@ func (w *wire) mayInitialize(id jsonrpc.ID) bool {
 		w.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server does not speak revision " + firstModern + " or later")})
 		return false
 	}
+	if w.opts.barred != nil && w.opts.barred() {
+		// Some servers let anybody initialize, and a modern one would answer so
+		// as to hide what it wants.
+		w.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server wants a login")})
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.hands.own.IsValid() {

@@ -22,6 +22,9 @@ type wireOptions struct {
 	greeting json.RawMessage
 	log      *slog.Logger
 	version  *atomic.Pointer[string] // gets the revision that initialize agreed on
+	// barred reports whether the server refused the last request for want of a
+	// login; nil where there is none.
+	barred func() bool
 	// listen hears what a server says on a stream of its own until ctx ends; nil
 	// where there is none.
 	listen func(ctx context.Context, session string, hear func(jsonrpc.Message))

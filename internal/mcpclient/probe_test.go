@@ -1,0 +1,54 @@
+package mcpclient
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A server may refuse the revision of the first probe and name another that both
+// speak; here it is the same one, which only a second probe can find out.
+func TestProbeIsRepeatedWhenTheServerNamesARevision(t *testing.T) {
+	refused := false
+	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+		switch {
+		case !refused:
+			refused = true
+			writeRPC(w, http.StatusBadRequest, id, `"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}`)
+		case method == "server/discover":
+			writeRPC(w, http.StatusOK, id, `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		default:
+			writeRPC(w, http.StatusOK, id, `"result":{"tools":[`+oneTool+`]}`)
+		}
+	})
+	s := source(t, httpServer(web.URL))
+	if tools, _ := discovered(t, s); len(tools) != 1 || s.Info().ProtocolVersion != "2026-07-28" {
+		t.Errorf("tools %v, info %+v", tools, s.Info())
+	}
+	if diff := cmp.Diff([]string{"POST server/discover", "POST server/discover", "POST tools/list"}, web.asked()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// A modern server that wants a login says so to the probe alone: initialize is
+// open to all there, and unknown.
+func TestRefusedProbeIsTheReason(t *testing.T) {
+	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+		if method == "server/discover" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		writeRPC(w, http.StatusNotFound, id, `"error":{"code":-32601,"message":"no such method"}`)
+	})
+	server := httpServer(web.URL)
+	server.URL, server.HTTPURL = server.HTTPURL, ""
+	_, _, err := source(t, server).Discover(t.Context())
+	if got := errorString(err); !strings.Contains(got, "initialize: 401 Unauthorized: who are you?") {
+		t.Errorf("got %q", got)
+	}
+	if diff := cmp.Diff([]string{"POST server/discover"}, web.asked()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}

@@ -47,11 +47,12 @@ const (
 	lastLegacy  = "2025-11-25"
 )
 
-// Windows of the probe. HTTP servers answer every request; the long one is for
-// servers that are known to be modern.
+// Windows of the probe. HTTP servers answer every request, but one that is just
+// being woken takes its time, and a modern one counts initialize as a mistake;
+// the long one is for servers that are known to be modern.
 const (
 	stdioWindow = 150 * time.Millisecond
-	httpWindow  = time.Second
+	httpWindow  = 3 * time.Second
 	knownWindow = 5 * time.Second
 )
 

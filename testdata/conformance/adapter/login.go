@@ -9,8 +9,36 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 )
+
+// logins is how often a person logs in before giving up.
+const logins = 3
+
+// loggedIn does something, and logs in where toolreg says that this is needed:
+// at the first use, when the server wants more than was granted, when the login
+// is worth nothing any more.
+func (p *person) loggedIn(do func() error) error {
+	for {
+		err := do()
+		if p.logins == logins || !strings.HasPrefix(p.scenario, "auth/") || !sourceFailed(err) {
+			return err
+		}
+		p.logins++
+		// A login may be over before it was of use.
+		if err := p.login(); err != nil && !sourceFailed(err) {
+			return err
+		}
+	}
+}
+
+// sourceFailed reports whether toolreg ended with exit code 8, for a login that
+// is needed among other reasons.
+func sourceFailed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 8
+}
 
 // login logs in as a person does whose browser runs on another machine: it
 // visits the address that toolreg prints, and pastes the one it is sent to.

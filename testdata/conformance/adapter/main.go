@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 func main() {
@@ -46,11 +45,6 @@ func run() error {
 	if err := p.writeSettings(os.Args[len(os.Args)-1]); err != nil {
 		return err
 	}
-	if strings.HasPrefix(p.scenario, "auth/") {
-		if err := p.login(); err != nil {
-			return err
-		}
-	}
 	return p.useEverything()
 }
 
@@ -62,24 +56,53 @@ type given struct {
 	} `json:"toolCalls"`
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
+	PrivateKey   string `json:"private_key_pem"`
+	Assertion    string `json:"valid_jwt"`
+	IDToken      string `json:"idp_id_token"`
+	IDPIssuer    string `json:"idp_issuer"`
+	IDPClientID  string `json:"idp_client_id"`
 }
 
 // person does one scenario.
 type person struct {
 	toolreg, home, scenario string
 	context                 given
+	logins                  int // how often there was one
 }
 
 func (p *person) writeSettings(url string) error {
 	server := map[string]any{"url": url, "trust": true}
-	if p.context.ClientID != "" {
-		server["oauth"] = map[string]any{"clientId": p.context.ClientID, "clientSecret": p.context.ClientSecret}
+	if oauth := p.oauth(); len(oauth) > 0 {
+		server["oauth"] = oauth
 	}
 	settings, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": server}})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(p.home, "settings.json"), settings, 0o600)
+}
+
+// oauth returns the entry of the settings for a scenario that gives the client
+// an identity.
+func (p *person) oauth() map[string]string {
+	entry := map[string]string{}
+	for key, value := range map[string]string{
+		"clientId": p.context.ClientID, "clientSecret": p.context.ClientSecret, "privateKey": p.context.PrivateKey,
+		"assertion": p.context.Assertion, "idToken": p.context.IDToken, "idpIssuer": p.context.IDPIssuer, "idpClientId": p.context.IDPClientID,
+	} {
+		if value != "" {
+			entry[key] = value
+		}
+	}
+	switch p.scenario {
+	case "auth/basic-cimd", "auth/offline-access-scope":
+		entry["clientId"] = "https://conformance-test.local/client-metadata.json"
+	case "auth/client-credentials-basic", "auth/client-credentials-jwt":
+		entry["grant"] = "client_credentials"
+	case "auth/enterprise-managed-authorization", "auth/wif-jwt-bearer":
+		entry["grant"] = "jwt_bearer"
+	}
+	return entry
 }
 
 // tool is what list says of a tool.
@@ -91,10 +114,10 @@ type tool struct {
 // useEverything looks at the server, lists its tools and calls them, with the
 // params of the scenario where it gives some.
 func (p *person) useEverything() error {
-	if _, err := p.run("", "servers", "--strict", "--json"); err != nil {
+	if _, err := p.run("servers", "--strict", "--json"); err != nil {
 		return err
 	}
-	out, err := p.run("", "list", "--source", "mcp:s", "--strict", "--json")
+	out, err := p.run("list", "--source", "mcp:s", "--strict", "--json")
 	if err != nil {
 		return err
 	}
@@ -106,7 +129,7 @@ func (p *person) useEverything() error {
 	case p.scenario == "json-schema-ref-no-deref":
 		// Its tool refers to a schema elsewhere. toolreg refuses the call of such
 		// a tool, since nothing may be fetched to check the params.
-		_, err := p.run("", "schema", "--source", "mcp:s")
+		_, err := p.run("schema", "--source", "mcp:s")
 		return err
 	case p.scenario == "json-schema-2020-12-preservation":
 		return p.echoSchema(listed.Tools)

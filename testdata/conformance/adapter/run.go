@@ -31,21 +31,26 @@ func (p *person) command(args ...string) *exec.Cmd {
 
 // run runs toolreg without a terminal and returns its stdout. The suite keeps
 // our stderr, so toolreg's goes there.
-func (p *person) run(stdin string, args ...string) ([]byte, error) {
-	cmd := p.command(args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Stderr = os.Stderr
-	fmt.Fprintln(os.Stderr, "$ toolreg", strings.Join(args, " "))
-	out, err := cmd.Output()
-	if err != nil {
-		return out, fmt.Errorf("toolreg %s: %w", args[0], err)
-	}
-	return out, nil
+func (p *person) run(args ...string) (out []byte, err error) {
+	err = p.loggedIn(func() error {
+		cmd := p.command(args...)
+		cmd.Stderr = os.Stderr
+		fmt.Fprintln(os.Stderr, "$ toolreg", strings.Join(args, " "))
+		if out, err = cmd.Output(); err != nil {
+			return fmt.Errorf("toolreg %s: %w", args[0], err)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // atTerminal runs toolreg at a terminal of its own and answers every question
 // with Enter, which takes a default, or with yes where there is none.
 func (p *person) atTerminal(args ...string) error {
+	return p.loggedIn(func() error { return p.converse(args) })
+}
+
+func (p *person) converse(args []string) error {
 	control, tty, err := pty.Open()
 	if err != nil {
 		return err

@@ -55,6 +55,7 @@ type httpGuard struct {
 type refusal struct {
 	status int    // 0: no answer
 	text   string // status line and first line of the body, or the reason
+	barred bool   // for want of a login, or of one that allows more
 }
 
 func newHTTPGuard(s settings.Server, limit *limit, version *atomic.Pointer[string]) (*httpGuard, string, error) {
@@ -195,7 +196,7 @@ func (g *httpGuard) note(resp *http.Response, body []byte) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refusal = &refusal{status: resp.StatusCode, text: msg}
+	g.refusal = &refusal{status: resp.StatusCode, text: msg, barred: wantsLogin(resp)}
 }
 
 func (g *httpGuard) refuse(err error) error {
@@ -213,10 +214,17 @@ func (g *httpGuard) lastRefusal() *refusal {
 	return g.refusal
 }
 
+// wantsLogin reports whether an answer is a refusal for want of a login, or of
+// one that allows more (RFC 6750, section 3.1).
+func wantsLogin(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
+}
+
 // barred reports whether the last refusal was for want of a login.
 func (g *httpGuard) barred() bool {
 	r := g.lastRefusal()
-	return r != nil && r.status == http.StatusUnauthorized
+	return r != nil && r.barred
 }
 
 func (g *httpGuard) forget() {

@@ -35,20 +35,33 @@ func TestProbeIsRepeatedWhenTheServerNamesARevision(t *testing.T) {
 // A modern server that wants a login says so to the probe alone: initialize is
 // open to all there, and unknown.
 func TestRefusedProbeIsTheReason(t *testing.T) {
-	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
-		if method == "server/discover" {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-			return
-		}
-		writeRPC(w, http.StatusNotFound, id, `"error":{"code":-32601,"message":"no such method"}`)
-	})
-	server := httpServer(web.URL)
-	server.URL, server.HTTPURL = server.HTTPURL, ""
-	_, _, err := source(t, server).Discover(t.Context())
-	if got := errorString(err); !strings.Contains(got, "initialize: 401 Unauthorized: who are you?") {
-		t.Errorf("got %q", got)
+	tests := []struct {
+		name, challenge string
+		status          int
+		want            string
+	}{
+		{"no login", `Bearer scope="a"`, http.StatusUnauthorized, "initialize: 401 Unauthorized: who are you?"},
+		{"a login for less", `Bearer error="insufficient_scope", scope="b"`, http.StatusForbidden, "initialize: 403 Forbidden: who are you?"},
 	}
-	if diff := cmp.Diff([]string{"POST server/discover"}, web.asked()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+				if method == "server/discover" {
+					w.Header().Set("WWW-Authenticate", tt.challenge)
+					http.Error(w, "who are you?", tt.status)
+					return
+				}
+				writeRPC(w, http.StatusNotFound, id, `"error":{"code":-32601,"message":"no such method"}`)
+			})
+			server := httpServer(web.URL)
+			server.URL, server.HTTPURL = server.HTTPURL, ""
+			_, _, err := source(t, server).Discover(t.Context())
+			if got := errorString(err); !strings.Contains(got, tt.want) {
+				t.Errorf("got %q", got)
+			}
+			if diff := cmp.Diff([]string{"POST server/discover"}, web.asked()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

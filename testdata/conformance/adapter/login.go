@@ -14,7 +14,7 @@ import (
 )
 
 // logins is how often a person logs in before giving up.
-const logins = 3
+const logins = 2
 
 // loggedIn does something, and logs in where toolreg says that this is needed:
 // at the first use, when the server wants more than was granted, when the login

@@ -114,7 +114,7 @@ type tool struct {
 // useEverything looks at the server, lists its tools and calls them, with the
 // params of the scenario where it gives some.
 func (p *person) useEverything() error {
-	if _, err := p.run("servers", "--strict", "--json"); err != nil {
+	if _, err := p.run("-v", "servers", "--strict"); err != nil {
 		return err
 	}
 	out, err := p.run("list", "--source", "mcp:s", "--strict", "--json")

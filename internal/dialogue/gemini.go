@@ -135,7 +135,7 @@ func replyGemini(t *Turn, answers []Answer) []any {
 		r := response{ID: t.Calls[i].id, Name: t.Calls[i].Name}
 		text := notes{}
 		for _, p := range a.parts() {
-			if p.Data == nil || p.mediaType() == "" {
+			if !t.geminiTakes(p) {
 				text.add(p.asText())
 				continue
 			}
@@ -156,4 +156,22 @@ func replyGemini(t *Turn, answers []Answer) []any {
 	}
 	out.Parts = append(out.Parts, beside...)
 	return []any{out}
+}
+
+// geminiTakes reports whether a part can be sent as media. Another type has the
+// API refuse the whole request. Within a response fewer are taken than beside it
+// (documentation of function calling, "multimodal function responses").
+func (t *Turn) geminiTakes(p part) bool {
+	if len(p.Data) == 0 {
+		return false
+	}
+	switch p.mediaType() {
+	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":
+		return true
+	case "image/heic", "image/heif",
+		"audio/wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac",
+		"video/mp4", "video/mpeg", "video/quicktime", "video/webm", "video/x-flv", "video/wmv", "video/3gpp":
+		return t.siblings
+	}
+	return false
 }

@@ -124,6 +124,8 @@ func (f *geminiFitter) schema(n *node, depth int) (*node, error) {
 	n = f.flat(n)
 	if list := branches(n); list != nil && unites(n, list) {
 		return f.union(n, list, depth)
+	} else if list != nil {
+		f.changed("conditions of anyOf and oneOf dropped")
 	}
 	return f.plain(n, depth)
 }

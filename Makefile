@@ -19,7 +19,7 @@ build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
-	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
+	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go test $(RACE) ./... </dev/null
 	cd $(PROVIDERS) && go test -vet=off ./... </dev/null

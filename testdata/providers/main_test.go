@@ -8,26 +8,24 @@
 package providers_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/toolreg/toolreg/internal/mcptest"
 )
 
 // bench is what the tests work with.
 type bench struct {
-	dir      string // holds the program and the settings
+	dir      string // holds the programs and the settings
+	url      string // of the servers
 	settings string
 	captures []capture // in settings order
 }
@@ -61,25 +59,56 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(shared.dir)
-	build := exec.Command("go", "build", "-o", shared.program(), "./cmd/toolreg")
+	build := exec.Command("go", "build", "-o", shared.dir, "./cmd/toolreg", "./testdata/servers")
 	build.Dir = filepath.Join("..", "..")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return 1, fmt.Errorf("building toolreg: %w", err)
+		return 1, fmt.Errorf("building toolreg and the servers: %w", err)
 	}
 	if shared.captures, err = readCaptures(); err != nil {
 		return 1, err
 	}
-	server, err := serve(shared.captures, nil)
+	stop, err := shared.serve()
 	if err != nil {
 		return 1, err
 	}
-	defer server.Close()
+	defer stop()
 	shared.settings = filepath.Join(shared.dir, "all.json")
-	if err := writeSettings(shared.settings, server.URL, shared.captures); err != nil {
+	if err := writeSettings(shared.settings, shared.url, shared.captures); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
+}
+
+// serve starts the servers, which end with this process at the latest.
+func (b *bench) serve() (stop func(), err error) {
+	cmd := exec.Command(filepath.Join(b.dir, "servers"))
+	for _, c := range b.captures {
+		cmd.Args = append(cmd.Args, c.file)
+	}
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	stop = func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("starting the servers: %w", err)
+	}
+	b.url = strings.TrimSpace(line)
+	return stop, nil
 }
 
 func (b *bench) program() string { return filepath.Join(b.dir, "toolreg") }
@@ -103,28 +132,6 @@ func readCaptures() ([]capture, error) {
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-// serve starts a server for all captures and one, "kinds", with tools of every
-// kind of result. wrap may change how a capture is served.
-func serve(captures []capture, wrap func(int, http.Handler) http.Handler) (*httptest.Server, error) {
-	mux := http.NewServeMux()
-	for i, c := range captures {
-		h, err := mcptest.Handler("-listing", c.file)
-		if err != nil {
-			return nil, err
-		}
-		if wrap != nil {
-			h = wrap(i, h)
-		}
-		mux.Handle("/"+c.server, h)
-	}
-	kinds, err := mcptest.Handler()
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("/kinds", kinds)
-	return httptest.NewServer(mux), nil
 }
 
 // writeSettings names the servers in their order, the one for results apart.

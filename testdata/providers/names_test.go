@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,10 +83,7 @@ func checkLint(t *testing.T, want []string, args ...string) {
 // TestStable: a declaration hangs on the settings alone. Two runs, and one in
 // which the servers answer in the opposite order, give the same bytes.
 func TestStable(t *testing.T) {
-	server, err := serve(shared.captures, inTurn(len(shared.captures)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := httptest.NewServer(inTurn(t))
 	defer server.Close()
 	late := filepath.Join(t.TempDir(), "late.json")
 	if err := writeSettings(late, server.URL, shared.captures); err != nil {
@@ -101,45 +101,46 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// inTurn lets no server but the last list its tools before the one behind it
-// has.
-func inTurn(n int) func(int, http.Handler) http.Handler {
-	listed := make([]chan struct{}, n+1)
-	var once sync.Map
-	for i := range listed {
-		listed[i] = make(chan struct{})
+// inTurn stands before the servers and lets none but the last answer before the
+// one behind it has.
+func inTurn(t *testing.T) http.Handler {
+	target, err := url.Parse(shared.url)
+	if err != nil {
+		t.Fatal(err)
 	}
-	close(listed[n])
-	return func(i int, next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost {
-				select {
-				case <-listed[i+1]:
-				case <-r.Context().Done():
-				}
-				defer func() {
-					if _, closed := once.LoadOrStore(i, true); !closed {
-						close(listed[i])
-					}
-				}()
-			}
-			next.ServeHTTP(w, r)
-		})
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	place := map[string]int{}
+	answered := make([]chan struct{}, len(shared.captures)+1)
+	once := make([]sync.Once, len(shared.captures))
+	for i := range answered {
+		answered[i] = make(chan struct{})
 	}
+	for i, c := range shared.captures {
+		place["/"+c.server] = i
+	}
+	close(answered[len(shared.captures)])
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i, ok := place[r.URL.Path]
+		if !ok || r.Method != http.MethodPost {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-answered[i+1]:
+		case <-r.Context().Done():
+		}
+		proxy.ServeHTTP(w, r)
+		once[i].Do(func() { close(answered[i]) })
+	})
 }
 
 // TestReversedSettings: with the servers in the opposite order each tool whose
 // name no other has is declared under the same name.
 func TestReversedSettings(t *testing.T) {
-	server, err := serve(shared.captures, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
 	reversed := slices.Clone(shared.captures)
 	slices.Reverse(reversed)
 	settings := filepath.Join(t.TempDir(), "reversed.json")
-	if err := writeSettings(settings, server.URL, reversed); err != nil {
+	if err := writeSettings(settings, shared.url, reversed); err != nil {
 		t.Fatal(err)
 	}
 	for _, format := range []string{"openai", "gemini", "anthropic"} {

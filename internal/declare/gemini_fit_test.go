@@ -143,11 +143,11 @@ func TestGeminiFitHostile(t *testing.T) {
 		return strings.Join(all, ",")
 	}
 	for name, schema := range map[string]string{
-		"branches beside members": `{"type":"object","properties":{"a":{"anyOf":[` + many(15_000, `{"type":"string","title":"%"}`) + `],` + many(15_000, `"x-%":1`) + `}}}`,
-		"allOf of members":        `{"type":"object","properties":{"a":{"allOf":[` + many(8_000, `{"$ref":"#/$defs/d"}`) + `]}},"$defs":{"d":{` + many(20_000, `"x-%":1`) + `}}}`,
-		"keywords":                `{"type":"object","properties":{"a":{"type":"string",` + many(50_000, `"x-%":1`) + `}}}`,
-		"free objects":            `{"type":"object","properties":{` + many(20_000, `"p%":{"type":"object"}`) + `}}`,
-		"enum":                    `{"type":"object","properties":{"a":{"enum":[` + many(100_000, `%`) + `]}},"x":1}`,
+		"branches beside members": `{"type":"object","properties":{"a":{"anyOf":[` + many(5_000, `{"type":"string","title":"%"}`) + `],` + many(5_000, `"x-%":1`) + `}}}`,
+		"allOf of members":        `{"type":"object","properties":{"a":{"allOf":[` + many(3_000, `{"$ref":"#/$defs/d"}`) + `]}},"$defs":{"d":{` + many(10_000, `"x-%":1`) + `}}}`,
+		"keywords":                `{"type":"object","properties":{"a":{"type":"string",` + many(20_000, `"x-%":1`) + `}}}`,
+		"free objects":            `{"type":"object","properties":{` + many(10_000, `"p%":{"type":"object"}`) + `}}`,
+		"enum":                    `{"type":"object","properties":{"a":{"enum":[` + many(50_000, `%`) + `]}},"x":1}`,
 	} {
 		start := time.Now()
 		out, diags := encode(t, "gemini", []registry.Definition{discovered("t", schema)}, Options{GeminiParameters: true})

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,7 +273,13 @@ func (f *geminiFitter) limits(n, out *node) {
 			if m.value.kind == kindFalse {
 				f.changed("additionalProperties dropped")
 			}
-		case "format", "pattern", "minimum", "maximum", "default", "example", "propertyOrdering",
+		case "format":
+			if geminiFormat(typ, m.value.text()) {
+				out.members = append(out.members, *m)
+			} else {
+				f.changed(fmt.Sprintf("format %.40q dropped", m.value.text()))
+			}
+		case "pattern", "minimum", "maximum", "default", "example", "propertyOrdering",
 			"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
 			if geminiValue(m) && speaksOf(m.name, typ) {
 				out.members = append(out.members, *m)

@@ -52,6 +52,9 @@ func (c *checker) gemini(n *node, at *place) {
 			c.refuse("value_refused", at.pointer(m.name), fmt.Sprintf("the API does not take %.40s here", m.value.appendTo(nil)))
 		}
 	}
+	if format := n.get("format"); format != nil && !geminiFormat(lowered(n.get("type").text()), format.text()) {
+		c.refuse("format_refused", at.pointer("format"), fmt.Sprintf("endpoints of 2025 do not take the format %.40q here", format.text()))
+	}
 	c.geminiType(n, at)
 	properties := n.get("properties")
 	if required := n.get("required"); required != nil {
@@ -140,6 +143,20 @@ func geminiTypeName(name string) bool {
 		return true
 	}
 	return false
+}
+
+// geminiFormat reports whether a format goes with a type. Newer endpoints take
+// more of strings; those of 2025 refuse the whole request.
+func geminiFormat(typ, format string) bool {
+	switch typ {
+	case "string":
+		return format == "enum" || format == "date-time"
+	case "number":
+		return format == "float" || format == "double"
+	case "integer":
+		return format == "int32" || format == "int64"
+	}
+	return true
 }
 
 // geminiValue reports whether a keyword has a value of the kind that its field

@@ -57,6 +57,8 @@ func checkGeminiSchema(s *genai.Schema) error {
 		return fmt.Errorf("a %s has properties", typ)
 	case typ == genai.TypeArray && s.Items == nil:
 		return fmt.Errorf("a list has no items")
+	case typ == genai.TypeString && s.Format != "" && s.Format != "enum" && s.Format != "date-time":
+		return fmt.Errorf("a string of format %s", s.Format)
 	case len(s.Enum) > 0 && typ != genai.TypeString:
 		return fmt.Errorf("an enum of type %s", typ)
 	}

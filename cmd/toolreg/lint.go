@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -27,12 +28,12 @@ type lintDocument struct {
 	Findings []declare.Finding `json:"findings"`
 }
 
-func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry.Definition, failed error) error {
+func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry.Definition, unusable []declare.Finding, failed error) error {
 	formats := []declare.Format{format}
 	if o.all {
 		formats = declare.Formats()
 	}
-	doc := lintDocument{Findings: orEmpty(declare.Lint(formats, defs, o.encode))}
+	doc := lintDocument{Findings: orEmpty(append(unusable, declare.Lint(formats, defs, o.encode)...))}
 	for _, f := range doc.Findings {
 		switch f.Severity {
 		case registry.SeverityError:
@@ -59,6 +60,19 @@ func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry
 		return &reported{code: exitCheckFailed}
 	}
 	return nil
+}
+
+// unusable finds the tools that a model can be told of and not call: their own
+// schema is no valid one, so that every call is refused.
+func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []declare.Finding {
+	var out []declare.Finding
+	for _, t := range tools {
+		if _, err := reg.Validator(t).Compile(ctx); err != nil {
+			out = append(out, declare.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
+				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or mend its schema where it comes from"})
+		}
+	}
+	return out
 }
 
 // lintText is a line for each finding and one with the sums.

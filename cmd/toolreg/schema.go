@@ -69,7 +69,7 @@ func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) er
 	defs := definitionsOf(reg, tools)
 	switch {
 	case o.lint:
-		return a.printLint(o, format, defs, o.strictFailure(reg))
+		return a.printLint(o, format, defs, unusable(ctx, reg, tools), o.strictFailure(reg))
 	case o.explain:
 		return a.printExplanations(format, defs, o.encode)
 	}

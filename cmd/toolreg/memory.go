@@ -104,6 +104,9 @@ type serverMemory struct {
 	counts *bool // prompts and resources are to be known too
 
 	listing, protocol keyOnce
+
+	knowing sync.Mutex
+	known   string // how it was reached; "" = not known yet
 }
 
 func (m *memory) ofServer(server settings.Server, counts *bool) *serverMemory {
@@ -206,20 +209,29 @@ func (m *serverMemory) Known(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	e, ok, _ := m.protocols.Recall(m.source(), key, nil) // it never errs in its modes
-	var known string
-	if !ok || json.Unmarshal(e.Facts, &known) != nil {
-		return ""
+	m.knowing.Lock()
+	defer m.knowing.Unlock()
+	if m.known == "" {
+		e, ok, _ := m.protocols.Recall(m.source(), key, nil) // it never errs in its modes
+		if !ok || json.Unmarshal(e.Facts, &m.known) != nil {
+			return ""
+		}
 	}
-	return known
+	return m.known
 }
 
 // Learned implements [mcpclient.Protocols]. What is known already is not written.
 func (m *serverMemory) Learned(ctx context.Context, generation string) {
 	key, err := m.protocolKey(ctx)
-	if err != nil || m.Known(ctx) == generation {
+	if err != nil {
 		return
 	}
+	m.knowing.Lock()
+	defer m.knowing.Unlock()
+	if m.known == generation {
+		return
+	}
+	m.known = generation
 	m.protocols.Keep(m.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
 }
 

@@ -106,3 +106,56 @@ func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 		t.Errorf("not %d entries: %.60q", runs, list)
 	}
 }
+
+// Thirty runs read, renew and lose the cache at once: each prints what every
+// other does, and a run that is killed leaves nothing that is told of later.
+func TestThirtyRunsShareTheCache(t *testing.T) {
+	const runs = 30
+	dir := t.TempDir()
+	toolreg, err := exec.LookPath("toolreg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "cache: {discovery: 1h}\nmcpServers:\n  a: {command: mcp-testserver, args: [--names, 'x,y']}\n  b: {command: mcp-testserver, args: [--names, 'y,z']}\n"
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(toolreg, append([]string{"--settings", "s.yaml"}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "PWD=" + dir}
+		return cmd
+	}
+	want, err := command("list", "--json").Output()
+	if err != nil || !bytes.Contains(want, []byte(`"name":"b__y"`)) {
+		t.Fatalf("%s, %v", want, err)
+	}
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() {
+			args := [][]string{{"list", "--json"}, {"list", "--json", "--refresh"}, {"discover", "--refresh"}}[i%3]
+			cmd := command(args...)
+			var out, errOut bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errOut
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+				return
+			}
+			if i%3 == 2 { // somewhere on its way
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				return
+			}
+			if err := cmd.Wait(); err != nil || errOut.Len() > 0 || !bytes.Equal(out.Bytes(), want) {
+				t.Errorf("%v: %v\n%s\n%s", args, err, errOut.String(), out.String())
+			}
+		})
+	}
+	wg.Wait()
+	cmd := command("--cached", "list", "--json")
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	if out, err := cmd.Output(); err != nil || errOut.Len() > 0 || !bytes.Equal(out, want) {
+		t.Errorf("afterwards: %v\n%s\n%s", err, errOut.String(), out)
+	}
+}

@@ -124,8 +124,9 @@ func report(o process.Outcome, err error) string {
 	if errors.As(err, &start) {
 		code = startCode(err)
 	}
-	return fmt.Sprintf("Stdout: %s\nStderr: %s\nError: %s\nExit Code: %s\nSignal: %s",
-		orEmpty(decode(o.Stdout)), orEmpty(decode(o.Stderr)), failed, code, signal)
+	// One allocation: the output may be large.
+	return "Stdout: " + orEmpty(decode(o.Stdout)) + "\nStderr: " + orEmpty(decode(o.Stderr)) +
+		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
 // startCode is the exit code of a program that could not be started: as in the

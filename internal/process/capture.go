@@ -32,6 +32,10 @@ func (c *capture) add(p []byte) bool {
 		return true
 	}
 	n := min(int64(len(p)), c.headMax-int64(len(c.head)))
+	if need := len(c.head) + int(n); need > cap(c.head) {
+		// Doubling leaves less behind than append's smaller steps do.
+		c.head = slices.Grow(c.head, int(min(max(2*int64(cap(c.head)), int64(need)), c.headMax))-len(c.head))
+	}
 	c.head = append(c.head, p[:n]...)
 	p = p[n:]
 	if c.tailMax == 0 {

@@ -134,6 +134,7 @@ func (a *app) settings(ctx context.Context) (*settings.Settings, error) {
 	a.dir = dir
 	s, diags, err := settings.Load(a.settingsOptions())
 	if err != nil {
+		a.diagnose(diags) // an unknown key may be behind the mistake
 		return nil, err
 	}
 	if s, diags, err = a.offerTrust(ctx, s, diags); err != nil {

@@ -32,13 +32,12 @@ import (
 // that a command pays for what it needs alone.
 type app struct {
 	streams
-	environ  []string
-	patience patience
-	began    time.Time
-	flags    *pflag.FlagSet // the global ones
-	globals  settings.Globals
-	log      *slog.Logger
-	jq       *jqFilter // nil without --jq
+	environ []string
+	began   time.Time
+	flags   *pflag.FlagSet // the global ones
+	globals settings.Globals
+	log     *slog.Logger
+	jq      *jqFilter // nil without --jq
 
 	dir          string // working directory
 	stateAt      string // "" = not known
@@ -58,6 +57,7 @@ type app struct {
 	renewing     sync.Mutex                      // sources are asked again once
 	audit        *audit.Log                      // nil until something is added
 	logging      sync.Mutex                      // guards audit
+	patience     patience                        // for files that may never end
 	announced    atomic.Bool                     // the hooks know the registry
 	counts       bool                            // prompts and resources are to be counted
 	contextFlags []contextPair                   // --context

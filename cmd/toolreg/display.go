@@ -105,8 +105,11 @@ func (a *app) showMedia(ctx context.Context, c registry.Content) error {
 	if err != nil {
 		return a.print(terminal.Line(partText(c)))
 	}
-	name := fmt.Sprintf("[%s %s%s, %d x %d pixels, %d bytes; --output DIR saves it]",
-		c.Type, nonEmpty(c.URI), info.MIMEType, info.Width, info.Height, len(c.Data))
+	name := string(c.Type)
+	if c.URI != "" {
+		name += " " + c.URI
+	}
+	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
 	if err := a.print(terminal.Line(name)); err != nil || !a.outTTY || a.images == picture.None {
 		return err
 	}
@@ -119,13 +122,6 @@ func (a *app) showMedia(ctx context.Context, c registry.Content) error {
 	}
 	_, err = io.WriteString(a.out, b.String())
 	return err
-}
-
-func nonEmpty(uri string) string {
-	if uri == "" {
-		return ""
-	}
-	return uri + " "
 }
 
 // screen is the terminal on stdout.

@@ -63,9 +63,6 @@ func (a *app) printResult(ctx context.Context, o *callOptions, t *registry.Tool,
 		return a.writeResult(ctx, o, t, r, 0)
 	}
 	saved, err := saveParts(o.outputDir, t.Name, r.Content)
-	if err != nil && saved == 0 && !hasMedia(r.Content) {
-		return err
-	}
 	// The tool has run: what it gave is printed, whatever became of the files.
 	return errors.Join(a.writeResult(ctx, o, t, r, saved), err)
 }

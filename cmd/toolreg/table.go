@@ -71,7 +71,9 @@ func columnWidths(rows [][]string, width int) []int {
 	total := -len(gutter)
 	for i := range widths {
 		for _, row := range rows {
-			widths[i] = max(widths[i], min(terminal.Width(row[i]), maxCell))
+			if i < len(row) {
+				widths[i] = max(widths[i], min(terminal.Width(row[i]), maxCell))
+			}
 		}
 		total += widths[i] + len(gutter)
 	}

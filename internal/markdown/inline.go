@@ -230,7 +230,7 @@ func (p *inlineParser) angle() {
 	if len(rest) > maxAddress {
 		rest = rest[:maxAddress]
 	}
-	end := strings.IndexAny(rest, "> \n")
+	end := 1 + strings.IndexAny(rest[1:], "<> \n")
 	tag := ""
 	if end > 0 && rest[end] == '>' {
 		tag = rest[1:end]

@@ -106,7 +106,7 @@ read_file │ reads a file, or a
 
 // hostile texts cost time or stack in readers of Markdown.
 func hostile() map[string]string {
-	const n = 200_000
+	const n = 100_000
 	return map[string]string{
 		"quotes": strings.Repeat(">", n) + "a", "brackets": strings.Repeat("[", n), "links": strings.Repeat("[a](", n/4), "pairs": strings.Repeat("[", n/2) + strings.Repeat("](b)", n/4),
 		"stars": strings.Repeat("*a ", n/3), "both": strings.Repeat("a**b_c*", n/7), "ticks": strings.Repeat("`a``b```c", n/9), "bullets": strings.Repeat("- ", n/2),

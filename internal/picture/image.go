@@ -19,7 +19,7 @@ import (
 // Info is what is known of an image without decoding it.
 type Info struct {
 	MIMEType      string
-	Width, Height int // pixels
+	Width, Height int // pixels, as it is shown
 	bytesPerPixel int // when decoded
 }
 
@@ -80,6 +80,9 @@ func Read(data []byte) (info Info, err error) {
 		return Info{}, fmt.Errorf("%w: it is %d by %d pixels", ErrNoImage, c.Width, c.Height)
 	}
 	info = Info{MIMEType: f.mime, Width: c.Width, Height: c.Height, bytesPerPixel: 4}
+	if orientation(data) >= 5 {
+		info.Width, info.Height = c.Height, c.Width
+	}
 	switch c.ColorModel {
 	case color.RGBA64Model, color.NRGBA64Model, color.Gray16Model:
 		info.bytesPerPixel = 8
@@ -120,6 +123,9 @@ func decode(ctx context.Context, data []byte) (image.Image, error) {
 	defer limit.Stop()
 	select {
 	case o := <-done:
+		if turn := orientation(data); o.err == nil && turn > 1 {
+			return turned{o.img, turn}, nil
+		}
 		return o.img, o.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

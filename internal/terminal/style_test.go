@@ -66,3 +66,23 @@ func TestSplitAndWrapSpans(t *testing.T) {
 		t.Errorf("wrapped (-want +got):\n%s", diff)
 	}
 }
+
+// FuzzDiff looks for text that is lost or moved.
+func FuzzDiff(f *testing.F) {
+	f.Add("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-size := old(7)\n+size := new(7)\n é\n\\ No newline at end of file")
+	f.Add("@@ -1 +1 @@\n-\n+")
+	f.Add("@@ -99999999999999999999 +1,-5 @@\n+é\n-è")
+	f.Fuzz(func(t *testing.T, text string) {
+		var got []string
+		for _, row := range Diff(text) {
+			got = append(got, Paint(row, false))
+		}
+		if want := strings.TrimRight(text, "\n"); strings.Join(got, "\n") != want {
+			t.Fatalf("%q became %q", want, got)
+		}
+		lines := strings.Split(text, "\n")
+		if n := DiffLength(lines); n < 0 || n > len(lines) {
+			t.Fatalf("%d of %d lines", n, len(lines))
+		}
+	})
+}

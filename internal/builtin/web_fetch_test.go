@@ -105,6 +105,12 @@ func TestFetchFormats(t *testing.T) {
 			t.Errorf("%s as %s:\n%s", c.path, c.format, diff)
 		}
 	}
+	for what, markdown := range map[string]bool{"/html markdown": true, "/html text": false, "/html raw": false, "/plain markdown": false, "/yaml markdown": false} {
+		path, format, _ := strings.Cut(what, " ")
+		if r := fetch(t, opts, s.URL+path, fmt.Sprintf(`,"format":%q`, format)); r.Display.Plain == markdown {
+			t.Errorf("%s: shown as Markdown: %t", what, !r.Display.Plain)
+		}
+	}
 }
 
 func orMarkdown(format string) string {

@@ -31,15 +31,19 @@ const (
 // terminal, and an answer of always is kept; rules, modes, hooks and the audit
 // log hold for it.
 func (a *app) sampler(ctx context.Context, server settings.Server) func(context.Context, mcpclient.Sampling) (json.RawMessage, error) {
-	var once sync.Once
+	var one sync.Mutex // request at a time
 	var x *exec.Executor
-	var failed error
 	return func(callCtx context.Context, q mcpclient.Sampling) (json.RawMessage, error) {
-		once.Do(func() { // the first request pays for what most runs never need
-			x, failed = a.samplingExecutor(ctx)
-		})
-		if failed != nil {
-			return nil, failed
+		one.Lock()
+		defer one.Unlock()
+		if err := context.Cause(callCtx); err != nil {
+			return nil, err
+		}
+		if x == nil { // the first request pays for what most runs never need
+			var err error
+			if x, err = a.samplingExecutor(ctx); err != nil {
+				return nil, err
+			}
 		}
 		tool := a.samplingTool(server, q.During)
 		result, err := x.Execute(callCtx, tool, registry.Call{Tool: tool.Name, Params: q.Params})

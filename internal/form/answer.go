@@ -268,8 +268,8 @@ func isNumber(s string) bool {
 	return s != "" && len(s) <= 400 && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && json.Valid([]byte(s))
 }
 
-// Show returns a value as a person wrote it: texts without quotes, choices by
-// their value.
+// Show returns a value for a person to read: texts without quotes, choices by
+// their title with the value behind it.
 func (f *Field) Show(value json.RawMessage) string {
 	switch f.Kind {
 	case Boolean:
@@ -282,12 +282,24 @@ func (f *Field) Show(value json.RawMessage) string {
 	case Choices:
 		var list []string
 		if json.Unmarshal(value, &list) == nil {
+			for i := range list {
+				list[i] = f.showOption(list[i])
+			}
 			return strings.Join(list, ", ")
 		}
 	}
 	var s string
-	if json.Unmarshal(value, &s) == nil {
-		return s
+	if json.Unmarshal(value, &s) != nil {
+		return string(value)
 	}
-	return string(value)
+	return f.showOption(s)
+}
+
+func (f *Field) showOption(value string) string {
+	for _, o := range f.Options {
+		if o.Value == value {
+			return o.Label()
+		}
+	}
+	return value
 }

@@ -167,6 +167,15 @@ func (f *Field) Label() string {
 	return f.Title + " (" + f.Name + ")"
 }
 
+// Label is what a person calls the option: its title with the value behind it,
+// or the value alone.
+func (o Option) Label() string {
+	if o.Title == "" || o.Title == o.Value {
+		return o.Value
+	}
+	return o.Title + " (" + o.Value + ")"
+}
+
 // quoted encodes a string without HTML escapes.
 func quoted(s string) json.RawMessage {
 	var b bytes.Buffer

@@ -110,7 +110,7 @@ func shorten(s string, n int) string {
 	if len(s) <= n {
 		return cut(s, n)
 	}
-	return fmt.Sprintf("%s… (cut at %d of %d bytes)", cut(s, n), n, len(s))
+	return fmt.Sprintf("%s…\n(cut at %d of %d bytes)", cut(s, n), n, len(s))
 }
 
 // put asks the person and returns an action that the protocol knows. It returns

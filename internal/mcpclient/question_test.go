@@ -302,7 +302,7 @@ func TestLongWordsAreCut(t *testing.T) {
 	}
 	select {
 	case e := <-asked:
-		if want := fmt.Sprintf("%s… (cut at 4096 of %d bytes)", strings.Repeat("x", 4096), 1<<20); e.Message != want {
+		if want := fmt.Sprintf("%s…\n(cut at 4096 of %d bytes)", strings.Repeat("x", 4096), 1<<20); e.Message != want {
 			t.Errorf("message of %d bytes", len(e.Message))
 		}
 	default:

@@ -117,7 +117,7 @@ func (d *dialog) choose(ctx context.Context, question string, words ...string) (
 func (d *dialog) heading(wants string) {
 	during := ""
 	if d.q.During != "" {
-		during = " during " + Line(d.q.During)
+		during = " during " + Cut(Line(d.q.During), maxNamed)
 	}
 	d.v.say("\nMCP server %s %s%s.", name(d.q.Server), wants, during)
 	if strings.TrimSpace(d.q.Message) != "" {
@@ -225,15 +225,18 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 
 // describe shows what a field wants.
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
-	d.v.say("\n%d of %d: %s", i+1, len(d.q.Form.Fields), Line(f.Label()))
+	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
+	if Width(head)+Width(label) < d.v.width {
+		d.v.say("%s %s", head, label)
+	} else { // what is longer could begin a row of the screen
+		d.v.say("%s", head)
+		d.v.wrapped(label, "", "")
+	}
 	if f.Description != "" {
 		d.v.foreign(f.Description)
 	}
 	for n, o := range f.Options {
-		line := o.Value
-		if o.Title != "" && o.Title != o.Value {
-			line = o.Title + " (" + o.Value + ")"
-		}
+		line := o.Label()
 		if f.Numbered() {
 			line = fmt.Sprintf("%d  %s", n+1, line)
 		}
@@ -263,5 +266,9 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	d.v.say("%s", Cut("("+hint+")", max(d.v.width-1, 40)))
 }
 
-// maxSuggested is how many columns of what Enter takes are shown within a line.
-const maxSuggested = 30
+const (
+	// maxSuggested is how many columns of what Enter takes are shown within a
+	// line of our own, maxNamed those of what the server was asked for.
+	maxSuggested = 30
+	maxNamed     = 40
+)

@@ -19,14 +19,13 @@ func (d *dialog) visit(ctx context.Context) (Reply, error) {
 	}
 	d.v.say("The address:")
 	d.v.foreign(Line(d.q.URL))
-	host := Line(u.Host)
+	d.v.say("Its host:")
+	before, after := "", ""
 	if d.asker.Color {
-		host = "\x1b[1m" + host + "\x1b[0m"
+		before, after = "\x1b[1m", "\x1b[0m"
 	}
-	d.v.say("Its host: %s", host)
-	for _, w := range hostWarnings(u) {
-		d.v.say("Mind: %s", w)
-	}
+	d.v.wrapped(Line(u.Host), before, after)
+	d.warn(u)
 	d.v.say("What you do there, the server may get to know. It is not opened unless you say so.")
 	words := []string{"yes", "myself", "cancel", "no"}
 	if d.asker.Open == nil {
@@ -79,9 +78,8 @@ func (d *dialog) await(ctx context.Context) (Reply, error) {
 	}
 }
 
-// hostWarnings says what of an address may deceive.
-func hostWarnings(u *url.URL) []string {
-	var out []string
+// warn says what of an address may deceive.
+func (d *dialog) warn(u *url.URL) {
 	host := u.Hostname()
 	ascii, err := idna.Punycode.ToASCII(host)
 	if err != nil {
@@ -92,13 +90,13 @@ func hostWarnings(u *url.URL) []string {
 		unicode = host
 	}
 	if ascii != unicode {
-		out = append(out, "the host has letters beyond a to z, which can look like others: "+Line(ascii)+" is shown as "+Line(unicode))
+		d.v.say("Mind: the host has letters beyond a to z, which can look like others:")
+		d.v.foreign(Line(ascii) + " is shown as " + Line(unicode))
 	}
 	if u.Scheme == "http" {
-		out = append(out, "it leads to a program on this machine, unencrypted")
+		d.v.say("Mind: it leads to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		out = append(out, "the host has many parts; what counts is the end of it")
+		d.v.say("Mind: the host has many parts; what counts is the end of it.")
 	}
-	return out
 }

@@ -193,27 +193,26 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 		_, err = f.Write(bytesOf(contents[0]))
 		return []string{name}, errors.Join(err, f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".toolreg-*")
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real // the file behind a link is meant, not the link
+	}
+	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("--output: %w", err)}
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone once it is renamed
+	defer func() { _ = os.Remove(beside) }() // gone once it is renamed
 	_, err = f.Write(bytesOf(contents[0]))
-	if err = errors.Join(err, f.Chmod(modeOf(name)), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
+	if info, statErr := os.Stat(name); statErr == nil {
+		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(beside, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--output: %w", err)
 	}
 	return []string{name}, nil
-}
-
-// modeOf keeps the mode of a file that is there.
-func modeOf(name string) os.FileMode {
-	if info, err := os.Stat(name); err == nil {
-		return info.Mode().Perm()
-	}
-	return 0o644
 }
 
 func bytesOf(c registry.Content) []byte {

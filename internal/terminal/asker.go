@@ -230,7 +230,7 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 		d.v.say("%s %s", head, label)
 	} else { // what is longer could begin a row of the screen
 		d.v.say("%s", head)
-		d.v.wrapped(label, "", "")
+		d.v.row([]Span{{Text: label}})
 	}
 	if f.Description != "" {
 		d.v.foreign(f.Description)

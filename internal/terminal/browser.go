@@ -28,7 +28,8 @@ var ErrNoBrowser = errors.New("no program to open addresses with was found")
 const opening = 700 * time.Millisecond
 
 // Open opens an address: https, or http on this machine. It goes as one argument
-// to one program, never through a shell, and never looks like an option. The browser outlives toolreg.
+// to one program, never through a shell, and never looks like an option. The
+// browser outlives toolreg.
 func (b Browser) Open(ctx context.Context, address string) error {
 	if err := openable(address); err != nil {
 		return err

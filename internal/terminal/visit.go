@@ -20,11 +20,7 @@ func (d *dialog) visit(ctx context.Context) (Reply, error) {
 	d.v.say("The address:")
 	d.v.foreign(Line(d.q.URL))
 	d.v.say("Its host:")
-	before, after := "", ""
-	if d.asker.Color {
-		before, after = "\x1b[1m", "\x1b[0m"
-	}
-	d.v.wrapped(Line(u.Host), before, after)
+	d.v.row([]Span{{Text: Line(u.Host), Style: Bold}})
 	d.warn(u)
 	d.v.say("What you do there, the server may get to know. It is not opened unless you say so.")
 	words := []string{"yes", "myself", "cancel", "no"}

@@ -1,0 +1,89 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestPromptsAndResources(t *testing.T) {
+	everyWay(t, func(t *testing.T, server settings.Server) {
+		s := source(t, server, func(o *Options) {
+			o.Elicit = func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "accept"}, nil }
+		})
+		prompts, diags, err := s.Prompts(t.Context())
+		want := []Prompt{{Server: "test", Name: "curious"}, {Server: "test", Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."},
+			{Server: "test", Name: "review", Title: "Code review", Description: "Reviews code.\nThoroughly.", Arguments: []PromptArgument{
+				{Name: "code", Description: "what to review", Required: true}, {Name: "style"},
+			}}}
+		if diff := cmp.Diff(want, prompts); diff != "" || err != nil || len(diags) > 0 {
+			t.Errorf("prompts %s, %v, %v", diff, diags, err)
+		}
+		resources, templates, diags, err := s.Resources(t.Context())
+		if len(resources) != 6 || len(templates) != 1 || templates[0].URITemplate != "test://item/{id}" || err != nil || len(diags) > 0 {
+			t.Errorf("resources %+v, templates %+v, %v, %v", resources, templates, diags, err)
+		}
+		both, err := s.ReadResource(t.Context(), "test://both", nil)
+		if err != nil || len(both.Contents) != 2 || both.Contents[0].Text != "one" || string(both.Contents[1].Data) != "\xff" {
+			t.Errorf("both: %+v, %v", both, err)
+		}
+		_, err = s.ReadResource(t.Context(), "test://nowhere", nil)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !refused.Missing() {
+			t.Errorf("nowhere: %v", err)
+		}
+		filled, err := s.GetPrompt(t.Context(), "review", map[string]string{"code": "x"}, nil)
+		if err != nil || len(filled.Messages) != 2 || filled.Messages[0].Content.Text != "Review this in plain style:\nx" || filled.Messages[1].Role != "assistant" {
+			t.Errorf("review: %+v, %v", filled, err)
+		}
+		filled, err = s.GetPrompt(t.Context(), "curious", nil, nil)
+		if err != nil || len(filled.Messages) != 1 || filled.Messages[0].Content.Text != "accept" {
+			t.Errorf("curious: %+v, %v", filled, err)
+		}
+	}, "--offers", "--page-size", "2")
+}
+
+func TestOffersThatAreNone(t *testing.T) {
+	s := source(t, stdioServer(t))
+	if list, diags, err := s.Prompts(t.Context()); len(list) > 0 || err != nil || len(diags) != 1 || diags[0].Code != "not_offered" {
+		t.Errorf("%v, %v, %v", list, diags, err)
+	}
+	var none *NotOfferedError
+	if _, err := s.ReadResource(t.Context(), "test://x", nil); !errors.As(err, &none) || err.Error() != `server "test" offers no resources` {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOffersThatAreMalformed: each is left out by itself; answers that are none
+// are errors that name the request.
+func TestOffersThatAreMalformed(t *testing.T) {
+	hands := step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`}}
+	reply := func(method, result string) step {
+		return step{On: method, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}}
+	}
+	s := source(t, scripted(t, refuseProbe, hands,
+		reply("prompts/list", `{"prompts":[{"name":"good"},{"name":5},{},null,[],{"name":"bad","arguments":{}}]}`),
+		reply("resources/list", `{"resources":[{"uri":"a:b","size":1.5},{"uri":"a:c"},{"name":"x"}]}`),
+		step{On: "resources/templates/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}},
+		reply("resources/read", `{"contents":[{"uri":"a:c","blob":"!!"}]}`),
+		reply("prompts/get", `{"messages":"none"}`)))
+	prompts, diags, err := s.Prompts(t.Context())
+	if len(prompts) != 1 || prompts[0].Name != "good" || len(diags) != 5 || err != nil {
+		t.Errorf("%v, %d diagnostics, %v", prompts, len(diags), err)
+	}
+	resources, templates, diags, err := s.Resources(t.Context())
+	if len(resources) != 1 || resources[0].URI != "a:c" || len(templates) != 0 || len(diags) != 2 || err != nil {
+		t.Errorf("%v, %v, %v, %v", resources, templates, diags, err)
+	}
+	if _, err := s.ReadResource(t.Context(), "a:c", nil); err == nil || !strings.Contains(err.Error(), "resources/read: content 1 is neither text nor base64") {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer holds no list "messages"`) {
+		t.Errorf("get: %v", err)
+	}
+}

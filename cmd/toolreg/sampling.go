@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -71,7 +73,19 @@ func (a *app) samplingExecutor(ctx context.Context) (*exec.Executor, error) {
 		return nil, err
 	}
 	a.atEnd(done)
+	x.Decider = samplingDecider{x.Decider}
 	return x, nil
+}
+
+// samplingDecider offers to remember an answer for sampling alone: nobody who is
+// asked about a model means every tool of the server.
+type samplingDecider struct{ exec.Decider }
+
+// Decide implements exec.Decider.
+func (d samplingDecider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+	v := d.Decider.Decide(ctx, t, call)
+	v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
+	return v
 }
 
 // samplingTool makes a tool of the command, for one server.

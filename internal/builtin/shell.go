@@ -205,8 +205,11 @@ func Shell(env []string) string {
 
 // shellArgv is the argv that runs a command line, its bytes untouched.
 func shellArgv(env []string, command string) []string {
-	shell := Shell(env)
-	if runtime.GOOS == "windows" {
+	return argvOf(Shell(env), runtime.GOOS == "windows", command)
+}
+
+func argvOf(shell string, windows bool, command string) []string {
+	if windows {
 		return []string{shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}
 	}
 	if command[0] == '-' || command[0] == '+' {

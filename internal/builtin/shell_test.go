@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -268,6 +269,25 @@ func TestShellChoice(t *testing.T) {
 	_, err := find(t, opts, "run_shell_command").Run(t.Context(), call(`{"command":"echo"}`))
 	if err == nil || !strings.Contains(err.Error(), `running a shell command: starting "sh"`) {
 		t.Errorf("without a shell: %v", err)
+	}
+}
+
+// The command line is one argument, whatever it holds.
+func TestShellArgv(t *testing.T) {
+	for _, command := range []string{`echo "a b" 'c' $d`, "a\nb", "x"} {
+		for shell, want := range map[string][]string{
+			"bash": {"bash", "-c", command}, "zsh": {"zsh", "-c", command},
+			"pwsh": {"pwsh", "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command},
+		} {
+			if got := argvOf(shell, shell == "pwsh", command); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+	for _, command := range []string{"-x", "+x"} {
+		if got := argvOf("sh", false, command); !slices.Equal(got, []string{"sh", "-c", "--", command}) {
+			t.Errorf("%q", got)
+		}
 	}
 }
 

@@ -5,29 +5,37 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // strayRounds bounds how often strays are looked for: one may start another
-// while it is being ended.
-const strayRounds = 5
+// while it is being ended, and one that is just becoming another program shows
+// no environment.
+const strayRounds = 8
 
 // endStrays kills the processes that carry a mark in the environment they were
 // started with. They came into being after the child of the id first.
 func endStrays(first int, mark string) {
 	entry := []byte(markVariable + "=" + mark)
+	pause := 50 * time.Microsecond
 	for range strayRounds {
-		found := false
+		again := false
 		for _, pid := range newerThan(first) {
-			if carries(pid, entry) {
-				found = true
+			switch environ := environOf(pid); {
+			case len(environ) == 0:
+				again = again || !isDead(pid)
+			case holds(environ, entry):
+				again = true
 				killMarked(pid, entry)
 			}
 		}
-		if !found {
+		if !again {
 			return
 		}
+		time.Sleep(pause)
+		pause *= 2
 	}
 }
 
@@ -60,19 +68,38 @@ func newerThan(first int) []int {
 	return out
 }
 
-// carries reports whether a process was started with an entry in its
-// environment. One that is not ours to look at was not.
-func carries(pid int, entry []byte) bool {
+// environOf returns the environment that a process was started with, nothing
+// for one that is not ours to look at.
+func environOf(pid int) []byte {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return false
+		return nil
 	}
-	for e := range bytes.SplitSeq(data, []byte{0}) {
+	return data
+}
+
+func holds(environ, entry []byte) bool {
+	for e := range bytes.SplitSeq(environ, []byte{0}) {
 		if bytes.Equal(e, entry) {
 			return true
 		}
 	}
 	return false
+}
+
+// isDead reports whether a process has ended, or is not ours to end.
+func isDead(pid int) bool {
+	name := "/proc/" + strconv.Itoa(pid)
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil || int(st.Uid) != os.Geteuid() {
+		return true
+	}
+	stat, err := os.ReadFile(name + "/stat")
+	if err != nil {
+		return true
+	}
+	state, _ := stateAndGroup(stat)
+	return state == "Z" || state == "X"
 }
 
 // killMarked kills a process by a descriptor, so that no later one of the same
@@ -83,7 +110,7 @@ func killMarked(pid int, entry []byte) {
 		return // gone, or a kernel before 5.3
 	}
 	defer unix.Close(fd)
-	if carries(pid, entry) {
+	if holds(environOf(pid), entry) {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // else it is gone
 	}
 }

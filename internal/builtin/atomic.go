@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // writeFile replaces or creates the file at rel, which [workspace.resolve]
@@ -74,7 +76,37 @@ func (w *workspace) parent(rel string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %q: %w", dir, reason(err))
 	}
+	sweep(parent)
 	return parent, nil
+}
+
+// The name of new content that has not taken its own name yet.
+const (
+	tempPrefix = ".toolreg-"
+	tempSuffix = ".tmp"
+	tempRandom = 26 // characters of rand.Text
+	tempStale  = time.Minute
+)
+
+// sweep removes from a folder what a run left there that was killed while it
+// wrote. What cannot be removed stays.
+func sweep(folder *os.Root) {
+	dir, err := openDirIn(folder, ".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	found, _ := dir.entries(make([]byte, direntBuffer))
+	for _, e := range found {
+		random, isOurs := strings.CutPrefix(e.name, tempPrefix)
+		random, isTemp := strings.CutSuffix(random, tempSuffix)
+		if !isOurs || !isTemp || e.kind != 0 || len(random) != tempRandom || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+			continue
+		}
+		if at := dir.changed(e.name); !at.IsZero() && time.Since(at) > tempStale {
+			_ = folder.Remove(e.name)
+		}
+	}
 }
 
 // write looks at what is there and writes the new content beside it.
@@ -99,7 +131,7 @@ func (s *stagedFile) write(data []byte) error {
 
 // fill writes a temporary file with the mode and owner of old.
 func (s *stagedFile) fill(old fs.FileInfo, data []byte) error {
-	temp := ".toolreg-" + rand.Text() + ".tmp"
+	temp := tempPrefix + rand.Text() + tempSuffix
 	mode := fs.FileMode(0o666) // less the umask
 	if old != nil {
 		mode = 0o600 // until the old mode is set

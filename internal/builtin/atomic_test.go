@@ -167,3 +167,26 @@ func TestWorkspaceBelowAProtectedFolder(t *testing.T) {
 		t.Error("written below toolreg's own folder")
 	}
 }
+
+// What a killed run left behind goes with the next change in the folder; what
+// may be another run's, or is a person's own, stays.
+func TestWritesSweep(t *testing.T) {
+	random := strings.Repeat("AZ27", 7)[:tempRandom]
+	stale, fresh, mine := tempPrefix+random+tempSuffix, tempPrefix+strings.Repeat("B", tempRandom)+tempSuffix, tempPrefix+"notes"+tempSuffix
+	for tool, p := range map[string]string{
+		"write_file":  `{"file_path":"sub/a","content":"x"}`,
+		"edit":        `{"file_path":"sub/f","old_string":"old","new_string":"new"}`,
+		"apply_patch": `{"patch":"--- a/sub/f\n+++ b/sub/f\n@@ -1 +1 @@\n-old\n+new\n"}`,
+	} {
+		opts, dir := place(t, map[string]string{"sub/f": "old\n", "sub/" + stale: "", "sub/" + fresh: "", "sub/" + mine: "", stale: ""})
+		for _, name := range []string{"sub/" + stale, "sub/" + mine, stale} {
+			aged(t, filepath.Join(dir, name), 2*tempStale)
+		}
+		run(t, opts, tool, p)
+		for name, want := range map[string]bool{"sub/" + stale: false, "sub/" + fresh: true, "sub/" + mine: true, stale: true} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
+				t.Errorf("%s: %s is there: %v", tool, name, err == nil)
+			}
+		}
+	}
+}

@@ -110,7 +110,7 @@ func filterRows() []setting {
 		{name: "permissions.database", typ: typeBool, def: "true", doc: "Register tools that need a database.", loosens: whenTrue},
 		{name: "conflicts.discovered", typ: typeChoice, choices: []string{"overwrite", "reject", "qualify"}, def: `"overwrite"`,
 			doc: "What a discovered tool does whose name is taken.", loosens: whenText("overwrite")},
-		{name: "context", typ: typeRawNamed, merge: mergeByName, doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own.", loosens: whenFilled},
+		{name: "context", typ: typeRawNamed, merge: mergeByName, doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has a todo list; agentId tells its writers apart.", loosens: whenFilled},
 	}
 }
 

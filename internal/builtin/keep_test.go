@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -93,5 +95,25 @@ func TestKeepTellsOfItsOwnMistakes(t *testing.T) {
 	}
 	if log, code := textIn(t, filepath.Join(dir, "log")), textIn(t, filepath.Join(dir, "exit")); !strings.Contains(log, "no such file") || code != "127\n" {
 		t.Errorf("%q %q", log, code)
+	}
+}
+
+// What left the group of a command in the background is stopped with it.
+func TestBackgroundKillReachesWhatLeftTheGroup(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no telling what left a group")
+	}
+	opts, dir := shellPlace(t, nil)
+	id := start(t, opts, "setsid sh -c 'echo $$ > pid; mv pid left; exec sleep 600' & sleep 600")
+	waitFor(t, filepath.Join(dir, "left"))
+	pid, err := strconv.Atoi(strings.TrimSpace(textIn(t, filepath.Join(dir, "left"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := processes(t, opts, "kill", id); r.IsError {
+		t.Error(r.Text())
+	}
+	if _, alive := birthOf(pid); alive {
+		t.Errorf("%d is still there", pid)
 	}
 }

@@ -37,6 +37,8 @@ type backgroundRecord struct {
 	PID   int    `json:"pid"`
 	Group int    `json:"group"`
 	Birth string `json:"birth"`
+	// Mark is in the environment of all that the command starts.
+	Mark string `json:"mark,omitempty"`
 }
 
 // backgroundState is how a background process is doing.

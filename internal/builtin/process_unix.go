@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/process"
 )
 
 // detachScript starts "$@" in the background, says the id of its process, and
@@ -85,6 +87,9 @@ func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) err
 	}
 	if err := signalGroup(r.Group, unix.SIGKILL, wait); err != nil {
 		return fmt.Errorf("ending %q: %w", r.ID, err)
+	}
+	if r.Mark != "" {
+		process.EndStrays(r.Group, r.Mark)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
 	"slices"
@@ -51,8 +52,9 @@ func (s *shellTool) detached(store *backgroundStore, c *shellCall, argv []string
 	}
 	defer log.Close()
 	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10))
-	r := &backgroundRecord{ID: id, Workspace: s.workspace.real, Command: c.Command, Directory: c.dir, Started: time.Now().UTC()}
-	if err := detach(r, append(keeper, argv...), dir, s.opts.Env, log); err != nil {
+	r := &backgroundRecord{ID: id, Workspace: s.workspace.real, Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
+	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
+	if err := detach(r, append(keeper, argv...), dir, env, log); err != nil {
 		store.remove(id)
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (l *launched) finish() {
 	l.once.Do(func() { close(l.free) })
 	<-l.done
 	if l.mark != "" {
-		endStrays(l.cmd.Process.Pid, l.mark)
+		EndStrays(l.cmd.Process.Pid, l.mark)
 	}
 	l.group.awaitGone(l.cmd.Process.Pid)
 }
@@ -204,7 +204,7 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	mark := ""
 	if s.Contain {
 		mark = rand.Text()
-		cmd.Env = append(cmd.Env, markVariable+"="+mark)
+		cmd.Env = append(cmd.Env, MarkVariable+"="+mark)
 	}
 	l, err := launch(cmd, mark)
 	p.closeTheirs()

@@ -14,8 +14,8 @@ const (
 	DefaultLinger    = 500 * time.Millisecond
 )
 
-// markVariable names the variable of [Spec.Contain].
-const markVariable = "TOOLREG_CHILD"
+// MarkVariable names the variable of [Spec.Contain].
+const MarkVariable = "TOOLREG_CHILD"
 
 // Spec says how to start a child.
 type Spec struct {

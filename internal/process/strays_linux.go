@@ -10,32 +10,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strayRounds bounds how often strays are looked for: one may start another
-// while it is being ended, and one that is just becoming another program shows
-// no environment.
-const strayRounds = 8
+const (
+	// unsureRounds bounds how often those are looked at again that show no
+	// environment: a process does not while it becomes another program.
+	unsureRounds = 8
+	// killRounds bounds how often strays are looked for that are being ended:
+	// one may start another meanwhile.
+	killRounds = 60
+)
 
-// endStrays kills the processes that carry a mark in the environment they were
-// started with. They came into being after the child of the id first.
-func endStrays(first int, mark string) {
-	entry := []byte(markVariable + "=" + mark)
+// EndStrays kills the processes that carry a mark in the environment they were
+// started with, as the value of [MarkVariable]. They came into being after the
+// process of the id first. It does nothing where there is no telling.
+func EndStrays(first int, mark string) {
+	entry := []byte(MarkVariable + "=" + mark)
 	pause := 50 * time.Microsecond
-	for range strayRounds {
-		again := false
+	looks := 0 // at those that show none
+	for range killRounds {
+		found, unsure := false, false
 		for _, pid := range newerThan(first) {
 			switch environ := environOf(pid); {
 			case len(environ) == 0:
-				again = again || !isDead(pid)
+				unsure = unsure || !isDead(pid)
 			case holds(environ, entry):
-				again = true
+				found = true
 				killMarked(pid, entry)
 			}
 		}
-		if !again {
-			return
+		if !found {
+			if looks++; !unsure || looks > unsureRounds {
+				return
+			}
 		}
 		time.Sleep(pause)
-		pause *= 2
+		pause = min(2*pause, 10*time.Millisecond)
 	}
 }
 

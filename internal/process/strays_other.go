@@ -2,5 +2,5 @@
 
 package process
 
-// endStrays knows of none.
-func endStrays(int, string) {}
+// EndStrays does nothing: there is no telling.
+func EndStrays(int, string) {}

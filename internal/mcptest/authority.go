@@ -50,6 +50,8 @@ type authorityOptions struct {
 	noRefresh bool
 	lazy      bool
 	host      string
+	hang      string
+	mark      string
 }
 
 type client struct {
@@ -84,6 +86,8 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.BoolVar(&a.o.noRefresh, "no-refresh", false, "give no refresh tokens")
 	f.BoolVar(&a.o.lazy, "lazy", false, "want a login for tools/call alone")
 	f.StringVar(&a.o.host, "host", "", "name this `URL` as the issuer's endpoints")
+	f.StringVar(&a.o.hang, "hang", "", "never answer at this `PATH`")
+	f.StringVar(&a.o.mark, "mark", "", "write to `FILE` when that begins")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -118,6 +122,14 @@ func (a *Authority) Expire() {
 
 // ServeHTTP is the authorization server.
 func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.o.hang != "" && r.URL.Path == a.o.hang {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if a.o.mark != "" && writeWhole(a.o.mark, "here") != nil {
+			return
+		}
+		<-r.Context().Done()
+		return
+	}
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration":
 		a.metadata(w, r)

@@ -18,8 +18,8 @@ type Logout struct {
 }
 
 // Logout forgets the login, whatever the authorization server says, after
-// telling that to revoke the tokens (RFC 7009). The error is that of the
-// store.
+// telling that to revoke the tokens (RFC 7009). The error is that of the store, or
+// the cause of ctx, with which the login stays.
 func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,6 +34,9 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	w := c.web()
 	defer w.close()
 	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer), c.now())
+	if cause := context.Cause(ctx); cause != nil {
+		return out, cause // the person changed their mind
+	}
 	c.record, c.loaded = nil, true
 	return out, c.store.remove(context.WithoutCancel(ctx), c.key())
 }

@@ -4,13 +4,16 @@ package oauth
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -138,5 +141,41 @@ func TestEndedLoginIsAskedAboutOnce(t *testing.T) {
 	}
 	if n := s.Count("token refresh_token"); n != 2 {
 		t.Errorf("%d renewals", n)
+	}
+}
+
+// A run that is told to end gives a renewal that has begun a moment, so that
+// the next refresh token is not lost, and no more.
+func TestRenewalOutlivesItsRunForAMoment(t *testing.T) {
+	s := newSite(t)
+	c := s.client(t, nil)
+	s.login(t, c)
+	stale := held(t, c)
+	s.Expire()
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.wrapped(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			cancel(enough)
+			h.ServeHTTP(w, r)
+		})
+	})
+	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err != nil {
+		t.Fatal(err)
+	}
+	if token := held(t, s.client(t, nil)); token == stale || !s.accepted(t, token) {
+		t.Error("what came after the signal was lost")
+	}
+	s.wrapped(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		})
+	})
+	stale = held(t, c)
+	s.Expire()
+	begun := time.Now()
+	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err == nil || time.Since(begun) > 2*farewell {
+		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 }

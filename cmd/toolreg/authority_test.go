@@ -14,10 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 )
 
-// authorityCommand runs "authority [NAME] flags…": an MCP server that wants a
+// authorityCommand runs "authority [=NAME] flags…": an MCP server that wants a
 // login and its authorization server, until the script ends. $MCP is the address
-// of the one, $AS that of the other; with a NAME behind an = sign they are
-// $NAME_MCP and $NAME_AS. $AS/counts tells how often what was asked for.
+// of the one, $AS that of the other; with a NAME they are $NAME_MCP and $NAME_AS.
+// $AS/counts tells how often what was asked for, $AS/expire ends every access
+// token.
 func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: authority [=NAME] [flags…]")

@@ -94,6 +94,18 @@ func (c *Client) secure() error {
 	return nil
 }
 
+// pinned refuses to prove ourselves with secrets of the settings to another
+// issuer than the one that had them before: it is the MCP server that names it,
+// and it may have changed hands. The settings can name it in its place.
+func (c *Client) pinned(old *record, issuer string) error {
+	o := c.config
+	secret := o.ClientSecret + o.PrivateKey + o.Assertion + o.IDToken
+	if secret == "" || o.Issuer != "" || old == nil || old.Issuer == issuer {
+		return nil
+	}
+	return fmt.Errorf("it names another authorization server, %s, than before, %s, and would get the client's secret there; if that is right, set oauth.issuer", issuer, old.Issuer)
+}
+
 // needError tells that a person has to log in.
 type needError struct{ server, reason string }
 

@@ -115,7 +115,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if err != nil {
 		return nil, err
 	}
-	if err := c.protected(a); err != nil {
+	if err := errors.Join(c.protected(a), c.pinned(old, a.Issuer)); err != nil {
 		return nil, err
 	}
 	back, err := c.listen(ctx, old)

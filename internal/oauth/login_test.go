@@ -177,6 +177,33 @@ func TestNoTokenWithoutHTTPS(t *testing.T) {
 	}
 }
 
+// A server that names another authorization server by now does not get the
+// secret of the settings sent there; a client that was registered stays behind.
+func TestSecretsStayAtTheirIssuer(t *testing.T) {
+	first, second := newSite(t, "--client", "me", "--secret", "s3cret", "--method", "client_secret_post"), newSite(t, "--client", "me", "--secret", "s3cret", "--method", "client_secret_post")
+	for _, grant := range []string{settings.GrantAuthorizationCode, settings.GrantClientCredentials} {
+		o := &settings.OAuth{Grant: grant, ClientID: "me", ClientSecret: "s3cret"}
+		c := first.client(t, o)
+		first.login(t, c)
+		mine := first.Issuer
+		first.Issuer = second.Issuer
+		first.Expire()
+		var err error
+		if grant == settings.GrantClientCredentials {
+			_, err = c.Refused(t.Context(), held(t, c), http.StatusUnauthorized, nil)
+		} else {
+			_, err = c.Login(t.Context(), LoginOptions{Browse: browse(t)})
+		}
+		if err == nil || !strings.Contains(err.Error(), "if that is right, set oauth.issuer") {
+			t.Errorf("%s: %v", grant, err)
+		}
+		first.Issuer = mine
+	}
+	if n := second.Count("token client_credentials") + second.Count("token authorization_code") + second.Count("authorize"); n != 0 {
+		t.Errorf("the other authorization server was asked %d times", n)
+	}
+}
+
 func TestTokensRunOut(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(seconds int64) time.Time { return now.Add(time.Duration(seconds) * time.Second) }

@@ -120,6 +120,9 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	if err != nil {
 		return nil, err
 	}
+	if err := c.pinned(r, a.Issuer); err != nil {
+		return nil, err
+	}
 	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint, LoggedInAt: c.now().Unix()}
 	next.Client = identity{ID: c.config.ClientID, Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
 	who := c.credentials(next.Client, a.Issuer)

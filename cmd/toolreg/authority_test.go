@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,15 +37,15 @@ func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
 func startAuthority(args []string, check func(error), later func(func())) (mcp, as string) {
 	a, err := mcptest.NewAuthority(args...)
 	check(err)
-	server, issuer := httptest.NewServer(a.MCP()), httptest.NewServer(a)
+	server, issuer := httptest.NewUnstartedServer(a.MCP()), httptest.NewUnstartedServer(a)
+	a.Resource, a.Issuer = "http://"+server.Listener.Addr().String()+"/mcp", "http://"+issuer.Listener.Addr().String()
+	if slices.Contains(args, "--legacy") {
+		a.Issuer = strings.TrimSuffix(a.Resource, "/mcp")
+	}
+	server.Start()
+	issuer.Start()
 	later(server.Close)
 	later(issuer.Close)
-	a.Resource, a.Issuer = server.URL+"/mcp", issuer.URL
-	for _, arg := range args {
-		if arg == "--legacy" {
-			a.Issuer = server.URL
-		}
-	}
 	return a.Resource, issuer.URL
 }
 

@@ -377,3 +377,21 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 		t.Errorf("asked\n%v\nwant\n%v", forms, want)
 	}
 }
+
+// What a stored login adds to a connection: one file is read.
+func BenchmarkStoredToken(b *testing.B) {
+	store := storeAt(b.TempDir())
+	server := settings.Server{Name: "test", URL: "https://mcp.example.com/mcp"}
+	c := New(server, store, nil)
+	err := store.update(b.Context(), c.key(), func(*record) (*record, error) {
+		return &record{TokenURL: "https://example.com/token", Token: token{Access: strings.Repeat("x", 1500), Refresh: "y"}}, nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if got, err := New(server, store, nil).Token(b.Context()); err != nil || len(got) != 1500 {
+			b.Fatal(got, err)
+		}
+	}
+}

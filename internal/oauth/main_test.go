@@ -70,9 +70,8 @@ func newSite(t *testing.T, args ...string) *site {
 		t.Fatal(err)
 	}
 	s := &site{Authority: a, dir: filepath.Join(t.TempDir(), "toolreg")}
-	mcp := httptest.NewServer(a.MCP())
-	t.Cleanup(mcp.Close)
-	as := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mcp := httptest.NewUnstartedServer(a.MCP())
+	as := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var h http.Handler = a
 		s.mu.Lock()
 		if s.wrap != nil {
@@ -81,8 +80,11 @@ func newSite(t *testing.T, args ...string) *site {
 		s.mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
+	a.Resource, a.Issuer = "http://"+mcp.Listener.Addr().String()+"/mcp", "http://"+as.Listener.Addr().String()
+	mcp.Start()
+	as.Start()
+	t.Cleanup(mcp.Close)
 	t.Cleanup(as.Close)
-	a.Resource, a.Issuer = mcp.URL+"/mcp", as.URL
 	return s
 }
 

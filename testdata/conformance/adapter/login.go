@@ -13,19 +13,18 @@ import (
 	"strings"
 )
 
-// logins is how often a person logs in before giving up.
-const logins = 2
+// maxVisits is how often a person goes to log in before giving up.
+const maxVisits = 3
 
 // loggedIn does something, and logs in where toolreg says that this is needed:
 // at the first use, when the server wants more than was granted, when the login
 // is worth nothing any more.
 func (p *person) loggedIn(do func() error) error {
-	for {
+	for tries := 1; ; tries++ {
 		err := do()
-		if p.logins == logins || !strings.HasPrefix(p.scenario, "auth/") || !sourceFailed(err) {
+		if tries == maxVisits || p.visits >= maxVisits || !strings.HasPrefix(p.scenario, "auth/") || !sourceFailed(err) {
 			return err
 		}
-		p.logins++
 		// A login may be over before it was of use.
 		if err := p.login(); err != nil && !sourceFailed(err) {
 			return err
@@ -56,7 +55,7 @@ func (p *person) login() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	visitErr := visit(stderr, stdin)
+	visitErr := p.visit(stderr, stdin)
 	if err := errors.Join(visitErr, cmd.Wait()); err != nil {
 		return fmt.Errorf("toolreg servers login: %w", err)
 	}
@@ -65,7 +64,7 @@ func (p *person) login() error {
 
 // visit visits every address that toolreg prints on a line of its own and gives
 // back where the visit leads.
-func visit(stderr io.Reader, stdin io.WriteCloser) error {
+func (p *person) visit(stderr io.Reader, stdin io.WriteCloser) error {
 	defer stdin.Close()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	lines := bufio.NewScanner(io.TeeReader(stderr, os.Stderr))
@@ -74,6 +73,7 @@ func visit(stderr io.Reader, stdin io.WriteCloser) error {
 		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
 			continue
 		}
+		p.visits++
 		resp, err := browser.Get(address)
 		if err != nil {
 			return err

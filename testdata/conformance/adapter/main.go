@@ -67,7 +67,7 @@ type given struct {
 type person struct {
 	toolreg, home, scenario string
 	context                 given
-	logins                  int // how often there was one
+	visits                  int // of addresses to log in at
 }
 
 func (p *person) writeSettings(url string) error {

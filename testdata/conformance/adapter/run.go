@@ -44,8 +44,8 @@ func (p *person) run(args ...string) (out []byte, err error) {
 	return out, err
 }
 
-// atTerminal runs toolreg at a terminal of its own and answers every question
-// with Enter, which takes a default, or with yes where there is none.
+// atTerminal runs toolreg at a terminal of its own, where a person takes every
+// default, and the first of the words where there is a choice.
 func (p *person) atTerminal(args ...string) error {
 	return p.loggedIn(func() error { return p.converse(args) })
 }
@@ -79,8 +79,8 @@ func (p *person) converse(args []string) error {
 	return nil
 }
 
-// answer types an answer whenever a question, which ends in a colon and a
-// space, stands at the end of the screen. What was shown goes to log.
+// answer types an answer whenever a question, which ends in "> " or ": ", stands
+// at the end of the screen. What was shown goes to log.
 func answer(control *os.File, log io.Writer) {
 	buf := make([]byte, 4096)
 	var line []byte
@@ -89,10 +89,10 @@ func answer(control *os.File, log io.Writer) {
 		_, _ = log.Write(buf[:n]) // to be read by people alone
 		line = append(line, buf[:n]...)
 		line = line[bytes.LastIndexByte(line, '\n')+1:]
-		if bytes.HasSuffix(line, []byte(": ")) {
+		if bytes.Equal(line, []byte("> ")) || bytes.HasSuffix(line, []byte(": ")) {
 			reply := "\n"
-			if bytes.Contains(line, []byte("[y]")) {
-				reply = "y\n"
+			if i := bytes.IndexByte(line, '['); i >= 0 {
+				reply = string(line[i+1]) + "\n"
 			}
 			if _, err := control.WriteString(reply); err != nil {
 				return

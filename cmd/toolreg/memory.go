@@ -202,6 +202,19 @@ func (m *serverMemory) Keep(ctx context.Context, l mcpclient.Listing) {
 	}
 }
 
+// forgetListing drops what is kept of a server's listing: another login may get
+// to see other tools.
+func (a *app) forgetListing(ctx context.Context, s *settings.Settings, server settings.Server) {
+	m := newMemory(a, s, settings.NewExpander(s.ProjectRoot, a.environ)).ofServer(server, &a.counts)
+	key, err := m.listingKey(ctx)
+	if err == nil {
+		err = m.listings.Drop(ctx, key)
+	}
+	if err != nil {
+		a.log.Debug("the listing is not dropped", "server", server.Name, "err", err)
+	}
+}
+
 // Known implements [mcpclient.Protocols].
 func (m *serverMemory) Known(ctx context.Context) string {
 	key, err := m.protocolKey(ctx)

@@ -164,6 +164,7 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if loginErr != nil {
 			return out, fmt.Errorf("logging in to server %q: %w", l.server.Name, loginErr)
 		}
+		l.a.forgetListing(ctx, l.a.set, l.server)
 		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires

@@ -107,6 +107,7 @@ func (a *app) logout(ctx context.Context, s *settings.Settings, server settings.
 		a.warnLogout(server.Name, end.Err)
 	}
 	out.Had, out.Revoked = end.Had, end.Revoked
+	a.forgetListing(ctx, s, server)
 	return out, nil
 }
 

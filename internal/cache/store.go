@@ -10,6 +10,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -166,6 +167,15 @@ func (s *Store) Keep(source, key string, e Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending = append(s.pending, file{source, key, e})
+}
+
+// Drop removes what is kept under a key, in every mode. There may be nothing.
+func (s *Store) Drop(ctx context.Context, key string) error {
+	dir, err := s.open()
+	if err != nil {
+		return err
+	}
+	return dir.Remove(ctx, s.name(key))
 }
 
 // Flush writes what was kept. It is called when the results are out: nothing

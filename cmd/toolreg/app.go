@@ -293,13 +293,17 @@ func (a *app) found(ctx context.Context, reg *registry.Registry, t *registry.Too
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden == nil {
 		e.Hidden = a.hidden(reg, e.Name)
 	}
-	// A missing tool may be one that a failed source would have given.
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed && !errors.Is(err, registry.ErrSourceFailed) {
-			err = fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
-		}
+	return reg, nil, blame(reg, err)
+}
+
+// blame makes a missing tool the failure of a source where one failed that
+// could have given it.
+func blame(reg *registry.Registry, err error) error {
+	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
+	if errors.Is(err, registry.ErrSourceFailed) || !slices.ContainsFunc(reg.Reports(), failed) {
+		return err
 	}
-	return reg, nil, err
+	return fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
 }
 
 // serverError returns why a server gave no tools, nil when it did.

@@ -37,7 +37,8 @@ In a pipe each tool is one line: name, source, category and description,
 separated by tabs.
 
 ` + costHelp + `
-Exit codes: 0, 2, 3 (no such tool), 8 (with --strict).`,
+Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be
+of, or with --strict any).`,
 		Example: `  toolreg list
   toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json

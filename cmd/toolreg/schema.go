@@ -28,7 +28,7 @@ func newSchemaCommand(a *app) *cobra.Command {
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
 		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + lintHelp +
-			"\nExit codes: 0, 2, 3 (no such tool), 8 (with --strict-sources), 9 (--lint --strict).",
+			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be of, or\nwith --strict-sources any), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --lint --strict`,
@@ -138,7 +138,7 @@ func (a *app) named(ctx context.Context, s *selection, names []string) (*registr
 		}
 		if err != nil {
 			a.diagnose(reg.Diagnostics())
-			return nil, nil, err
+			return nil, nil, blame(reg, err)
 		}
 	}
 	var tools []*registry.Tool

@@ -58,12 +58,15 @@ func (e *encoder) prepareGemini(t *tool) {
 		t.schema = newObject()
 		return
 	}
-	broken := sanitize(t.schema)
-	c := checker{quick: true}
-	if c.gemini(t.schema, nil); len(broken) == 0 && !c.refused {
-		return
+	own := t.schema
+	if !foreign(own) {
+		broken := sanitize(own)
+		c := checker{quick: true}
+		if c.gemini(own, nil); len(broken) == 0 && !c.refused {
+			return
+		}
+		own = e.again(t)
 	}
-	own := e.again(t)
 	f := &e.fitter
 	fitted, err := f.fit(own)
 	switch {
@@ -85,6 +88,29 @@ func (e *encoder) prepareGemini(t *tool) {
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
 			fmt.Sprintf("declared by parametersJsonSchema, since parameters cannot say it whole: %v", err), "--gemini-parameters declares by parameters what can be")
 	}
+}
+
+// foreign reports whether a schema holds what the API refuses and sanitising
+// leaves as it is, which spares most schemas both.
+func foreign(n *node) bool {
+	if n.kind != kindObject {
+		return true
+	}
+	for i := range n.members {
+		m := &n.members[i]
+		if !geminiKeyword(m.name) || m.name == "type" && m.value.kind == kindArray {
+			return true
+		}
+	}
+	if properties := n.get("properties"); properties != nil {
+		for i := range properties.members {
+			if foreign(properties.members[i].value) {
+				return true
+			}
+		}
+	}
+	items := n.get("items")
+	return items != nil && foreign(items)
 }
 
 // named opens an object with name and description.

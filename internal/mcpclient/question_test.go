@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -18,7 +19,7 @@ import (
 var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
 // everyWay runs f against the real server with flags on every revision over
-// stdio, and on the last two over HTTP.
+// stdio, on the last two over HTTP, and over SSE.
 func everyWay(t *testing.T, f func(t *testing.T, server settings.Server), flags ...string) {
 	t.Helper()
 	for _, revision := range revisions {
@@ -28,6 +29,10 @@ func everyWay(t *testing.T, f func(t *testing.T, server settings.Server), flags 
 			t.Run("http "+revision, func(t *testing.T) { f(t, httpServer(serve(t, nil, all...).URL)) })
 		}
 	}
+	t.Run("sse", func(t *testing.T) {
+		web := serve(t, nil, append([]string{"--sse", "--protocol", "2024-11-05"}, flags...)...)
+		f(t, settings.Server{Name: "test", URL: web.URL, Type: "sse", Timeout: time.Minute, ConnectTimeout: 20 * time.Second})
+	})
 }
 
 // heard collects what was refused without asking.

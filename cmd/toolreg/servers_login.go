@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -102,6 +103,7 @@ type login struct {
 	a       *app
 	server  settings.Server
 	options mcpclient.Options
+	logins  *oauth.Store
 	client  *oauth.Client // nil until the server was connected over HTTP
 }
 
@@ -121,7 +123,7 @@ func (a *app) newLogin(ctx context.Context, o *loginOptions, name string) (*logi
 	x := settings.NewExpander(s.ProjectRoot, a.environ)
 	options := a.serverOptions(ctx, s, server, x, newMemory(a, s, x))
 	options.Listings = nil // the server itself is to answer
-	return &login{loginOptions: o, a: a, server: server, options: options}, nil
+	return &login{loginOptions: o, a: a, server: server, logins: a.logins(), options: options}, nil
 }
 
 // remoteServer returns a server of the settings that is reached over HTTP.
@@ -191,7 +193,7 @@ func (l *login) connect(ctx context.Context, stranger bool) (tools int, err erro
 	o := l.options
 	o.Auth = func(s settings.Server) mcpclient.Authorizer {
 		if l.client == nil {
-			l.client = l.a.oauthClient(s)
+			l.client = l.a.oauthClient(s, l.logins)
 		}
 		if stranger {
 			return oauth.Probe{Client: l.client}
@@ -223,7 +225,7 @@ func (l *login) ways() oauth.LoginOptions {
 	o.Paste = func(ctx context.Context, address string) (string, error) {
 		l.show(address, opened)
 		switch {
-		case l.a.inTTY && !l.a.globals.NonInteractive:
+		case l.a.inTTY:
 			return l.ask(ctx)
 		case l.noBrowser:
 			return l.readLine(ctx)
@@ -310,10 +312,17 @@ func (l *login) tell(out loggedIn) error {
 	return nil
 }
 
+// logins returns where logins are kept. Servers are connected at once, so the
+// directory is looked for here and not when they ask for it.
+func (a *app) logins() *oauth.Store {
+	dir, err := a.stateDir()
+	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
+}
+
 // oauthClient has the tokens of an expanded server. It reads nothing before it
 // is asked.
-func (a *app) oauthClient(s settings.Server) *oauth.Client {
-	return oauth.New(s, &oauth.Store{Open: a.stateDir}, func(err error) {
+func (a *app) oauthClient(s settings.Server, logins *oauth.Store) *oauth.Client {
+	return oauth.New(s, logins, func(err error) {
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "login_unkept", Source: registry.MCPPrefix + s.Name, Message: err.Error()})
 	})
 }

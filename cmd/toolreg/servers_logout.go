@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -99,7 +98,7 @@ func (a *app) logout(ctx context.Context, s *settings.Settings, server settings.
 	if err != nil {
 		return out, err
 	}
-	end, err := a.oauthClient(expanded).Logout(ctx)
+	end, err := a.oauthClient(expanded, a.logins()).Logout(ctx)
 	if err != nil {
 		return out, fmt.Errorf("logging out of server %q: %w", server.Name, err)
 	}
@@ -139,7 +138,7 @@ func (a *app) logoutAll(ctx context.Context) ([]loggedOut, error) {
 			done = append(done, out)
 		}
 	}
-	rest, err := (&oauth.Store{Open: a.stateDir}).LogoutRest(ctx)
+	rest, err := a.logins().LogoutRest(ctx)
 	for _, address := range rest {
 		done = append(done, loggedOut{Address: address, Had: true})
 	}

@@ -89,12 +89,13 @@ func newSources(ctx context.Context, a *app, s *settings.Settings, composites *d
 
 func (a *app) serverOptions(ctx context.Context, s *settings.Settings, server settings.Server, x *settings.Expander, m *memory) mcpclient.Options {
 	kept := m.ofServer(server, &a.counts)
+	logins := a.logins()
 	o := mcpclient.Options{
 		Server:      server,
 		Expand:      x.Server,
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
 		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
-		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s) },
+		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.Limits.Frame, Result: s.Limits.Result, Tools: s.Limits.Tools, Pages: s.Limits.Pages, Schema: s.Limits.Schema,
 		},

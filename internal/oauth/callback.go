@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -164,7 +165,8 @@ func (b *callback) serve(l net.Listener, u *url.URL) {
 		default: // the first answer counts
 		}
 	})
-	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // else it writes to stderr
 	b.served.Go(func() { _ = b.server.Serve(l) }) // it ends with close
 }
 

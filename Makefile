@@ -6,11 +6,12 @@ TOOL := go tool -modfile=tools/go.mod
 NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
 PROVIDERS := testdata/providers
+CONFORMANCE := testdata/conformance
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo lint bench benchtools fuzz clean programs
+.PHONY: help build test conformance demo lint bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,8 +22,12 @@ build: ## build bin/toolreg, one static binary
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	go test $(RACE) ./... </dev/null
 	cd $(PROVIDERS) && go test -vet=off ./... </dev/null
+	go test $(RACE) ./... </dev/null
+
+conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients (240 MB to install)
+	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter
+	$(CONFORMANCE)/run.sh
 
 demo: build ## run the sample project
 	testdata/sample/run.sh
@@ -37,6 +42,9 @@ lint: ## staticcheck, vet for other systems, tidy go.mod
 bench: ## run every benchmark
 	go test -run '^$$' -bench . -benchmem ./...
 
+benchservers: build ## measure calls of MCP servers against a client that does nothing else
+	testdata/bench/servers.sh
+
 benchtools: build ## compare the file tools with cat, sed and ripgrep
 	testdata/bench/tools.sh
 
@@ -49,11 +57,16 @@ fuzz: ## run every fuzz target for FUZZTIME
 	done
 
 clean: ## remove what was built and installed
-	rm -rf bin coverage.out $(NPM)/node_modules
+	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules
 
 # MCP servers from npm, exactly as locked; their install scripts are not run.
 $(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.json
 	cd $(NPM) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
+	@touch $@
+
+# The suite, and the Node.js that it needs, which is newer than that of the tests.
+$(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json
+	cd $(CONFORMANCE) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
 	@touch $@
 
 # The searching tools are compared with ripgrep; the examples use the others.

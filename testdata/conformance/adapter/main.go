@@ -131,6 +131,13 @@ func (p *person) useEverything() error {
 		// a tool, since nothing may be fetched to check the params.
 		_, err := p.run("schema", "--source", "mcp:s")
 		return err
+	case p.scenario == "http-standard-headers":
+		if _, err := p.run("servers", "read", "s", "https://example.com/resource?id=123", "--json"); err != nil {
+			return err
+		}
+		if _, err := p.run("servers", "prompt", "s", "test_prompt", "--json"); err != nil {
+			return err
+		}
 	case p.scenario == "json-schema-2020-12-preservation":
 		return p.echoSchema(listed.Tools)
 	case len(p.context.ToolCalls) > 0:

@@ -26,15 +26,16 @@ export HOME="$work/home" XDG_CONFIG_HOME="$work/home" XDG_STATE_HOME="$work/home
 line='0123456789 the quick brown fox jumps over the lazy dog, again.'
 yes "$line" | head -c 1073741824 >"$work/big.txt"
 
-# compare NAME TREE TOOLREG-ARGS THEIRS [THEIRS...]: medians in ms of one
-# hyperfine run; the ratio is to the quickest of theirs.
+# compare NAME TREE TOOLREG-ARGS THEIRS [THEIRS...]: the quickest runs in ms of
+# one hyperfine run, which other work on the machine disturbs least; the ratio
+# is to the quickest of theirs.
 compare() {
 	name=$1 root=$2 ours=$3
 	shift 3
 	hyperfine -N -i --warmup 1 --runs "$runs" --style none --export-csv "$work/times.csv" \
 		"$toolreg --root $root call $ours" "$@" >/dev/null 2>"$work/errors" || { cat "$work/errors" >&2; exit 1; }
 	awk -F , -v name="$name" '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "median") at = NF - i; next }
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "min") at = NF - i; next }
 		{ ms = $(NF - at) * 1000; program = $1; sub(/^"/, "", program); sub(/ .*/, "", program); sub(/.*\//, "", program)
 			if (program == "sh") program = "tail" }
 		NR == 2 { ours = ms; next }

@@ -129,9 +129,11 @@ func (c *session) reason(err error) string {
 		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
 			quote(c.wire.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
 	}
-	if after, ok := strings.CutPrefix(reason, "calling \""); ok {
-		if _, rest, ok := strings.Cut(after, "\": "); ok {
-			return rest
+	for _, verb := range []string{"calling \"", "sending \""} { // the SDK's words before a method
+		if after, ok := strings.CutPrefix(reason, verb); ok {
+			if _, rest, ok := strings.Cut(after, "\": "); ok {
+				reason = rest
+			}
 		}
 	}
 	return reason

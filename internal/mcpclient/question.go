@@ -100,6 +100,25 @@ func (w *wire) question(ctx context.Context, r *jsonrpc.Request) {
 	})
 }
 
+// turnAway refuses a request that there is no room for.
+func (w *wire) turnAway(ctx context.Context, r *jsonrpc.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refusing >= maxRefusals {
+		return
+	}
+	w.refusing++
+	w.spawnLocked(func() {
+		w.reply(ctx, &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: codeBusy, Message: "too many requests at once"}})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.refusing--
+	})
+}
+
+// codeBusy is our code for a request that may be made again later.
+const codeBusy = -32000
+
 func (w *wire) reply(ctx context.Context, r *jsonrpc.Response) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer cancel()

@@ -184,6 +184,27 @@ func TestQuestionsWithoutEnd(t *testing.T) {
 	}
 }
 
+// TestQuestionsAtOnce: each is answered or refused, and none waited for in vain.
+func TestQuestionsAtOnce(t *testing.T) {
+	var mu sync.Mutex
+	waiting, full := 0, make(chan struct{})
+	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
+		o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+			mu.Lock()
+			if waiting++; waiting == maxServerRequests {
+				close(full)
+			}
+			mu.Unlock()
+			<-full
+			return Answer{Action: "accept"}, nil
+		}
+	})
+	tools, _ := discovered(t, s)
+	if r := run(t, tools, "crowd", `{"count":60}`); r.Text() != "60 answers" {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // question is a request of a scripted server.
 func question(params string) string {
 	return `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + params + `}`

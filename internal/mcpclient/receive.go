@@ -10,9 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxServerRequests is how many requests of a server may wait for our answer;
-// more are dropped.
-const maxServerRequests = 16
+const (
+	// maxServerRequests is how many requests of a server may wait for our answer.
+	// More are refused, so that nobody waits for them.
+	maxServerRequests = 16
+	// maxRefusals is how many refusals may wait to be written; requests beyond
+	// are dropped.
+	maxRefusals = 256
+)
 
 // pump reads until the connection ends, after Close too: a server that blocks
 // on its stdout would not get to see that its stdin was closed.
@@ -68,6 +73,7 @@ func (w *wire) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message 
 	case *jsonrpc.Request:
 		switch {
 		case m.IsCall() && !w.serve():
+			w.turnAway(ctx, m)
 		case m.IsCall() && isQuestion(m.Method):
 			w.question(ctx, m)
 		case m.IsCall():

@@ -49,11 +49,12 @@ type wire struct {
 
 	hearing sync.Mutex // one message is taken in at a time
 
-	mu      sync.Mutex
-	err     error
-	pending map[jsonrpc.ID]*pending
-	serving int // requests of the server without an answer yet
-	serial  int // of the last request of ours
+	mu       sync.Mutex
+	err      error
+	pending  map[jsonrpc.ID]*pending
+	serving  int // requests of the server without an answer yet
+	serial   int // of the last request of ours
+	refusing int // of those beyond, whose refusal is being written
 	// questions are those of the server that are being answered.
 	questions map[jsonrpc.ID]context.CancelCauseFunc
 	visits    map[string]chan struct{} // addresses whose completion is awaited

@@ -38,6 +38,7 @@ func (o *options) addDialogs(s *mcp.Server) {
 	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`, askURL)
 	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`, visitFirst())
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
+	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)
 	add("sample", `{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`, askModel)
 	add("roots", object, askRoots)
 	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`, logTool)
@@ -141,6 +142,31 @@ func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 		}
 	}
 	return say(fmt.Sprintf("accepted %d of %d", accepted, p.Count)), nil
+}
+
+// askAtOnce asks count times without waiting for answers in between; it works up
+// to revision 2025-11-25.
+func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var p struct{ Count int }
+	if bad := read(r, &p); bad != nil {
+		return bad, nil
+	}
+	answers := make(chan string, p.Count)
+	for range p.Count {
+		go func() {
+			answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: "At once?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+			if err != nil {
+				answers <- "error"
+				return
+			}
+			answers <- answer.Action
+		}()
+	}
+	counts := map[string]int{}
+	for range p.Count {
+		counts[<-answers]++
+	}
+	return say(fmt.Sprintf("%d answers", counts["accept"]+counts["decline"]+counts["error"])), nil
 }
 
 func askModel(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -65,6 +65,9 @@ type app struct {
 	recorder     *lock.Recorder                  // of the command lock, else nil
 	command      string                          // that runs, such as "toolreg list"
 	asking       sync.Mutex                      // one question at a time, of policy and of servers
+	screen       sync.Mutex                      // guards questions and held, and notes on stderr
+	questions    int                             // that stand on the screen
+	held         []byte                          // notes for after them
 	ends         []func()                        // what close calls
 	ending       sync.Mutex                      // guards ends
 }

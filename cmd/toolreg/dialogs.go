@@ -59,7 +59,7 @@ func (a *app) putQuestion(ctx context.Context, e mcpclient.Elicitation) (mcpclie
 		return declined, nil
 	}
 	defer func() { _ = tty.Close() }()
-	asker := terminal.Asker{TTY: tty, Color: a.color(true), Before: a.pauseStatus, Open: terminal.Browser{Environ: a.environ}.Open}
+	asker := terminal.Asker{TTY: tty, Color: a.color(true), Before: a.holdScreen, Open: terminal.Browser{Environ: a.environ}.Open}
 	reply, content, err := asker.Ask(ctx, terminal.Asked{Server: e.Server, During: e.During, Message: e.Message, Form: e.Form, URL: e.URL, Done: e.Done})
 	return mcpclient.Answer{Action: replyWord(reply), Content: content}, err
 }

@@ -75,7 +75,7 @@ func (a *app) executor(ctx context.Context, reg *registry.Registry) (x *exec.Exe
 		a.log.Debug("no terminal to ask on", "err", err)
 		return x, func() {}, nil
 	}
-	x.Confirmer = &inTurn{&a.asking, &terminal.Confirmer{TTY: tty, Color: a.color(true), Editor: a.editor(), Before: a.pauseStatus}}
+	x.Confirmer = &inTurn{&a.asking, &terminal.Confirmer{TTY: tty, Color: a.color(true), Editor: a.editor(), Before: a.holdScreen}}
 	return x, func() { _ = tty.Close() }, nil
 }
 

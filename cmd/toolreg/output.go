@@ -106,8 +106,39 @@ func indent(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
 }
 
-// note writes to stderr. There is nowhere to tell that stderr is gone.
-func (a *app) note(text string) { _, _ = io.WriteString(a.err, text) }
+// maxHeld is how many bytes are kept back while a question stands on the screen.
+const maxHeld = 64 << 10
+
+// note writes to stderr, after the question where one stands on the screen.
+// There is nowhere to tell that stderr is gone.
+func (a *app) note(text string) {
+	a.screen.Lock()
+	defer a.screen.Unlock()
+	if a.questions > 0 && len(a.held) < maxHeld {
+		a.held = append(a.held, text...)
+		return
+	}
+	_, _ = io.WriteString(a.err, text)
+}
+
+// holdScreen leaves the screen to a question until release is called.
+func (a *app) holdScreen() (release func()) {
+	resume := a.pauseStatus()
+	a.screen.Lock()
+	defer a.screen.Unlock()
+	a.questions++
+	return func() {
+		a.screen.Lock()
+		if a.questions--; a.questions == 0 {
+			_, _ = a.err.Write(a.held)
+			a.held = nil
+		}
+		a.screen.Unlock()
+		if resume != nil {
+			resume()
+		}
+	}
+}
 
 // finish tells of the error, if any, and returns the exit code.
 func (a *app) finish(ctx context.Context, err error, out *pipeWriter) int {

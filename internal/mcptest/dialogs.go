@@ -39,6 +39,7 @@ func (o *options) addDialogs(s *mcp.Server) {
 	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`, visitFirst())
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
 	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)
+	add("chatty", object, chatty)
 	add("sample", `{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`, askModel)
 	add("roots", object, askRoots)
 	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`, logTool)
@@ -167,6 +168,27 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 		counts[<-answers]++
 	}
 	return say(fmt.Sprintf("%d answers", counts["accept"]+counts["decline"]+counts["error"])), nil
+}
+
+// chatty logs while its question is open; it works up to revision 2025-11-25.
+func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	answered := make(chan error, 1)
+	go func() {
+		_, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+		answered <- err
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-answered:
+			return say("answered"), err
+		case <-tick.C:
+			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 func askModel(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -45,6 +45,36 @@ func TestPasted(t *testing.T) {
 	}
 }
 
+func TestRepliesAreChecked(t *testing.T) {
+	plain, telling := &authority{}, &authority{}
+	plain.Issuer, telling.Issuer, telling.AuthorizationResponseIssParameterSupported = "https://i", "https://i", true
+	for _, tt := range []struct {
+		name    string
+		r       reply
+		a       *authority
+		problem string // "" = fine
+	}{
+		{"fine", reply{code: "c", state: "s"}, plain, ""},
+		{"with issuer", reply{code: "c", state: "s", issuer: "https://i"}, telling, ""},
+		{"issuer nobody promised", reply{code: "c", state: "s", issuer: "https://i"}, plain, ""},
+		{"bare code", reply{code: "c", bare: true}, plain, ""},
+		{"state", reply{code: "c", state: "S"}, plain, "its state is not ours"},
+		{"no state", reply{code: "c"}, plain, "its state is not ours"},
+		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "another authorization server"},
+		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "another authorization server"},
+		{"no issuer", reply{code: "c", state: "s"}, telling, "does not say that https://i gave it"},
+		{"bare code without issuer", reply{code: "c", bare: true}, telling, "paste the whole address"},
+		{"error", reply{err: "access_denied", state: "s"}, plain, `the login was refused: "access_denied"`},
+		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "another authorization server"},
+		{"nothing", reply{state: "s"}, plain, "without a code"},
+	} {
+		err := tt.r.check("s", tt.a)
+		if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
 func FuzzPasted(f *testing.F) {
 	f.Add("http://127.0.0.1:1/callback?code=a&state=s")
 	f.Add("abc")

@@ -47,23 +47,6 @@ func (l *loader) programs(own *layer) []program {
 	return slices.DeleteFunc(out, func(p program) bool { return len(p.argv) == 0 && p.url == "" })
 }
 
-func (l *loader) serverPrograms(e entry) []program {
-	var out []program
-	for _, f := range e.node.fields {
-		o := e.origin
-		o.Line, o.Col = f.line, f.col
-		p := program{key: e.key + "." + f.name, origin: o, cwd: f.value.str("cwd"), env: valuesOf(f.value.get("env"))}
-		if address := f.value.str("httpUrl") + f.value.str("url"); address != "" {
-			out = append(out, program{key: p.key, origin: o, url: address})
-		}
-		if command := f.value.str("command"); command != "" {
-			p.argv = append([]string{command}, stringsIn(f.value.get("args"))...)
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // referencePrograms lists the cmd: references anywhere in an entry.
 func (l *loader) referencePrograms(e entry) []program {
 	var out []program

@@ -114,7 +114,7 @@ func (a *app) showMedia(ctx context.Context, c registry.Content) error {
 		return err
 	}
 	var b strings.Builder
-	if err := picture.Write(ctx, &b, c.Data, a.images, a.screen()); err != nil {
+	if err := picture.Write(ctx, &b, c.Data, a.images, a.outScreen()); err != nil {
 		if context.Cause(ctx) != nil {
 			return context.Cause(ctx)
 		}
@@ -124,8 +124,8 @@ func (a *app) showMedia(ctx context.Context, c registry.Content) error {
 	return err
 }
 
-// screen is the terminal on stdout.
-func (a *app) screen() picture.Screen {
+// outScreen is the terminal on stdout.
+func (a *app) outScreen() picture.Screen {
 	s := picture.Screen{Columns: terminalWidth(a)}
 	if f, ok := a.stdout.(*os.File); ok {
 		_, s.Rows = sizeOf(f)()

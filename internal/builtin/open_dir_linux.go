@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -120,6 +121,8 @@ func (d *openDir) entries(buf []byte) ([]dirent, error) {
 func (d *openDir) appendDirents(out []dirent, buf []byte) []dirent {
 	const nameAt = 19
 	text := string(buf) // one copy that all names are parts of
+	const usual = 40    // bytes of a record
+	out = slices.Grow(out, len(buf)/usual)
 	for at := 0; at+nameAt <= len(buf); {
 		length := int(binary.NativeEndian.Uint16(buf[at+16:]))
 		if length < nameAt || at+length > len(buf) {

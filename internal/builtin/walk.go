@@ -100,7 +100,7 @@ func (w *walker) work(worker int, buf []byte) {
 func (w *walker) run(worker int, buf []byte, t task) {
 	switch {
 	case t.batch != nil:
-		w.visitAll(worker, t.folder, t.batch)
+		w.visitAll(worker, t.batch)
 	case t.below != "":
 		dir, err := t.folder.dir.dir(t.below)
 		if err != nil {
@@ -126,9 +126,10 @@ func (w *walker) read(worker int, buf []byte, f *folder) {
 		f.rules = f.rules.enter(f.dir, f.path, entries)
 	}
 	var folders []task
-	files := entries[:0]
+	var files []step
+	s := step{dir: f.dir} // one for all: a step of each would be most of the garbage of a walk
 	for _, e := range entries {
-		s := step{name: e.name, kind: e.kind, dir: f.dir}
+		s.name, s.kind = e.name, e.kind
 		isDir := e.isDir()
 		if !isDir && s.kind != 0 && s.kind != fs.ModeSymlink {
 			continue
@@ -149,7 +150,7 @@ func (w *walker) read(worker int, buf []byte, f *folder) {
 			folders = append(folders, task{folder: f, below: s.name})
 			continue
 		}
-		files = append(files, e)
+		files = append(files, s)
 	}
 	if len(folders) > 0 {
 		w.push(folders...)
@@ -158,15 +159,15 @@ func (w *walker) read(worker int, buf []byte, f *folder) {
 		w.push(task{folder: f, batch: files[:batchSize:batchSize]})
 		files = files[batchSize:]
 	}
-	w.visitAll(worker, f, files)
+	w.visitAll(worker, files)
 }
 
-func (w *walker) visitAll(worker int, f *folder, entries []dirent) {
-	for i, e := range entries {
+func (w *walker) visitAll(worker int, files []step) {
+	for i := range files {
 		if i%8 == 7 && w.isStopped() {
 			return
 		}
-		w.visit(worker, &step{path: under(f.path, e.name), name: e.name, kind: e.kind, dir: f.dir})
+		w.visit(worker, &files[i])
 	}
 }
 

@@ -25,7 +25,7 @@ func (f *folder) release() {
 type task struct {
 	folder *folder
 	below  string
-	batch  []dirent
+	batch  []step
 }
 
 const batchSize = 64

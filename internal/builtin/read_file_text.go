@@ -323,9 +323,9 @@ func (x *excerpt) lines() string {
 	case x.about > x.total:
 		return fmt.Sprintf("about %d lines (guessed; the file has %s)", rounded(x.about), byteSize(x.size))
 	case x.size > 0:
-		return fmt.Sprintf("more than %d lines (the file has %s)", x.total, byteSize(x.size))
+		return fmt.Sprintf("more than %s (the file has %s)", count(x.total, "line"), byteSize(x.size))
 	}
-	return fmt.Sprintf("more than %d lines", x.total)
+	return "more than " + count(x.total, "line")
 }
 
 // rounded keeps two digits of a number.

@@ -162,7 +162,7 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking)
 			return s.include.mayContain(below(s.start, e.path)) && (!skipped(e.name, respect) || s.include.names(e.name))
 		},
 		take: func(e *step) bool {
-			return e.kind == 0 && (s.include == nil || s.include.match(below(s.start, e.path)))
+			return e.kind == 0 && !isLogin(e.name) && (s.include == nil || s.include.match(below(s.start, e.path)))
 		},
 		visit: func(worker int, e *step) { visitFile(ctx, searchers[worker], e, rank) },
 	}

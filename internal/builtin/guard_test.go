@@ -25,6 +25,24 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// A model reads no tokens, even where the workspace is somebody's home.
+func TestLoginsAreNotRead(t *testing.T) {
+	const name = "login-0123456789abcdef0123456789abcdef.json"
+	opts, dir := place(t, map[string]string{".local/state/toolreg/" + name: "access-secret", "login-form.json": "fine"})
+	link(t, ".local/state/toolreg/"+name, filepath.Join(dir, "innocent"))
+	w := newWorkspace(&opts)
+	t.Cleanup(func() { w.close() })
+	for path, want := range map[string]bool{".local/state/toolreg/" + name: false, "innocent": false, "login-form.json": true} {
+		rel, err := w.resolve(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := w.readFile(rel, 1000); (err == nil) != want {
+			t.Errorf("%s: %q, %v", path, data, err)
+		}
+	}
+}
+
 func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/hooks/x": "", "a.txt": ""})
 	link(t, ".git", filepath.Join(dir, "innocent"))

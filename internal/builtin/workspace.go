@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -69,7 +70,27 @@ func (w *workspace) openFile(rel string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if isLogin(rel) {
+		return nil, nil, errLogin
+	}
 	return openIn(root, rel)
+}
+
+// errLogin tells that a file holds the tokens of a login.
+var errLogin = errors.New("holds a login of toolreg, which no tool reads")
+
+// isLogin reports whether a path, links resolved, has the name that package
+// oauth gives the files of logins: login-, 32 hex digits, .json. They lie in the
+// workspace where that is the home directory.
+func isLogin(rel string) bool {
+	const before, hash, after = "login-", 32, ".json"
+	name := rel[strings.LastIndexByte(rel, '/')+1:]
+	if len(name) != len(before)+hash+len(after) { // most of them
+		return false
+	}
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, before) && strings.HasSuffix(name, after) &&
+		strings.Trim(name[len(before):len(before)+hash], "0123456789abcdef") == ""
 }
 
 func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {

@@ -17,12 +17,12 @@ import (
 func TestServersOwnQuestions(t *testing.T) {
 	for _, transport := range []string{"stdio", "http", "sse"} {
 		t.Run(transport, func(t *testing.T) {
-			server := stdioServer(t, "--protocol", "2025-11-25")
+			server := stdioServer(t, "--roots", "--protocol", "2025-11-25")
 			switch transport {
 			case "http":
-				server = httpServer(serve(t, nil, "--protocol", "2025-11-25").URL)
+				server = httpServer(serve(t, nil, "--roots", "--protocol", "2025-11-25").URL)
 			case "sse":
-				server = httpServer(serve(t, nil, "--sse", "--protocol", "2024-11-05").URL)
+				server = httpServer(serve(t, nil, "--roots", "--sse", "--protocol", "2024-11-05").URL)
 				server.URL, server.HTTPURL, server.Type = server.HTTPURL, "", "sse"
 			}
 			s := source(t, server)

@@ -44,6 +44,7 @@ type options struct {
 	description   string
 	listing       string
 	steps         string
+	roots         bool
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
@@ -78,6 +79,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.started, "started", "", "write to `FILE` when the resource test://slow is read")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
+	f.BoolVar(&o.roots, "roots", false, "have a tool that asks for the roots")
 	f.StringVar(&o.steps, "steps", "", "be no real server but follow the script in `FILE`, a JSON list of steps")
 	if err := f.Parse(args); err != nil {
 		return nil, err

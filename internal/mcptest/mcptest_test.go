@@ -58,7 +58,7 @@ func TestTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := session.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 12 {
+	if err != nil || len(list.Tools) != 11 {
 		t.Errorf("%d tools, %v", len(list.Tools), err)
 	}
 	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "add", Arguments: map[string]any{"a": 1, "b": 2}})

@@ -60,7 +60,9 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 	add("big", "Gives a text of many bytes.", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
 	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`, progress)
 	add("ask", "Asks the person for a name.", `{"type":"object"}`, ask)
-	add("roots", "Asks for the roots, over HTTP on the stream that belongs to no call.", `{"type":"object"}`, roots)
+	if o.roots {
+		add("roots", "Asks for the roots, over HTTP on the stream that belongs to no call.", `{"type":"object"}`, roots)
+	}
 	add("crash", "Ends the server.", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "crashing as told")
 		quit.with(3)

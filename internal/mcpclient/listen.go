@@ -26,8 +26,9 @@ import (
 
 const (
 	// listenPause is the time before a stream that ended is opened anew, unless
-	// the server names one; maxListenPause is the longest that it may name.
+	// the server names one within the bounds of minListenPause and maxListenPause.
 	listenPause    = time.Second
+	minListenPause = 100 * time.Millisecond
 	maxListenPause = 30 * time.Second
 	// maxListens is how often a stream is opened in a row that brings nothing.
 	maxListens = 3
@@ -146,7 +147,7 @@ func (s *eventStream) read(r io.Reader, limit int64, hear func([]byte)) bool {
 			s.last = headerValue(value)
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
-				s.pause = min(time.Duration(ms)*time.Millisecond, maxListenPause)
+				s.pause = min(max(time.Duration(ms)*time.Millisecond, minListenPause), maxListenPause)
 			}
 		}
 	}

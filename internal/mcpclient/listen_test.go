@@ -123,6 +123,7 @@ func TestEventStream(t *testing.T) {
 		{"cut off", "data: a\n\ndata: b\n", []string{"a"}, "", 0},
 		{"an id that is no header", "id: a\x00b\ndata: x\n\n", []string{"x"}, "", 0},
 		{"retry for ever", "retry: 4000000000\n\n", nil, "", maxListenPause},
+		{"retry at once", "retry: 0\n\n", nil, "", minListenPause},
 		{"retry in the past", "retry: -5\n\n", nil, "", 0},
 		{"over the limit", "data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\ndata: c\n\n", []string{"a"}, "", 0},
 		{"many lines over the limit", "data: a\n\n" + strings.Repeat("data: x\n", 100) + "\n", []string{"a"}, "", 0},

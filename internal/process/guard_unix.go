@@ -15,17 +15,16 @@ import (
 // get so old, and cost nothing more.
 const guardAfter = 250 * time.Millisecond
 
-// guardScript reads a line that says that the child was seen to its end. When
-// its stdin ends without one, toolreg was killed, and what is left of the group
-// follows.
-const guardScript = `read -r seen || kill -s KILL -- "-$1"`
+// guardScript waits for the end of its stdin, which toolreg holds open and
+// writes nothing to, and kills the group then.
+const guardScript = `read -r nothing; kill -s KILL -- "-$1"`
 
 // guard is a small process that kills a group when toolreg dies without having
 // done so itself, by SIGKILL say: the kernel ends the child with us on Linux
 // (endWithParent), but nowhere what the child has started.
 type guard struct {
 	cmd  *osexec.Cmd
-	pipe io.WriteCloser
+	pipe io.Closer
 }
 
 // startGuard returns a guard for a group, nil where there is no shell to be it.
@@ -48,12 +47,12 @@ func startGuard(pgid int) *guard {
 	return &guard{cmd: cmd, pipe: w}
 }
 
-// dismiss tells the guard that there is nothing left to guard, and reaps it.
+// dismiss ends the guard and reaps it: there is nothing left to guard.
 func (g *guard) dismiss() {
 	if g == nil {
 		return
 	}
-	_, _ = io.WriteString(g.pipe, "seen\n") // a guard that is gone needs no word
+	_ = g.cmd.Process.Kill() // before its stdin ends
 	_ = g.pipe.Close()
-	_ = g.cmd.Wait() // its exit code tells nothing
+	_ = g.cmd.Wait() // how it ended tells nothing
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,25 +43,6 @@ func (t *Tool) originalName() string {
 		return t.ServerTool
 	}
 	return t.Name
-}
-
-// canonical returns JSON with sorted keys and no spaces; text that is not JSON
-// as it is. Numbers keep their digits.
-func canonical(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return string(raw)
-	}
-	text, err := marshal(v)
-	if err != nil {
-		return string(raw)
-	}
-	return string(text)
 }
 
 // CanonicalJSON returns JSON with sorted keys and no spaces, numbers as they

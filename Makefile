@@ -23,7 +23,7 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off ./... </dev/null
-	go test $(RACE) ./... </dev/null
+	go test -timeout 14m $(RACE) ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter

@@ -62,6 +62,9 @@ func (a *app) sampler(ctx context.Context, server settings.Server) func(context.
 		case result.IsError:
 			return nil, errors.New(result.Text())
 		}
+		if result.Structured == nil { // a hook put words in its place
+			return samplingResult([]byte(result.Text()), filepath.Base(a.set.Sampling.Command.Argv[0]))
+		}
 		return result.Structured, nil
 	}
 }

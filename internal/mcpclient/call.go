@@ -40,6 +40,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 		return s.callFailed(ctx, sess, name, start, err)
 	}
 	r := resultOf(name, raw)
+	r.Asked = x.asked()
 	if output != nil && !r.IsError {
 		r = checkOutput(ctx, r, output)
 	}

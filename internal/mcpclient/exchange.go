@@ -119,6 +119,13 @@ func (x *exchange) mayAsk(sample bool, limit int) bool {
 	return x.questions <= maxQuestions && (!sample || x.samples <= limit)
 }
 
+// asked reports whether the server put a question during it.
+func (x *exchange) asked() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.questions > 0
+}
+
 // stand returns the small result that the SDK gets in place of raw.
 func stand(method string, raw json.RawMessage) json.RawMessage {
 	switch method {

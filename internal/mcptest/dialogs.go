@@ -31,7 +31,11 @@ const everyField = `{"type":"object","properties":{
 // addDialogs adds tools that ask, log and tell of progress.
 func (o *options) addDialogs(s *mcp.Server) {
 	add := func(name, schema string, h handle) {
-		s.AddTool(&mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
+		tool := &mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}
+		if name == "sample" { // it changes nothing, so its results may be cached
+			tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+		}
+		s.AddTool(tool, mcp.ToolHandler(h))
 	}
 	const object = `{"type":"object"}`
 	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`, askForm)

@@ -22,7 +22,8 @@ const (
 // Cache gives the results of tools that only read (see [ReadOnly]) again; other
 // tools are left alone. A result is kept by the tool's fingerprint, the
 // canonical params and Scope, in a file that only the user can read. Failed
-// calls are not kept.
+// calls are not kept, nor are those during which the tool asked a person or a
+// model, who are to be asked the next time too.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
@@ -44,7 +45,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 			return r, nil
 		}
 		r, err := run(ctx, call)
-		if err == nil && !r.IsError && !r.Truncated {
+		if err == nil && !r.IsError && !r.Truncated && !r.Asked {
 			if err := c.store(name, r); err != nil && c.Failed != nil {
 				c.Failed(err)
 			}

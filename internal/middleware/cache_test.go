@@ -90,10 +90,11 @@ func TestCacheKeepsApart(t *testing.T) {
 
 func TestCacheKeepsNoFailure(t *testing.T) {
 	for name, r := range map[string]registry.Result{
-		"an error":            registry.ErrorResult(registry.ErrorExecution, "no"),
-		"a cut result":        {Content: []registry.Content{registry.TextContent("x")}, Truncated: true},
-		"one too large":       registry.TextResult(strings.Repeat("x", maxCached)),
-		"one that is no JSON": {Structured: json.RawMessage("{")},
+		"an error":             registry.ErrorResult(registry.ErrorExecution, "no"),
+		"a cut result":         {Content: []registry.Content{registry.TextContent("x")}, Truncated: true},
+		"an answered question": {Content: []registry.Content{registry.TextContent("x")}, Asked: true},
+		"one too large":        registry.TextResult(strings.Repeat("x", maxCached)),
+		"one that is no JSON":  {Structured: json.RawMessage("{")},
 	} {
 		dir, runs := openDir(t), 0
 		tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(r, &runs)))

@@ -154,6 +154,7 @@ type Result struct {
 	Duration   time.Duration
 	Truncated  bool // something was cut; Content says what
 	Cached     bool // taken from the cache of results, not run
+	Asked      bool // a person or a model answered questions of the tool: another time they may answer otherwise
 	Attempts   int  // how often it ran, where more than once
 }
 

@@ -45,6 +45,9 @@ func run(ctx context.Context, argv []string, s streams, environ []string) int {
 	out := &pipeWriter{w: s.out, gone: func() { cancel(errReaderGone) }}
 	s.out = out
 	a := newApp(s, environ)
+	if s.outTTY {
+		a.out = &screenWriter{app: a, w: out}
+	}
 	a.patience = newPatience(ctx)
 	if err := checkDescriptors(); err != nil {
 		return a.finish(ctx, err, out)

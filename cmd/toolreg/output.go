@@ -121,6 +121,39 @@ func (a *app) note(text string) {
 	_, _ = io.WriteString(a.err, text)
 }
 
+// maxHeldResults is how many bytes of results are kept back while a question
+// stands on the screen.
+const maxHeldResults = 1 << 20
+
+// screenWriter writes results to the terminal, after the question where one
+// stands on the screen: calls that run at once share it. Whoever reads results
+// elsewhere gets them as they come. The writer behind keeps its own failures.
+type screenWriter struct {
+	app  *app
+	w    io.Writer
+	held []byte
+}
+
+// Write implements [io.Writer].
+func (s *screenWriter) Write(p []byte) (int, error) {
+	a := s.app
+	a.screen.Lock()
+	defer a.screen.Unlock()
+	if a.questions == 0 {
+		return s.w.Write(p)
+	}
+	if s.held = append(s.held, p...); len(s.held) > maxHeldResults {
+		s.release()
+	}
+	return len(p), nil
+}
+
+// release writes what was kept back. screen is held.
+func (s *screenWriter) release() {
+	_, _ = s.w.Write(s.held)
+	s.held = nil
+}
+
 // holdScreen leaves the screen to a question until release is called.
 func (a *app) holdScreen() (release func()) {
 	resume := a.pauseStatus()
@@ -132,6 +165,9 @@ func (a *app) holdScreen() (release func()) {
 		if a.questions--; a.questions == 0 {
 			_, _ = a.err.Write(a.held)
 			a.held = nil
+			if s, ok := a.out.(*screenWriter); ok {
+				s.release()
+			}
 		}
 		a.screen.Unlock()
 		if resume != nil {

@@ -91,7 +91,7 @@ func (a *app) printStats(counts []audit.Count) error {
 	for _, c := range counts {
 		most = max(most, c.Calls)
 	}
-	t := table{header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVERAGE", "P50", "P95", "LAST"}}
+	t := table{header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	if a.outTTY {
 		t.header = append(t.header, "")
 	}
@@ -106,6 +106,9 @@ func (a *app) printStats(counts []audit.Count) error {
 			row = append(row, c.Last.Format(time.RFC3339Nano))
 		}
 		t.add(row...)
+	}
+	if a.outTTY {
+		t.fit(terminalWidth(a), "SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG")
 	}
 	return t.print(a)
 }
@@ -158,7 +161,10 @@ func (a *app) used(ctx context.Context, since time.Time) (map[[2]string]bool, er
 
 // withoutUsed leaves the tools that were not called for a time (list --inactive).
 func (a *app) withoutUsed(ctx context.Context, tools []*registry.Tool, unused time.Duration) ([]*registry.Tool, error) {
-	if unused <= 0 {
+	switch {
+	case unused < 0:
+		return nil, &usageError{err: fmt.Errorf("--inactive %s: a time cannot be negative", unused), hint: "such as 720h for 30 days"}
+	case unused == 0:
 		return tools, nil
 	}
 	used, err := a.used(ctx, time.Now().Add(-unused))

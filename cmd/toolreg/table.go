@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,37 @@ func (t *table) print(a *app) error {
 	}
 	_, err := io.WriteString(a.out, t.aligned(terminalWidth(a)))
 	return err
+}
+
+// fit leaves whole columns out, in this order, until the table has room in the
+// width: what is left can be read, and nothing is cut to a stump.
+func (t *table) fit(width int, columns ...string) {
+	for _, column := range columns {
+		if naturalWidth(append([][]string{t.header}, t.rows...)) <= width {
+			return
+		}
+		i := slices.Index(t.header, column)
+		if i < 0 {
+			continue
+		}
+		t.header = slices.Delete(t.header, i, i+1)
+		for r, row := range t.rows {
+			t.rows[r] = slices.Delete(row, i, i+1)
+		}
+	}
+}
+
+// naturalWidth is the width of rows of equal length of which nothing is cut.
+func naturalWidth(rows [][]string) int {
+	total := -len(gutter)
+	for i := range rows[0] {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, terminal.Width(row[i]))
+		}
+		total += widest + len(gutter)
+	}
+	return total
 }
 
 // aligned lays the table out in the width; what has no room is cut.

@@ -34,6 +34,9 @@ func runOffers(ctx context.Context, a *app, o *serversOptions, names []string) e
 	if o.prompts && o.resources && !a.globals.JSON {
 		return &usageError{err: errors.New("--prompts and --resources are two tables"), hint: "ask for one at a time, or for both with --json"}
 	}
+	if a.globals.Cached {
+		return &usageError{err: errors.New("--cached asks no server, and prompts and resources are not kept"), hint: "leave --cached (TOOLREG_CACHED) out"}
+	}
 	if err := a.setup(ctx); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -114,6 +115,11 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	params, err := a.params(o, tool, argv)
 	if err != nil {
 		return a.refusedParams(ctx, tool, err)
+	}
+	if o.outputDir != "" { // before the tool runs: what it gives would be lost
+		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
+			return &usageError{err: fmt.Errorf("--output: %w", err), hint: "name a folder that can be made"}
+		}
 	}
 	a.whole = o.raw
 	if err := a.chooseImages(o.images); err != nil { // the settings are known now

@@ -218,7 +218,7 @@ func followed(rows [][]string) string {
 func (a *app) tellDamaged(n int) {
 	if n > 0 {
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
-			Message: fmt.Sprintf("%d lines of the audit log are damaged and were passed over", n)})
+			Message: fmt.Sprintf("damaged lines of the audit log that were passed over: %d", n)})
 	}
 }
 

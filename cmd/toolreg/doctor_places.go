@@ -138,7 +138,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	case err != nil:
 		x.add(stateError, "audit", "move the file away", "the log cannot be read: %s", err)
 	case damaged > 0:
-		x.add(stateWarning, "audit", "toolreg audit passes them over", "%d calls in the log, and %d damaged lines", n, damaged)
+		x.add(stateWarning, "audit", "toolreg audit passes them over", "calls in the log: %d, damaged lines: %d", n, damaged)
 	case n == 0:
 		x.add(stateOK, "audit", "", "no calls in the log yet")
 	default:

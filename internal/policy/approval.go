@@ -73,8 +73,12 @@ type approvalFile struct {
 	Approvals []Approval `json:"approvals"`
 }
 
-// errDamaged tells that the file is not what this program writes.
-var errDamaged = errors.New("damaged")
+// Why the file cannot be used: it is not what this program writes, or a later
+// one wrote it.
+var (
+	errDamaged = errors.New("damaged")
+	errNewer   = errors.New("it was written by a newer toolreg")
+)
 
 func parseApprovals(data []byte) (approvalFile, error) {
 	f := approvalFile{Version: approvalsVersion}
@@ -88,7 +92,7 @@ func parseApprovals(data []byte) (approvalFile, error) {
 		return f, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if head.Version > approvalsVersion {
-		return f, fmt.Errorf("it was written by a newer toolreg (layout %d, this one knows %d)", head.Version, approvalsVersion)
+		return f, fmt.Errorf("%w (layout %d, this one knows %d)", errNewer, head.Version, approvalsVersion)
 	}
 	var out approvalFile
 	if err := json.Unmarshal(data, &out); err != nil {
@@ -112,11 +116,19 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 	}
 	f, err := parseApprovals(data)
 	if err != nil {
-		return nil, fmt.Errorf("reading approvals: %w", err)
+		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, mend(err))
 	}
 	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
 	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return out, nil
+}
+
+// mend says what helps against a file that cannot be used.
+func mend(err error) string {
+	if errors.Is(err, errNewer) {
+		return "use that one, or move the file away"
+	}
+	return "toolreg approvals clear, or the next answer that is remembered, sets it aside"
 }
 
 // load is List for decisions: it warns and finds nothing where List fails.
@@ -128,8 +140,7 @@ func (a *Approvals) load() []Approval {
 	if a.Warn != nil {
 		a.warned.Do(func() {
 			a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_unreadable",
-				Message: "remembered approvals do not count: " + err.Error(),
-				Hint:    "the next answer that is remembered sets a damaged file aside"})
+				Message: "remembered approvals do not count: " + err.Error()})
 		})
 	}
 	return nil
@@ -242,6 +253,9 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 		text, err := json.MarshalIndent(f, "", "  ")
 		return append(text, '\n'), err
 	})
+	if errors.Is(err, errNewer) {
+		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, mend(err))
+	}
 	if err != nil {
 		return fmt.Errorf("saving approvals: %w", err)
 	}

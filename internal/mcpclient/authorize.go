@@ -81,6 +81,9 @@ func (g *httpGuard) sendWith(r *http.Request, token string) (*http.Response, err
 	resp, err := g.send(r)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if token != "" {
+		g.sent = token
+	}
 	if token != "" && g.refusal != nil {
 		g.refusal.text = strings.ReplaceAll(g.refusal.text, token, "***")
 	}
@@ -88,6 +91,16 @@ func (g *httpGuard) sendWith(r *http.Request, token string) (*http.Response, err
 		g.login = nil
 	}
 	return resp, err
+}
+
+// sentToken returns the token that a request carried last, "" for none.
+func (g *httpGuard) sentToken() string {
+	if g == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sent
 }
 
 // noToken remembers why there is no token that the server takes.

@@ -1,9 +1,12 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -133,6 +136,40 @@ func TestRefusalKeepsTheTokenBack(t *testing.T) {
 	_, _, err := source(t, httpServer(web.URL), k.use).Discover(t.Context())
 	if err == nil || errors.Is(err, registry.ErrNeedsLogin) || !strings.Contains(err.Error(), "401 Unauthorized: not with Bearer ***") {
 		t.Errorf("%v", err)
+	}
+}
+
+// repeats answers tool calls with an error that says what was sent.
+func repeats(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Contains(body, []byte(`"tools/call"`)) {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+			return
+		}
+		var asked struct{ ID json.RawMessage }
+		_ = json.Unmarshal(body, &asked) // without an id the call fails otherwise
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":%q}}`, asked.ID, "sent: "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Key"))
+	})
+}
+
+// An error that repeats what was sent does not show tokens, nor secrets of the
+// settings.
+func TestErrorsKeepSecretsBack(t *testing.T) {
+	web := serve(t, repeats)
+	login := httpServer(web.URL)
+	login.Headers = []settings.Pair{{Name: "X-Key", Value: "key-secret"}}
+	basic := httpServer(strings.Replace(web.URL, "http://", "http://ada:pass-word@", 1))
+	for want, server := range map[string]settings.Server{
+		"MCP error -1: sent: Bearer *** ***": login,
+		"MCP error -1: sent: Basic *** ":     basic,
+	} {
+		tools, _ := discovered(t, source(t, server, (&keys{tokens: []string{"access-t0ken"}}).use))
+		if r := run(t, tools, "echo", `{"text":"hi"}`); r.Text() != want {
+			t.Errorf("%q, want %q", r.Text(), want)
+		}
 	}
 }
 

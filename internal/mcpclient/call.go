@@ -115,7 +115,7 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 	if errors.As(err, &refused) && refused.Code != codeRejected {
 		// The TypeScript SDK's servers begin their messages so themselves.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
-		return registry.ErrorResult(registry.ErrorExecution, prefix+cut(strings.TrimPrefix(refused.Message, prefix), maxNote)), nil
+		return registry.ErrorResult(registry.ErrorExecution, prefix+cut(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxNote)), nil
 	}
 	return registry.Result{}, s.errorf("tools/call", err, sess.failure(err))
 }

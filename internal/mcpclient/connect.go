@@ -98,7 +98,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		if err == nil {
 			return sess, nil
 		}
-		s.log().Debug("connecting failed", "transport", a.transport, "mode", int(a.mode), "error", sess.mask.Replace(err.Error()))
+		s.log().Debug("connecting failed", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := s.nextAttempt(server, a, sess, err)
 		if !again || ctx.Err() != nil {
 			failed := s.connectError(sess, err)
@@ -160,7 +160,7 @@ func (s *Source) connectError(sess *session, err error) error {
 	case login != nil:
 		return s.loginError(login)
 	case errors.As(err, &start):
-		return s.errorf("start", err, quoteControls(sess.mask.Replace(start.Error())))
+		return s.errorf("start", err, quoteControls(sess.hide(start.Error())))
 	case sess.wire == nil:
 		phase = "connect"
 	}

@@ -28,7 +28,7 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	}
 	wired := &wireTransport{inner: transport, opts: wireOptions{
 		mode: a.mode, window: a.window, greeting: s.greeting(), version: &sess.version, log: s.log(), validated: a.transport == transportStdio,
-		answer: s.answer, note: func(level, logger, text string) { s.note(level, logger, sess.mask.Replace(text)) },
+		answer: s.answer, note: func(level, logger, text string) { s.note(level, sess.hide(logger), sess.hide(text)) },
 	}}
 	if t, ok := transport.(*mcp.StreamableClientTransport); ok {
 		wired.opts.barred = sess.guard.barred

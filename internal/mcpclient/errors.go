@@ -81,10 +81,10 @@ func (c *session) failure(err error) string {
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
 	if c.guard != nil && !late {
 		if r := c.guard.lastRefusal(); r != nil {
-			return quoteControls(c.mask.Replace(r.text))
+			return quoteControls(c.hide(r.text))
 		}
 	}
-	return quoteControls(c.mask.Replace(c.ending(err))) + c.clues()
+	return quoteControls(c.hide(c.ending(err))) + c.clues()
 }
 
 // clues tell what else was seen of a server that failed or did not answer, each
@@ -104,7 +104,7 @@ func (c *session) clues() string {
 			b.WriteString("; its stdout holds text that is no message: " + quote(n.first))
 		}
 	}
-	return c.mask.Replace(b.String())
+	return c.hide(b.String())
 }
 
 // ending tells how a child ended, or err when it did not.

@@ -145,7 +145,7 @@ func (s *Source) fetch(ctx context.Context, x *exchange, progress func(registry.
 	case errors.As(err, &unmet):
 		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.reason}
 	case errors.As(err, &refused) && refused.Code != codeRejected:
-		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: cut(refused.Message, maxNote)}
+		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: cut(sess.hide(refused.Message), maxNote)}
 	}
 	return nil, s.errorf(method, err, sess.failure(err))
 }

@@ -48,7 +48,8 @@ type httpGuard struct {
 
 	mu      sync.Mutex
 	refusal *refusal
-	login   error // why there is no token that the server takes
+	sent    string // token of the last request
+	login   error  // why there is no token that the server takes
 }
 
 // refusal is an answer with an error status, or none at all.

@@ -26,7 +26,8 @@ import (
 
 const (
 	// listenPause is the time before a stream that ended is opened anew, unless
-	// the server names one within the bounds of minListenPause and maxListenPause.
+	// the server names one, which may be from minListenPause, or it would have us
+	// ask without end, to maxListenPause.
 	listenPause    = time.Second
 	minListenPause = 100 * time.Millisecond
 	maxListenPause = 30 * time.Second

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"encoding/base64"
 	"net/url"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ func secretsOf(address string) []string {
 	}
 	var out []string
 	if password, ok := u.User.Password(); ok {
-		out = append(out, password)
+		// As it is, and as the header that it is sent in has it.
+		out = append(out, password, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	if u.RawQuery != "" {
 		out = append(out, u.RawQuery)
@@ -58,6 +60,16 @@ func secretsOf(address string) []string {
 		out = append(out, values...)
 	}
 	return out
+}
+
+// hide masks the secrets of the settings, and the token of the login, in text of
+// the server.
+func (c *session) hide(text string) string {
+	text = c.mask.Replace(text)
+	if token := c.guard.sentToken(); len(token) >= minSecret {
+		text = strings.ReplaceAll(text, token, "***")
+	}
+	return text
 }
 
 func isSecretName(name string) bool {

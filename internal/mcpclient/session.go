@@ -30,12 +30,12 @@ type session struct {
 	transport string // stdio, http, sse
 	client    *mcp.ClientSession
 	wire      *wire
-	child     *process.Child         // stdio
-	lines     *lineReader            // stdio
-	guard     *httpGuard             // http and sse
-	limit     *limit                 // bytes of one message
-	version   atomic.Pointer[string] // that initialize agreed on, nil before
-	mask      *strings.Replacer
+	child     *process.Child          // stdio
+	lines     *lineReader             // stdio
+	guard     *httpGuard              // http and sse
+	limit     *limit                  // bytes of one message
+	version   atomic.Pointer[string]  // that initialize agreed on, nil before
+	mask      *strings.Replacer       // see hide
 	cancel    context.CancelCauseFunc // ends everything that the session does
 	once      sync.Once
 	logs      sync.Once // log messages were asked for

@@ -40,17 +40,18 @@ func rooms() map[string][]string {
 		"internal/imports":    {"internal/registry", "internal/settings"},
 		"internal/lock":       {"internal/registry"},
 		"internal/markdown":   {"internal/terminal"},
-		"internal/mcpclient":  {"internal/registry", "internal/form", "internal/process", "internal/settings"},
+		"internal/mcpclient":  {"internal/registry", "internal/form", "internal/process", "internal/settings", "internal/webaddr"},
 		"internal/mcptest":    {"internal/registry"},
 		"internal/middleware": {"internal/registry", "internal/state"},
 		"internal/picture":    {},
-		"internal/oauth":      {"internal/registry", "internal/settings", "internal/state"},
+		"internal/oauth":      {"internal/registry", "internal/settings", "internal/state", "internal/webaddr"},
 		"internal/policy":     {"internal/registry", "internal/state"},
 		"internal/process":    {"internal/registry"},
 		"internal/settings":   {"internal/registry", "internal/state", "internal/trust", "internal/process"},
 		"internal/state":      {"internal/registry"},
-		"internal/terminal":   {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec"},
+		"internal/terminal":   {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":      {"internal/registry", "internal/state"},
+		"internal/webaddr":    {},
 	}
 }
 

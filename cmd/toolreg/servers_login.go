@@ -213,8 +213,8 @@ func (l *login) ways() oauth.LoginOptions {
 	o := oauth.LoginOptions{Scopes: l.scopes}
 	opened := false
 	if !l.noBrowser {
-		o.Browse = func(_ context.Context, address string) error {
-			err := l.a.openBrowser(address)
+		o.Browse = func(ctx context.Context, address string) error {
+			err := terminal.Browser{Environ: l.a.environ}.Open(ctx, address)
 			opened = err == nil
 			if err != nil {
 				l.a.log.Debug("no browser", "err", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // The answers to an elicitation (revision 2025-11-25).
@@ -92,7 +93,7 @@ func (s *Source) elicitation(params json.RawMessage) (Elicitation, error) {
 	}
 	switch e.Mode {
 	case modeURL:
-		return e, CheckAddress(e.URL)
+		return e, webaddr.Check(e.URL)
 	case modeForm:
 		e.Schema = member(params, "requestedSchema")
 		if isNull(e.Schema) {

@@ -180,7 +180,7 @@ type Elicitation struct {
 	Message string          // the server's words, not to be trusted
 	Form    *form.Form      // form: what is asked for
 	Schema  json.RawMessage // form: the same as it was sent
-	URL     string          // url: the address to open, which passed CheckAddress
+	URL     string          // url: the address to open, which passed [webaddr.Check]
 	ID      string          // url: the server's id of this question
 
 	// Done is set where the request waits for the visit of an address to be

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // reply is what the browser came back with (RFC 6749 section 4.1.2, RFC 9207).
@@ -107,7 +109,7 @@ func openCallback(ctx context.Context, redirect string) (*callback, error) {
 		}
 	}
 	back := &callback{redirect: redirect, replies: make(chan reply, 1)}
-	if u.Scheme != "http" || !isLoopback(u.Hostname()) {
+	if u.Scheme != "http" || !webaddr.IsLoopback(u.Hostname()) {
 		if u.Scheme != "https" {
 			return nil, fmt.Errorf("oauth.redirectUri %q is neither https nor http on this machine", redirect)
 		}
@@ -153,7 +155,7 @@ func (b *callback) serve(l net.Listener, u *url.URL) {
 		h.Set("Referrer-Policy", "no-referrer")
 		q := r.URL.Query()
 		// Another site's page may reach us under a name of its own.
-		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !isLoopback(name)) && r.Host != u.Host ||
+		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) && r.Host != u.Host ||
 			r.Method != http.MethodGet || r.URL.Path != path || q.Get("state") == "" && q.Get("error") == "" {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is for the end of a login.")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Client does the OAuth of one MCP server. Making one costs nothing; it is safe
@@ -88,7 +89,7 @@ func (c *Client) web() *web {
 // secure returns why no token may be sent to the server, nil if one may.
 func (c *Client) secure() error {
 	u, err := url.Parse(c.server)
-	if err != nil || u.Scheme != "https" && !isLoopback(u.Hostname()) {
+	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
 		return errors.New("its address is not https, so no login is sent there")
 	}
 	return nil

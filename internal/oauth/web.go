@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
@@ -45,7 +47,7 @@ func newWeb(addresses ...string) *web {
 			continue
 		}
 		w.named[strings.ToLower(u.Hostname())] = true
-		w.loopback = w.loopback || isLoopback(u.Hostname())
+		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
 	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &guarded{web: w, base: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
@@ -155,25 +157,17 @@ func (w *web) check(address string) error {
 		return fmt.Errorf("%q is no web address", address)
 	case u.User != nil:
 		return fmt.Errorf("an address at %s holds a user name", u.Host)
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && webaddr.IsLoopback(u.Hostname()):
 	default:
 		return fmt.Errorf("%q is neither https nor http on this machine", u.Redacted())
 	}
-	if isLoopback(u.Hostname()) && !w.loopback {
+	if webaddr.IsLoopback(u.Hostname()) && !w.loopback {
 		return &privateError{host: u.Hostname()}
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return w.allow(strings.ToLower(u.Hostname()), ip)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // statusError tells of an answer that is no success. It holds nothing of the

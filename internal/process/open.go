@@ -1,13 +1,19 @@
 package process
 
-import "os"
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
 
 // Open starts a program that goes on without us, such as the person's browser:
 // in a session of its own, with nothing on its standard streams, and not ended
 // when we end. Stdin, MaxOutput, HeadTail, Grace, Linger and Output of the Spec
-// do not count. The error is a *[StartError]; how the program ends is nobody's
-// concern.
-func Open(spec Spec) error {
+// do not count. It is watched for a while, since what fails does so soon: the
+// error is a *[StartError], or tells how it failed; once watch is over, or the
+// program has ended well, it is nil. When ctx ends first, the error is its cause.
+func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	cmd, err := newCommand(spec)
 	if err != nil {
 		return err
@@ -22,6 +28,19 @@ func Open(spec Spec) error {
 	if err := cmd.Start(); err != nil {
 		return &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
 	}
-	go func() { _ = cmd.Wait() }() // a zombie would stay as long as we do
-	return nil
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // a zombie would stay as long as we do
+	timer := time.NewTimer(watch)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("%s failed (%w)", spec.Argv[0], err)
+		}
+		return nil
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -1,0 +1,41 @@
+// Package webaddr judges web addresses that come from outside: whether a person
+// may be sent there. It looks no names up and opens nothing.
+package webaddr
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Check tells why a person must not be sent to an address: it is not https (or
+// http on this machine), or it is written so that it shows another host than it
+// leads to. nil means that they may be asked.
+func Check(address string) error {
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
+		return errors.New("its address holds characters that no address has")
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Opaque != "":
+		return errors.New("its address is no web address")
+	case u.User != nil:
+		return errors.New("its address has a user name before the host, which makes another host look like the one that is visited")
+	case u.Scheme == "https", u.Scheme == "http" && IsLoopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http":
+		return errors.New("its address is not encrypted: http is for this machine alone")
+	}
+	return errors.New("its address is neither https nor http on this machine")
+}
+
+// IsLoopback reports whether a host, as [url.URL.Hostname] gives it, is this
+// machine by its spelling: localhost or a loopback address.
+func IsLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

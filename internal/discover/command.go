@@ -155,12 +155,13 @@ func (c *command) tool(d declaration) registry.Tool {
 }
 
 // identity is what stands behind every tool of this source. The words are
-// unexpanded: a variable may hold a secret.
+// unexpanded, since a variable may hold a secret, and what looks like one is
+// masked.
 func (c *command) identity() json.RawMessage {
 	data, err := json.Marshal(struct {
 		Discovery []string `json:"discovery"`
 		Call      []string `json:"call"`
-	}{c.opts.Discovery.Argv, c.opts.Call.Argv})
+	}{settings.MaskArgs(c.opts.Discovery.Argv), settings.MaskArgs(c.opts.Call.Argv)})
 	if err != nil {
 		return json.RawMessage("null") // strings always encode
 	}

@@ -143,7 +143,8 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 }
 
 // identityOf returns what stands behind a server's tools: the strings of its
-// settings as written, and of secrets the names alone.
+// settings as written, and of secrets the names alone: it is shown, and kept in
+// files that others read.
 func identityOf(s settings.Server) json.RawMessage {
 	names := func(pairs []settings.Pair) []string {
 		out := make([]string, len(pairs))
@@ -165,7 +166,7 @@ func identityOf(s settings.Server) json.RawMessage {
 		HTTPURL string   `json:"httpUrl,omitempty"`
 		Type    string   `json:"type,omitempty"`
 		Headers []string `json:"headers,omitempty"`
-	}{s.Command, s.Args, names(s.Env), s.InheritEnv, s.Cwd, s.URL, s.HTTPURL, s.Type, names(s.Headers)})
+	}{s.Command, settings.MaskArgs(s.Args), names(s.Env), s.InheritEnv, s.Cwd, settings.Mask(s.URL), settings.Mask(s.HTTPURL), s.Type, names(s.Headers)})
 	if err != nil {
 		return json.RawMessage("{}") // strings alone: cannot fail
 	}

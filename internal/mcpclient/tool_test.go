@@ -29,6 +29,16 @@ func TestIdentityTellsWhatRuns(t *testing.T) {
 	}
 }
 
+// The identity goes into the lock file, which is made to be shared.
+func TestIdentityHoldsNoSecrets(t *testing.T) {
+	server := httpServer("https://ada:s3cret@example.com/?key=s3cret&tenant=a")
+	server.Args = []string{"--token", "s3cret", "--api-key=s3cret", "--verbose"}
+	want := `{"args":["--token","***","--api-key=***","--verbose"],"httpUrl":"https://***@example.com/?key=***&tenant=a"}`
+	if got := string(identityOf(server)); got != want {
+		t.Errorf("identity %s, want %s", got, want)
+	}
+}
+
 // FuzzTools: whatever a server lists, the good neighbour stays, and what is kept
 // is valid.
 func FuzzTools(f *testing.F) {

@@ -166,6 +166,17 @@ func writeWords(b *bytes.Buffer, n *node) {
 	b.WriteByte(']')
 }
 
+// MaskArgs hides what looks like a secret in a command's arguments, where also
+// the name of an option tells of one.
+func MaskArgs(args []string) []string {
+	out := make([]string, len(args))
+	before := ""
+	for i, arg := range args {
+		out[i], before = maskWord(before, arg), arg
+	}
+	return out
+}
+
 func maskWord(before, word string) string {
 	if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && tellsSecret(before) && !strings.HasPrefix(word, "-") {
 		return maskSecret(word)

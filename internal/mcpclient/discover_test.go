@@ -209,6 +209,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it ended (exit status 0)", `its stdout holds text that is no message: "Usage: server [flags]"`}},
 		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": initialize: no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
 		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`initialize: it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
+		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`initialize: its answer is malformed: protocolVersion is of another type than the protocol says`}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
 		{"lists nothing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
 		{"lists no list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer holds no list "tools"`}},

@@ -129,6 +129,9 @@ func (c *session) reason(err error) string {
 		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
 			quote(c.wire.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
 	}
+	if field, ok := wrongField(reason); ok {
+		return fmt.Sprintf("its answer is malformed: %s is of another type than the protocol says", field)
+	}
 	for _, verb := range []string{"calling \"", "sending \""} { // the SDK's words before a method
 		if after, ok := strings.CutPrefix(reason, verb); ok {
 			if _, rest, ok := strings.Cut(after, "\": "); ok {
@@ -137,6 +140,19 @@ func (c *session) reason(err error) string {
 		}
 	}
 	return reason
+}
+
+// wrongField returns the field of an answer that could not be decoded for its
+// type: the error of the SDK's decoder has no type of its own.
+func wrongField(reason string) (field string, ok bool) {
+	_, rest, found := strings.Cut(reason, "json: cannot unmarshal ")
+	if i := strings.LastIndex(rest, " into Go struct field "); found && i >= 0 {
+		field, _, ok = strings.Cut(rest[i+len(" into Go struct field "):], " of type ")
+		if parts := strings.SplitN(field, ".", 3); len(parts) == 3 { // package, type, field
+			field = parts[2]
+		}
+	}
+	return field, ok
 }
 
 // isDisconnect reports whether err tells of a connection that broke. The SDK

@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -40,7 +41,7 @@ func Compare(was, now *File) []Change {
 		switch {
 		case o == nil:
 			out = append(out, Change{Kind: Added, Source: e.Source, Name: e.Name, Version: e.Version})
-		case o.Fingerprint != e.Fingerprint:
+		case !o.holds(e):
 			out = append(out, Change{Kind: Changed, Source: e.Source, Name: e.Name, Version: e.Version, Parts: changedParts(o, e),
 				Diff: udiff.Unified("locked", "now", o.pretty(), e.pretty())})
 		}
@@ -51,6 +52,36 @@ func Compare(was, now *File) []Change {
 		}
 	}
 	return out
+}
+
+// holds reports whether now is what e has locked, by its fingerprint and in
+// the text that people read.
+func (e *Entry) holds(now *Entry) bool {
+	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
+}
+
+// sameJSON compares values, however they are spaced and escaped: the file is
+// written without invisible characters.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	if json.Compact(&x, a) != nil || json.Compact(&y, b) != nil {
+		return false
+	}
+	if bytes.Equal(x.Bytes(), y.Bytes()) {
+		return true
+	}
+	v, err := value(&x)
+	w, failed := value(&y)
+	return err == nil && failed == nil && reflect.DeepEqual(v, w)
+}
+
+// value keeps numbers as they are written.
+func value(b *bytes.Buffer) (any, error) {
+	d := json.NewDecoder(b)
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return v, err
 }
 
 // pretty is the definition over several lines.
@@ -68,7 +99,7 @@ func changedParts(was, now *Entry) []string {
 	a, b := was.parts(), now.parts()
 	var out []string
 	for name, value := range b {
-		if !bytes.Equal(a[name], value) {
+		if was, ok := a[name]; !ok || !sameJSON(was, value) {
 			out = append(out, name)
 		}
 	}

@@ -36,7 +36,7 @@ type Entry struct {
 	Version     string `json:"version,omitempty"`
 	Fingerprint string `json:"fingerprint"`
 	// Definition holds what the fingerprint covers, for people to read and for
-	// diffs; the fingerprint alone decides.
+	// diffs. It counts too: what a review has seen must be what is let in.
 	Definition json.RawMessage `json:"definition"`
 }
 
@@ -123,7 +123,7 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		was := locked[now.key()]
 		reason := "it is not in " + Name
 		switch {
-		case was != nil && was.Fingerprint == now.Fingerprint:
+		case was != nil && was.holds(&now):
 			return nil
 		case was != nil:
 			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")

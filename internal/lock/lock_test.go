@@ -111,6 +111,10 @@ func TestFilter(t *testing.T) {
 	other.Identity = json.RawMessage(`{"command":"another"}`)
 	forged := record(mcpTool("words", "x", "{}"))
 	forged.Tools[0].Fingerprint = "0"
+	edited := record(mcpTool("words", "x", "{}"))
+	edited.Tools[0].Definition = json.RawMessage(strings.Replace(string(edited.Tools[0].Definition), `"x"`, `"harmless"`, 1))
+	escaped := record(mcpTool("words", "x", "{}"))
+	escaped.Tools[0].Definition = json.RawMessage(strings.Replace(string(escaped.Tools[0].Definition), `"x"`, ` "\u0078"`, 1))
 	tests := []struct {
 		name   string
 		file   *File
@@ -123,6 +127,8 @@ func TestFilter(t *testing.T) {
 		{"another server behind it", record(mcpTool("words", "x", "{}")), other, "it changed since it was locked: behind"},
 		{"unknown", record(), mcpTool("words", "x", "{}"), "it is not in toolreg.lock"},
 		{"a fingerprint that is not of the definition", forged, mcpTool("words", "x", "{}"), "it changed since it was locked: fingerprint"},
+		{"a text that is not of the fingerprint", edited, mcpTool("words", "x", "{}"), "it changed since it was locked: description"},
+		{"another way to write the same text", escaped, mcpTool("words", "x", "{}"), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

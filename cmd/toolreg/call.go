@@ -65,6 +65,9 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 			if o.many.wanted() {
 				return o.many.check(cmd, argv)
 			}
+			if cmd.Flags().Changed("parallel") {
+				return &usageError{err: errors.New("--parallel wants --batch"), hint: "calls of --format run at once by themselves where all of them only read"}
+			}
 			return argsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
 		},
 		RunE: func(cmd *cobra.Command, argv []string) error {

@@ -177,9 +177,4 @@ func (doc *costDocument) table() *table {
 	return t
 }
 
-func toolCount(n int) string {
-	if n == 1 {
-		return "1 tool"
-	}
-	return strconv.Itoa(n) + " tools"
-}
+func toolCount(n int) string { return counted(n, "tool") }

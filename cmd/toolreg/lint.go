@@ -91,7 +91,7 @@ func lintText(doc lintDocument, tools int) string {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), terminal.Line(f.Message))
 	}
-	fmt.Fprintf(&b, "%d tools: %d errors, %d warnings, %d hints\n", tools, doc.Errors, doc.Warnings, doc.Hints)
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", toolCount(tools), counted(doc.Errors, "error"), counted(doc.Warnings, "warning"), counted(doc.Hints, "hint"))
 	return b.String()
 }
 

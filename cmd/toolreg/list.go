@@ -49,6 +49,9 @@ of, or with --strict any).`,
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &usageError{err: errors.New("--versions and --examples want a tool"), hint: "toolreg list TOOL --versions"}
 			}
+			if cmd.Flags().Changed("format") && !o.costs.wanted {
+				return &usageError{err: errors.New("--format wants --cost"), hint: "toolreg schema --format prints declarations"}
+			}
 			if o.costs.wanted {
 				return runCost(cmd.Context(), a, o, strings.Join(argv, ""))
 			}

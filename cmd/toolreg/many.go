@@ -35,13 +35,14 @@ func (m *manyCalls) check(cmd *cobra.Command, argv []string) error {
 	if len(argv) > 0 {
 		return refuse(fmt.Sprintf("the tool %q", argv[0]))
 	}
-	for _, other := range []string{"params", "params-file", "raw", "output", "stream"} {
+	others := []string{"params", "params-file", "raw", "output", "stream"}
+	if m.format != "" {
+		others = append(others, "batch", "parallel")
+	}
+	for _, other := range others {
 		if cmd.Flags().Changed(other) {
 			return refuse("--" + other)
 		}
-	}
-	if m.format != "" && (m.batch || cmd.Flags().Changed("parallel")) {
-		return refuse("--batch and --parallel")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ func newSchemaCommand(a *app) *cobra.Command {
   toolreg schema read_file grep --format openai --request
   toolreg schema --lint --strict`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.lint && o.explain {
+				return &usageError{err: errors.New("--lint and --explain exclude each other"), hint: "--explain shows each schema before and after"}
+			}
 			o.all = !cmd.Flags().Changed("format")
 			return runSchema(cmd.Context(), a, o, argv)
 		},
@@ -60,6 +64,10 @@ func runSchema(ctx context.Context, a *app, o *schemaOptions, names []string) er
 	format, err := declare.Lookup(o.format)
 	if err != nil {
 		return err
+	}
+	if o.encode.GeminiParameters && format.Name != "gemini" && !o.lint {
+		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "gemini_parameters_ignored",
+			Message: "--gemini-parameters is for format gemini; format " + format.Name + " is declared as usual"})
 	}
 	reg, tools, err := a.named(ctx, &o.selection, names)
 	if err != nil {

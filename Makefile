@@ -14,7 +14,7 @@ RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 .PHONY: help build test conformance demo lint bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg

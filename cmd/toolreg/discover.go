@@ -28,8 +28,8 @@ With the setting cache.discovery a source that is kept is not run; its age is
 shown, and --refresh runs it. --cached runs nothing and tells what is missing.
 
 In a pipe each source is one line: name, state, tools, milliseconds, error and
-the age of what was kept, separated by tabs. Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a
-source failed).`,
+the age of what was kept, separated by tabs.
+Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
 		RunE: func(cmd *cobra.Command, argv []string) error { return runDiscover(cmd.Context(), a, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "fail with exit code 8 when any source failed")

@@ -29,7 +29,7 @@ func newSchemaCommand(a *app) *cobra.Command {
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
 		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + lintHelp +
-			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be of, or\nwith --strict-sources any), 9 (--lint --strict).",
+			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be\nof, or with --strict-sources any), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --lint --strict`,

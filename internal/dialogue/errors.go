@@ -50,9 +50,9 @@ func expected(format string) string {
 	case "openai-responses":
 		return "output, or a list of its items"
 	case "anthropic":
-		return "a message with content, or a list of its blocks"
+		return "a message of role assistant with content, or a list of its blocks"
 	case "bedrock":
-		return "output with a message, a message with content, or a list of its blocks"
+		return "output with a message, a message of role assistant with content, or a list of its blocks"
 	case "gemini":
 		return "candidates, a content with parts, or a list of function calls"
 	}

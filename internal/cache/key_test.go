@@ -12,7 +12,7 @@ func TestAKeyKeepsBordersApart(t *testing.T) {
 	if NewKey("ab", "c").String() == NewKey("a", "bc").String() || NewKey("a").String() == NewKey("a", "").String() {
 		t.Error("two keys are one")
 	}
-	if NewKey("a", "b").String() != NewKey("a", "b").String() {
+	if one, again := NewKey("a", "b"), NewKey("a", "b"); one.String() != again.String() {
 		t.Error("one key is two")
 	}
 }

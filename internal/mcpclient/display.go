@@ -27,46 +27,6 @@ func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, t
 	return fence(member(raw, "content"))
 }
 
-// displayParts shows the parts of a function call's answer by the same rules;
-// several parts become a list.
-func displayParts(parts []json.RawMessage) string {
-	shown := make([]string, len(parts))
-	for i, p := range parts {
-		s, js := displayPart(p)
-		if js == nil {
-			if len(parts) == 1 {
-				return s
-			}
-			js = json.RawMessage(jsString(s))
-		}
-		shown[i] = string(js)
-	}
-	if len(parts) == 1 {
-		return fence(json.RawMessage(shown[0]))
-	}
-	return fence(json.RawMessage("[" + strings.Join(shown, ",") + "]"))
-}
-
-// displayPart returns the text of a part, or its JSON.
-func displayPart(part json.RawMessage) (string, json.RawMessage) {
-	if s, ok := text(part); ok {
-		return s, nil
-	}
-	response := member(part, "functionResponse")
-	if isNull(response) {
-		return "", part
-	}
-	content := member(member(response, "response"), "content")
-	blocks, listed := elements(content)
-	if !listed {
-		return "", response
-	}
-	if s, ok := joinTexts(blocks); ok {
-		return s, nil
-	}
-	return "", content
-}
-
 // joinTexts joins the texts of blocks, and reports whether all of them have one.
 func joinTexts(blocks []json.RawMessage) (string, bool) {
 	texts := make([]string, len(blocks))

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 tests hold what a later revision deprecates, as servers of today do it
+
 package mcptest
 
 import (

@@ -9,7 +9,6 @@ import (
 // Sentinel errors; exit codes hang on them.
 var (
 	ErrNotFound          = errors.New("no such tool")
-	ErrDuplicate         = errors.New("name is taken")
 	ErrDenied            = errors.New("denied")
 	ErrNeedsConfirmation = errors.New("approval needed and nobody to ask")
 	ErrSourceFailed      = errors.New("source failed")

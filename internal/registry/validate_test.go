@@ -162,7 +162,7 @@ func TestRegistryValidate(t *testing.T) {
 	reg := load(t, Options{}, sourcesOf(good, bad)...)
 	g, _ := reg.Lookup("good")
 	b, _ := reg.Lookup("bad")
-	if reg.Validator(g) != reg.Validator(g) {
+	if one, again := reg.Validator(g), reg.Validator(g); one != again {
 		t.Error("a tool has two validators")
 	}
 	var args *ArgsError

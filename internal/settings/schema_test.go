@@ -119,7 +119,7 @@ func TestDocumentationHoldsTheTable(t *testing.T) {
 	if !found {
 		t.Fatalf("%s holds no table", path)
 	}
-	want := prose + Reference()
+	want := prose + referenceTable()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -60,18 +60,16 @@ func (d *dialog) await(ctx context.Context) (Reply, error) {
 		case <-inner.Done():
 		}
 	}()
-	for {
-		word, err := d.choose(inner, "Done there?", "yes", "cancel", "no")
-		switch {
-		case errors.Is(err, over):
-			return Accept, nil
-		case err != nil || word == "cancel":
-			return Cancel, err
-		case word == "yes":
-			return Accept, nil
-		}
-		return Decline, nil
+	word, err := d.choose(inner, "Done there?", "yes", "cancel", "no")
+	switch {
+	case errors.Is(err, over):
+		return Accept, nil
+	case err != nil || word == "cancel":
+		return Cancel, err
+	case word == "yes":
+		return Accept, nil
 	}
+	return Decline, nil
 }
 
 // warn says what of an address may deceive.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -45,15 +46,20 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAudit(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only what is not older: a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
-	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
+	o.narrowing(f)
 	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what is added, until interrupted")
 	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; with --follow 10 where nothing else is said")
 	return cmd
 }
 
-// entryFilter tells which entries are wanted.
+// narrowing defines the flags that audit and stats share.
+func (o *auditOptions) narrowing(f *pflag.FlagSet) {
+	f.StringVar(&o.since, "since", "", "only what is not older: a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
+	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
+}
+
+// filter tells which entries are wanted.
 func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	var since time.Time
 	if o.since != "" {

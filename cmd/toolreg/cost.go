@@ -86,11 +86,13 @@ func runCost(ctx context.Context, a *app, o *listOptions, name string) error {
 		doc.compare(sumOf("without the filter", format, definitionsOf(reg, all)))
 	}
 	doc.Diagnostics = orEmpty(append(a.noticed(reg), diags...))
+	if !a.reports {
+		a.diagnose(reg.Diagnostics())
+		a.diagnose(a.naming(diags))
+	}
 	if a.globals.JSON {
 		err = a.printJSON(doc)
 	} else {
-		a.diagnose(reg.Diagnostics())
-		a.diagnose(a.naming(diags))
 		err = doc.table().print(a)
 	}
 	if err != nil {

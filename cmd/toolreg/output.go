@@ -25,7 +25,13 @@ func encodeJSON(v any) ([]byte, error) {
 
 // printJSON prints one document, through --jq where it is given. On a terminal
 // it is indented.
-func (a *app) printJSON(v any) error {
+func (a *app) printJSON(v any) error { return a.printDocument(v, a.outTTY) }
+
+// printLine prints one document on one line, on a terminal too.
+func (a *app) printLine(v any) error { return a.printDocument(v, false) }
+
+// printDocument prints one document through --jq where it is given.
+func (a *app) printDocument(v any, indented bool) error {
 	data, err := encodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
@@ -33,24 +39,11 @@ func (a *app) printJSON(v any) error {
 	if a.jq != nil {
 		return a.jq.print(a.out, data)
 	}
-	if a.outTTY {
+	if indented {
 		var b bytes.Buffer
 		if json.Indent(&b, data, "", "  ") == nil {
 			data = b.Bytes()
 		}
-	}
-	_, err = a.out.Write(data)
-	return err
-}
-
-// printLine prints one document on one line, on a terminal too.
-func (a *app) printLine(v any) error {
-	data, err := encodeJSON(v)
-	if err != nil {
-		return fmt.Errorf("encoding the result: %w", err)
-	}
-	if a.jq != nil {
-		return a.jq.print(a.out, data)
 	}
 	_, err = a.out.Write(data)
 	return err

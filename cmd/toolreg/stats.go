@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -36,8 +37,7 @@ call, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
-	f.StringVar(&o.since, "since", "", "only what is not older: a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
-	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
+	o.narrowing(f)
 	return cmd
 }
 
@@ -150,11 +150,7 @@ func (a *app) used(ctx context.Context, since time.Time) (map[[2]string]bool, er
 		if !e.Outcome.Made() || e.Time.Before(since) {
 			return
 		}
-		name := e.Tool
-		if e.ServerTool != "" {
-			name = e.ServerTool
-		}
-		out[[2]string{e.Source, name}] = true
+		out[[2]string{e.Source, cmp.Or(e.ServerTool, e.Tool)}] = true
 	})
 	return out, err
 }
@@ -173,11 +169,7 @@ func (a *app) withoutUsed(ctx context.Context, tools []*registry.Tool, unused ti
 	}
 	out := tools[:0:0]
 	for _, t := range tools {
-		name := t.Name
-		if t.ServerTool != "" {
-			name = t.ServerTool
-		}
-		if !used[[2]string{t.Source, name}] {
+		if !used[[2]string{t.Source, cmp.Or(t.ServerTool, t.Name)}] {
 			out = append(out, t)
 		}
 	}

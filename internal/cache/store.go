@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -257,7 +258,7 @@ func (s *Store) List() ([]Kept, error) {
 	}
 	var out []Kept
 	for _, f := range files {
-		if len(f.Name()) <= len(s.opts.Kind) || f.Name()[:len(s.opts.Kind)+1] != s.opts.Kind+"-" {
+		if !strings.HasPrefix(f.Name(), s.name("")) {
 			continue
 		}
 		data, err := dir.Read(f.Name())

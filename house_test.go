@@ -162,6 +162,9 @@ func TestHabits(t *testing.T) {
 		at := func(n ast.Node) string { return files.Position(n.Pos()).String() }
 		mayRoot := path == filepath.Join("cmd", "toolreg", "main.go") ||
 			slices.Contains(forTests(), filepath.ToSlash(filepath.Dir(path))) // a process of its own
+		if lines := files.Position(file.End()).Line; lines > 450 {
+			t.Errorf("%s has %d lines, 450 are the limit", path, lines)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:

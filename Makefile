@@ -22,7 +22,7 @@ build: ## build bin/toolreg, one static binary
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	cd $(PROVIDERS) && go test -vet=off ./... </dev/null
+	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
 	go test -timeout 14m $(RACE) ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients (240 MB to install)

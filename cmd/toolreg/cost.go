@@ -166,17 +166,15 @@ func (doc *costDocument) table() *table {
 		row("", c, c.Source)
 	}
 	for _, c := range doc.Sources {
-		row("from ", c, toolCount(c.Tools))
+		row("from ", c, counted(c.Tools, "tool"))
 	}
 	for _, c := range doc.Formats {
-		row("as ", c, toolCount(c.Tools))
+		row("as ", c, counted(c.Tools, "tool"))
 	}
-	row("", doc.Total, toolCount(doc.Total.Tools)+" as "+doc.Format)
+	row("", doc.Total, counted(doc.Total.Tools, "tool")+" as "+doc.Format)
 	if doc.Whole != nil {
-		row("", *doc.Whole, toolCount(doc.Whole.Tools))
-		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", toolCount(doc.Saved.Tools), doc.Percent))
+		row("", *doc.Whole, counted(doc.Whole.Tools, "tool"))
+		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", counted(doc.Saved.Tools, "tool"), doc.Percent))
 	}
 	return t
 }
-
-func toolCount(n int) string { return counted(n, "tool") }

@@ -197,7 +197,7 @@ func (x *examination) sources(ctx context.Context) error {
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
-			x.add(stateOK, r.Name, "", "%s in %d ms", toolCount(r.Tools), r.DurationMs)
+			x.add(stateOK, r.Name, "", "%s in %d ms", counted(r.Tools, "tool"), r.DurationMs)
 		}
 	}
 	for _, d := range append(reg.Diagnostics(), reg.CompileAll(ctx)...) {

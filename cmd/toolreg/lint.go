@@ -91,7 +91,7 @@ func lintText(doc lintDocument, tools int) string {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), terminal.Line(f.Message))
 	}
-	fmt.Fprintf(&b, "%s: %s, %s, %s\n", toolCount(tools), counted(doc.Errors, "error"), counted(doc.Warnings, "warning"), counted(doc.Hints, "hint"))
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", counted(tools, "tool"), counted(doc.Errors, "error"), counted(doc.Warnings, "warning"), counted(doc.Hints, "hint"))
 	return b.String()
 }
 

@@ -105,11 +105,11 @@ func (a *app) printLock(doc lockDocument, check bool) error {
 	}
 	switch {
 	case !check:
-		fmt.Fprintf(&b, "%s locked in %s\n", toolCount(doc.Tools), doc.File)
+		fmt.Fprintf(&b, "%s locked in %s\n", counted(doc.Tools, "tool"), doc.File)
 	case doc.OK:
-		fmt.Fprintf(&b, "%s as in %s\n", toolCount(doc.Tools), doc.File)
+		fmt.Fprintf(&b, "%s as in %s\n", counted(doc.Tools, "tool"), doc.File)
 	default:
-		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), toolCount(doc.Tools), doc.File)
+		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), counted(doc.Tools, "tool"), doc.File)
 	}
 	_, err := io.WriteString(a.out, b.String())
 	return err

@@ -251,7 +251,7 @@ func (a *app) printChecked(checked []checkedPlugin) error {
 			t.add(c.ID, string(p.Severity), p.text)
 		}
 		if c.OK {
-			t.add(c.ID, "ok", toolCount(c.Tools)+": "+c.Path)
+			t.add(c.ID, "ok", counted(c.Tools, "tool")+": "+c.Path)
 		}
 	}
 	return t.print(a)

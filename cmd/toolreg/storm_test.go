@@ -8,16 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// Fifty people answer "always" at fifty terminals at once, each about another
-// program: fifty answers are kept.
-func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
-	const runs = 50
-	dir := t.TempDir()
+// inProject makes a project of its own with a home, and what makes a command to
+// run there; globals come before its arguments.
+func inProject(t *testing.T, globals ...string) (dir string, command func(args ...string) *exec.Cmd) {
+	t.Helper()
+	dir = t.TempDir()
 	toolreg, err := exec.LookPath("toolreg")
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +26,19 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(toolreg, args...)
+	return dir, func(args ...string) *exec.Cmd {
+		cmd := exec.Command(toolreg, slices.Concat(globals, args)...)
 		cmd.Dir = dir
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "PWD=" + dir}
 		return cmd
 	}
+}
+
+// Fifty people answer "always" at fifty terminals at once, each about another
+// program: fifty answers are kept.
+func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
+	const runs = 50
+	dir, command := inProject(t)
 	var wg sync.WaitGroup
 	for i := range runs {
 		program := filepath.Join(dir, fmt.Sprintf("p%d", i))
@@ -66,20 +74,7 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 // for an agent that they name.
 func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 	const runs = 50
-	dir := t.TempDir()
-	toolreg, err := exec.LookPath("toolreg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(toolreg, args...)
-		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "PWD=" + dir}
-		return cmd
-	}
+	_, command := inProject(t)
 	var wg sync.WaitGroup
 	for i := range runs {
 		cmd := command("call", "todo_write", "--yes", fmt.Sprintf(`todos:=[{"id":"%d","content":"by %d","status":"pending"}]`, i, i))
@@ -111,20 +106,10 @@ func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 // other does, and a run that is killed leaves nothing that is told of later.
 func TestThirtyRunsShareTheCache(t *testing.T) {
 	const runs = 30
-	dir := t.TempDir()
-	toolreg, err := exec.LookPath("toolreg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, command := inProject(t, "--settings", "s.yaml")
 	text := "cache: {discovery: 1h}\nmcpServers:\n  a: {command: mcp-testserver, args: [--names, 'x,y']}\n  b: {command: mcp-testserver, args: [--names, 'y,z']}\n"
 	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(toolreg, append([]string{"--settings", "s.yaml"}, args...)...)
-		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "PWD=" + dir}
-		return cmd
 	}
 	want, err := command("list", "--json").Output()
 	if err != nil || !bytes.Contains(want, []byte(`"name":"b__y"`)) {

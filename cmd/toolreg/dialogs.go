@@ -61,8 +61,16 @@ func (a *app) putQuestion(ctx context.Context, e mcpclient.Elicitation) (mcpclie
 	defer func() { _ = tty.Close() }()
 	asker := terminal.Asker{TTY: tty, Color: a.color(true), Before: a.holdScreen, Open: terminal.Browser{Environ: a.environ}.Open}
 	reply, content, err := asker.Ask(ctx, terminal.Asked{Server: e.Server, During: e.During, Message: e.Message, Form: e.Form, URL: e.URL, Done: e.Done})
+	if context.Cause(ctx) != nil {
+		time.Sleep(regroup) // nobody waits for this but the next question
+	}
 	return mcpclient.Answer{Action: replyWord(reply), Content: content}, err
 }
+
+// regroup is how long the terminal rests after a question was taken off it
+// without an answer. The person may have been typing one, and what they type
+// then must not answer the next question, which could come on purpose.
+const regroup = 500 * time.Millisecond
 
 // replyWord is a reply in the words of the protocol.
 func replyWord(r terminal.Reply) string {

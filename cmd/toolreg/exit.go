@@ -172,6 +172,9 @@ func matchNeedsApproval(err error, f *failure) bool {
 		f.hint = e.Hint
 		return true
 	}
+	if _, ok := errors.AsType[*grantNeedsPerson](err); ok {
+		f.hint = "toolreg trust grant --hash HASH grants without a question; toolreg trust status shows the hash"
+	}
 	return errors.Is(err, registry.ErrNeedsConfirmation)
 }
 

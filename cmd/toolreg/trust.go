@@ -156,8 +156,28 @@ func runTrustGrant(ctx context.Context, a *app, o *trustOptions) error {
 	if err := a.agreed(ctx, p, o.hash); err != nil {
 		return err
 	}
-	return a.grantTrust(ctx, p)
+	if err := a.grantTrust(ctx, p); err != nil || !a.globals.JSON {
+		return err
+	}
+	return a.printJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
 }
+
+// trustedDocument is the JSON of trust grant and trust revoke.
+type trustedDocument struct {
+	Root    string `json:"root"`
+	Trusted bool   `json:"trusted"`
+	Changed *bool  `json:"changed,omitempty"` // by revoke: whether there was trust
+	Hash    string `json:"hash,omitempty"`    // that was granted
+}
+
+// grantNeedsPerson is trust that nobody is there to grant.
+type grantNeedsPerson struct{}
+
+func (*grantNeedsPerson) Error() string {
+	return "granting trust: " + registry.ErrNeedsConfirmation.Error()
+}
+
+func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
 // grantTrust remembers that the project may do what it says now.
 func (a *app) grantTrust(ctx context.Context, p *settings.Project) error {
@@ -173,7 +193,7 @@ func (a *app) grantTrust(ctx context.Context, p *settings.Project) error {
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged; it was moved to " + aside})
 	}
-	if !a.globals.Quiet {
+	if !a.globals.Quiet && !a.globals.JSON {
 		a.note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
 	}
 	return nil
@@ -188,14 +208,12 @@ func (a *app) agreed(ctx context.Context, p *settings.Project, hash string) erro
 		}
 		return nil
 	}
-	needs := fmt.Errorf("granting trust: %w", registry.ErrNeedsConfirmation)
 	if a.globals.NonInteractive {
-		return needs
+		return &grantNeedsPerson{}
 	}
 	tty, err := terminal.OpenTTY()
 	if err != nil {
-		a.note("  hint: toolreg trust grant --hash HASH grants without a question\n")
-		return needs
+		return &grantNeedsPerson{}
 	}
 	defer tty.Close()
 	if agreed, err := askTrust(ctx, tty, p); err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
@@ -230,6 +248,9 @@ func runTrustRevoke(ctx context.Context, a *app) error {
 	had, err := store.Revoke(ctx, p.Root)
 	if err != nil {
 		return err
+	}
+	if a.globals.JSON {
+		return a.printJSON(trustedDocument{Root: p.Root, Changed: &had})
 	}
 	if !a.globals.Quiet {
 		text := " was not trusted"

@@ -145,10 +145,13 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 	return r
 }
 
+// logsTime is how long a server may take to say that it will log.
+const logsTime = 100 * time.Millisecond
+
 // askForLogs asks a legacy server for its log messages: many send none unasked.
-// It does not wait for the answer, and over HTTP, where it would cost a round
-// trip, it asks only where everything is to be seen. A modern server is told
-// with each request.
+// It waits for the answer, since a server may deal with requests at once and
+// begin with the call. Over HTTP, where that costs a round trip, it asks only
+// where everything is to be seen. A modern server is told with each request.
 func (s *Source) askForLogs(ctx context.Context, c *session) {
 	caps := c.client.InitializeResult().Capabilities
 	if s.opts.LogLevel == "" || c.child == nil && s.opts.LogLevel != "debug" || c.modern() || caps == nil || caps.Logging == nil {
@@ -159,7 +162,9 @@ func (s *Source) askForLogs(ctx context.Context, c *session) {
 		return
 	}
 	// A server that is gone fails the call that follows.
-	_ = c.wire.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":` + jsString(s.opts.LogLevel) + `}`)})
+	if c.wire.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":` + jsString(s.opts.LogLevel) + `}`)}) == nil {
+		await(c.wire.logs, logsTime)
+	}
 }
 
 // token returns a progress token that no other call of the session has.

@@ -107,6 +107,9 @@ func (w *wire) response(r *jsonrpc.Response) bool {
 	if p == nil && w.strange == "" && !w.madeLocked(r.ID) {
 		w.strange = fmt.Sprint(r.ID.Raw())
 	}
+	if r.ID.Raw() == logsID {
+		w.logging.Do(func() { close(w.logs) })
+	}
 	w.mu.Unlock()
 	if p == nil {
 		w.opts.log.Debug("answer to no request dropped", "id", r.ID.Raw())

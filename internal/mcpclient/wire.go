@@ -44,9 +44,11 @@ type wire struct {
 
 	in   chan jsonrpc.Message
 	eof  chan struct{} // closed when inner has ended; err is set
+	logs chan struct{} // closed when the server has answered how much it is to log
 	done chan struct{} // closed by Close
 	once sync.Once
 
+	logging sync.Once  // closes logs
 	hearing sync.Mutex // one message is taken in at a time
 
 	mu       sync.Mutex
@@ -95,6 +97,7 @@ func newWire(ctx context.Context, inner mcp.Connection, opts wireOptions) *wire 
 		opts: opts, inner: inner,
 		in:      make(chan jsonrpc.Message),
 		eof:     make(chan struct{}),
+		logs:    make(chan struct{}),
 		done:    make(chan struct{}),
 		pending: map[jsonrpc.ID]*pending{},
 

@@ -191,7 +191,8 @@ func (p *auditPrinter) print(entries []audit.Entry) error {
 		}
 		return nil
 	}
-	t := table{header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"}}
+	t := table{header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
+		spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE"}}
 	for i := range entries {
 		e := &entries[i]
 		when := e.Time.Format(time.RFC3339Nano)

@@ -63,7 +63,11 @@ func (a *app) sampler(ctx context.Context, server settings.Server) func(context.
 			return nil, errors.New(result.Text())
 		}
 		if result.Structured == nil { // a hook put words in its place
-			return samplingResult([]byte(result.Text()), filepath.Base(a.set.Sampling.Command.Argv[0]))
+			said, err := samplingResult([]byte(result.Text()), filepath.Base(a.set.Sampling.Command.Argv[0]))
+			if err != nil {
+				a.questionRefused(server.Name, "sampling request", "a hook replaced the answer, and "+err.Error())
+			}
+			return said, err
 		}
 		return result.Structured, nil
 	}

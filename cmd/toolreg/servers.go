@@ -100,7 +100,8 @@ func (a *app) printServers(infos []mcpclient.Info) error {
 	if len(infos) == 0 {
 		a.note("toolreg: no MCP servers in the settings\n")
 	}
-	t := agedTable{table: table{header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}}}
+	t := agedTable{table: table{header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"},
+		spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
 	for _, s := range infos {
 		t.addAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, s.Error)

@@ -107,9 +107,7 @@ func (a *app) printStats(counts []audit.Count) error {
 		}
 		t.add(row...)
 	}
-	if a.outTTY {
-		t.fit(terminalWidth(a), "SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG")
-	}
+	t.spare = []string{"SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG"}
 	return t.print(a)
 }
 

@@ -19,6 +19,7 @@ const maxCell = 200
 type table struct {
 	header []string
 	rows   [][]string
+	spare  []string // columns that a narrow terminal does without, the least needed first
 }
 
 func (t *table) add(cells ...string) {
@@ -38,35 +39,40 @@ func (t *table) print(a *app) error {
 		_, err := io.WriteString(a.out, b.String())
 		return err
 	}
-	_, err := io.WriteString(a.out, t.aligned(terminalWidth(a)))
+	width := terminalWidth(a)
+	t.fit(width)
+	_, err := io.WriteString(a.out, t.aligned(width))
 	return err
 }
 
-// fit leaves whole columns out, in this order, until the table has room in the
-// width: what is left can be read, and nothing is cut to a stump.
-func (t *table) fit(width int, columns ...string) {
-	for _, column := range columns {
-		if naturalWidth(append([][]string{t.header}, t.rows...)) <= width {
+// fit leaves spare columns out until the rest has room in the width, the last
+// column at a third of it: what is left can be read, nothing is a stump.
+func (t *table) fit(width int) {
+	for _, column := range t.spare {
+		if t.needs(width) <= width {
 			return
 		}
 		i := slices.Index(t.header, column)
 		if i < 0 {
 			continue
 		}
-		t.header = slices.Delete(t.header, i, i+1)
+		t.header = slices.Delete(slices.Clone(t.header), i, i+1)
 		for r, row := range t.rows {
 			t.rows[r] = slices.Delete(row, i, i+1)
 		}
 	}
 }
 
-// naturalWidth is the width of rows of equal length of which nothing is cut.
-func naturalWidth(rows [][]string) int {
+// needs is the width that the table takes when only its last column is cut.
+func (t *table) needs(width int) int {
 	total := -len(gutter)
-	for i := range rows[0] {
-		widest := 0
-		for _, row := range rows {
+	for i, title := range t.header {
+		widest := terminal.Width(title)
+		for _, row := range t.rows {
 			widest = max(widest, terminal.Width(row[i]))
+		}
+		if i == len(t.header)-1 {
+			widest = min(widest, max(width/3, 10))
 		}
 		total += widest + len(gutter)
 	}

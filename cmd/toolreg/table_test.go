@@ -35,6 +35,22 @@ x           y\tz                      a\x1b[31mb\u202e
 	}
 }
 
+func TestTableLeavesSpareColumnsOut(t *testing.T) {
+	for width, want := range map[int]string{
+		80: "NAME  STATE      MS  ERROR",
+		30: "NAME  STATE      ERROR",
+		18: "NAME  ERROR", // STATE goes where there is nothing else
+	} {
+		tab := &table{header: []string{"NAME", "STATE", "MS", "ERROR"}, spare: []string{"NONE", "MS", "STATE"}}
+		tab.add("a", "connected", "7", strings.Repeat("why ", 20))
+		tab.fit(width)
+		got, _, _ := strings.Cut(tab.aligned(width), "\n")
+		if got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestTerminalWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
 		a := newApp(streams{out: io.Discard, stdout: io.Discard}, []string{"COLUMNS=" + columns})

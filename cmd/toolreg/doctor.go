@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -193,7 +194,7 @@ func (x *examination) sources(ctx context.Context) error {
 	for _, r := range a.sourceReports(reg, nil) {
 		switch r.State {
 		case registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(r), "%s", r.Error)
+			x.add(stateError, r.Name, x.remedyFor(r), "%s", r.Error)
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
@@ -209,13 +210,17 @@ func (x *examination) sources(ctx context.Context) error {
 }
 
 // remedyFor names the command that goes on from a failed source.
-func remedyFor(r sourceReport) string {
-	server, isServer := strings.CutPrefix(r.Name, registry.MCPPrefix)
-	switch {
-	case isServer && (strings.Contains(r.Error, "401") || strings.Contains(r.Error, "login")):
-		return "toolreg servers login " + terminal.Line(server)
-	case isServer:
-		return "toolreg discover -v " + terminal.Line(server) + " shows what the server says"
+func (x *examination) remedyFor(r sourceReport) string {
+	for _, s := range x.app.sources.servers {
+		info := s.Info()
+		if registry.MCPPrefix+info.Name != r.Name {
+			continue
+		}
+		server := terminal.Line(info.Name)
+		if info.State == mcpclient.StateNeedsLogin {
+			return "toolreg servers login " + server
+		}
+		return "toolreg discover -v " + server + " shows what the server says; toolreg servers disable " + server + " leaves it out"
 	}
 	return "toolreg discover -v"
 }

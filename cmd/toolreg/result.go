@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,7 +151,7 @@ func endLine(s string) string {
 	return s + "\n"
 }
 
-// saveParts writes every part that holds bytes into dir, puts the path in its
+// saveParts writes every image, audio and resource into dir, puts the path in its
 // place and returns how many these were.
 func saveParts(dir, tool string, parts []registry.Content) (saved int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -163,10 +164,14 @@ func saveParts(dir, tool string, parts []registry.Content) (saved int, err error
 	defer root.Close()
 	for i := range parts {
 		c := &parts[i]
-		if c.Data == nil {
+		data, kind := c.Data, c.MIMEType
+		if data == nil && c.Type == registry.ContentResource {
+			data, kind = []byte(c.Text), cmp.Or(kind, "text/plain")
+		}
+		if data == nil {
 			continue
 		}
-		name, err := createPart(root, fmt.Sprintf("%s-%d", tool, i+1), extension(c.MIMEType), c.Data)
+		name, err := createPart(root, fmt.Sprintf("%s-%d", tool, i+1), extension(kind), data)
 		if err != nil {
 			return saved, fmt.Errorf("--output: %w", err) // the rest stays in place
 		}
@@ -209,6 +214,12 @@ func extension(mediaType string) string {
 		return ".jpg"
 	case "audio/mpeg":
 		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	case "text/html":
+		return ".html"
+	case "text/markdown":
+		return ".md"
 	}
 	if found, err := mime.ExtensionsByType(mediaType); err == nil && len(found) > 0 {
 		return found[0]

@@ -13,8 +13,9 @@ import (
 const maxNote = 4 << 10
 
 // notification hands progress to the calls it belongs to, in the order of the
-// wire, so before the result, and log messages to whoever shows them. All others are dropped: one-shot
-// runs do not list anew, however often a server says that its list changed.
+// wire, so before the result, and log messages to whoever shows them. All others
+// are dropped: one-shot runs do not list anew, however often a server says that
+// its list changed.
 func (w *wire) notification(r *jsonrpc.Request) {
 	switch r.Method {
 	case "notifications/progress":

@@ -68,7 +68,8 @@ const maxAnswer = 4096
 var ErrNoAnswer = errors.New("no answer")
 
 // Ask writes text and reads one line, without its end. What was typed before is
-// thrown away first, so that nothing answers a question it has not seen. The error is the cause of ctx, or wraps ErrNoAnswer.
+// thrown away first, so that nothing answers a question it has not seen. The
+// error is the cause of ctx, or wraps ErrNoAnswer.
 func (t *TTY) Ask(ctx context.Context, text string, limit time.Duration) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ func newPluginsCommand(a *app) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return runPlugins(cmd.Context(), a) }
 	cmd := &cobra.Command{
 		Use:   "plugins",
-		Short: "Plugins: state, scaffold, lint",
+		Short: "Plugins: state, scaffold, check",
 		Long: `Show the plugins of this project, of the user and of plugins.paths: whether each
 counts, and if not, why.
 

@@ -105,6 +105,9 @@ func runCall(ctx context.Context, a *app, o *callOptions, name string, argv []st
 	if o.raw && a.outTTY {
 		return &usageError{err: fmt.Errorf("--raw does not write to a terminal"), hint: "send it to a file or a pipe"}
 	}
+	if o.raw && a.globals.JSON {
+		return &usageError{err: errors.New("--raw and --json exclude each other"), hint: "leave one of them out"}
+	}
 	if o.stream && (o.raw || o.outputDir != "") {
 		return &usageError{err: errors.New("--stream goes with neither --raw nor --output"), hint: "leave one of them out"}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -26,29 +27,35 @@ func TestOpen(t *testing.T) {
 	})
 	t.Run("one that stays goes on without us", func(t *testing.T) {
 		dir := t.TempDir()
-		begun, goOn, done := filepath.Join(dir, "begun"), filepath.Join(dir, "go"), filepath.Join(dir, "done")
-		script := "touch " + begun + "; while ! [ -e " + goOn + " ]; do sleep 0.02; done; touch " + done
-		if err := Open(t.Context(), sh(script), time.Millisecond); err != nil {
+		goOn, done := filepath.Join(dir, "go"), filepath.Join(dir, "done")
+		for _, pipe := range []string{goOn, done} {
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Open(t.Context(), sh("read -r word <"+goOn+"; echo $word >"+done), time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		if err := os.WriteFile(goOn, []byte("over\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			if _, err := os.Stat(done); err == nil {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("it never got to its end")
-			}
+		if word, err := os.ReadFile(done); err != nil || string(word) != "over\n" {
+			t.Errorf("%q, %v", word, err)
 		}
 	})
 	t.Run("the cause of the context", func(t *testing.T) {
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
-		if err := Open(ctx, sh("sleep 1"), time.Minute); !errors.Is(err, gone) {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Open(ctx, sh("read -r word <"+pipe), time.Minute); !errors.Is(err, gone) {
 			t.Errorf("%v", err)
+		}
+		if err := os.WriteFile(pipe, nil, 0o600); err != nil { // lets it end
+			t.Error(err)
 		}
 	})
 	t.Run("none", func(t *testing.T) {

@@ -206,6 +206,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	}{
 		{"missing", missing, []string{`server "test": start: starting "no-such-program-here": not found in its PATH`}},
 		{"exits", secret, []string{`server "test": initialize: it ended (exit status 7); its stderr ends "two", "bad key ***\x1b[2J", "four"`}},
+		{"says why first", stdioServer(t, "--exit", "1", "--stderr", `Error: Cannot find module\nat one\nat two\nat three\nNode.js v1`), []string{`its stderr has "Error: Cannot find module" and ends "at two", "at three", "Node.js v1"`}},
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it ended (exit status 0)", `its stdout holds text that is no message: "Usage: server [flags]"`}},
 		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": initialize: no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
 		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`initialize: it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},

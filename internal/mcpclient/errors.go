@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,21 +56,38 @@ var errClosed = errors.New("it was closed")
 // maxTail is how many lines of stderr an error shows.
 const maxTail = 3
 
-// tail shows the last lines of a server's stderr, quoted.
+// tail shows the last lines of a server's stderr, quoted, and the error before
+// them where they do not tell of one.
 func tail(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, quote(line))
+			lines = append(lines, line)
 		}
 	}
 	if len(lines) == 0 {
 		return ""
 	}
-	if len(lines) > maxTail {
-		lines = lines[len(lines)-maxTail:]
+	first := max(len(lines)-maxTail, 0)
+	said := "its stderr ends "
+	if cause := lastError(lines[:first]); cause != "" && lastError(lines[first:]) == "" {
+		said = "its stderr has " + quote(cause) + " and ends "
 	}
-	return "its stderr ends " + strings.Join(lines, ", ")
+	for i, line := range lines[first:] {
+		lines[first+i] = quote(line)
+	}
+	return said + strings.Join(lines[first:], ", ")
+}
+
+// lastError returns the last line that speaks of an error, "" if none does: many
+// programs say what is wrong first, and how they got there behind it.
+func lastError(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if strings.Contains(strings.ToLower(line), "error") {
+			return line
+		}
+	}
+	return ""
 }
 
 // quote shows a line of foreign text with nothing invisible in it.

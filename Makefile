@@ -2,7 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
-TOOL := go tool -modfile=tools/go.mod
+TOOL := go tool -modfile=tools/staticcheck.mod
 NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
 PROVIDERS := testdata/providers
@@ -11,7 +11,7 @@ CONFORMANCE := testdata/conformance
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test conformance demo lint bench benchtools benchservers fuzz clean programs
+.PHONY: help build test conformance demo lint measure bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
-	@unformatted=$$(gofmt -l cmd internal $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
+	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
 	go test -timeout 14m $(RACE) ./... </dev/null
@@ -38,6 +38,9 @@ lint: ## staticcheck, vet for other systems, tidy go.mod
 	GOOS=windows go vet ./...
 	go mod tidy -diff
 	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
+
+measure: ## print the sizes of code, tests, functions, files and folders
+	go run ./tools/measure
 
 bench: ## run every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

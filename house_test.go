@@ -52,6 +52,7 @@ func rooms() map[string][]string {
 		"internal/terminal":   {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":      {"internal/registry", "internal/state"},
 		"internal/webaddr":    {},
+		"tools/measure":       {},
 	}
 }
 

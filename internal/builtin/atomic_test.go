@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // write resolves the name and writes as the writing tools do.
@@ -171,8 +172,7 @@ func TestWorkspaceBelowAProtectedFolder(t *testing.T) {
 // What a killed run left behind goes with the next change in the folder; what
 // may be another run's, or is a person's own, stays.
 func TestWritesSweep(t *testing.T) {
-	random := strings.Repeat("AZ27", 7)[:tempRandom]
-	stale, fresh, mine := tempPrefix+random+tempSuffix, tempPrefix+strings.Repeat("B", tempRandom)+tempSuffix, tempPrefix+"notes"+tempSuffix
+	stale, fresh, mine := ".toolreg-"+strings.Repeat("AZ27", 7)[:26]+".tmp", ".toolreg-"+strings.Repeat("B", 26)+".tmp", ".toolreg-notes.tmp"
 	for tool, p := range map[string]string{
 		"write_file":  `{"file_path":"sub/a","content":"x"}`,
 		"edit":        `{"file_path":"sub/f","old_string":"old","new_string":"new"}`,
@@ -180,7 +180,7 @@ func TestWritesSweep(t *testing.T) {
 	} {
 		opts, dir := place(t, map[string]string{"sub/f": "old\n", "sub/" + stale: "", "sub/" + fresh: "", "sub/" + mine: "", stale: ""})
 		for _, name := range []string{"sub/" + stale, "sub/" + mine, stale} {
-			aged(t, filepath.Join(dir, name), 2*tempStale)
+			aged(t, filepath.Join(dir, name), 2*time.Minute)
 		}
 		run(t, opts, tool, p)
 		for name, want := range map[string]bool{"sub/" + stale: false, "sub/" + fresh: true, "sub/" + mine: true, stale: true} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
 // write makes all the changes, or none: everything new is on disk beside its
@@ -12,15 +14,15 @@ import (
 // later step fails. Between the first file and the last there are renames alone,
 // so that a run that is killed is all but sure to be killed before or after.
 func (p *patching) write() (err error) {
-	var staged []*stagedFile
+	var staged []*atomicfile.File
 	var folders []string
 	parents := map[string]*os.Root{}
 	defer func() {
 		for _, s := range staged {
-			s.close()
+			s.Close()
 		}
 		for _, dir := range parents {
-			syncDir(dir)
+			_ = atomicfile.SyncFolder(dir)
 			dir.Close()
 		}
 		if err != nil {
@@ -40,7 +42,7 @@ func (p *patching) write() (err error) {
 		staged, writes = append(staged, s), append(writes, f)
 	}
 	for i, f := range writes {
-		if err := staged[i].commit(); err != nil {
+		if err := staged[i].Commit(); err != nil {
 			return p.undo(writes[:i], nil, f.rel, err)
 		}
 	}
@@ -59,7 +61,7 @@ func (p *patching) write() (err error) {
 
 // stagePatched stages the new content of a file. Each folder is opened once and
 // put in parents, which the caller closes.
-func (w *workspace) stagePatched(parents map[string]*os.Root, f *patched) (*stagedFile, error) {
+func (w *workspace) stagePatched(parents map[string]*os.Root, f *patched) (*atomicfile.File, error) {
 	data, err := f.encoding.bytes(f.text)
 	if err == nil {
 		err = w.protect(f.rel)
@@ -75,14 +77,12 @@ func (w *workspace) stagePatched(parents map[string]*os.Root, f *patched) (*stag
 		}
 		parents[dir] = parent
 	}
-	s := &stagedFile{parent: parents[dir], shared: true, base: path.Base(f.rel)}
-	if err = s.write(data); err == nil && f.mode != 0 {
-		if err = s.chmod(f.mode); err != nil {
-			err = fmt.Errorf("setting the mode: %w", err)
-		}
+	s, err := stage(parents[dir], path.Base(f.rel), data)
+	if err != nil || f.mode == 0 {
+		return s, err
 	}
-	if err != nil {
-		s.close()
+	if err := s.Chmod(f.mode); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -106,15 +106,24 @@ func (p *patching) undo(written, removed []*patched, rel string, cause error) er
 }
 
 func (w *workspace) restore(f *patched) error {
-	s, err := w.stage(f.rel, f.before.data)
+	parent, err := w.parent(f.rel)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.chmod(f.before.mode); err != nil {
+	defer parent.Close()
+	s, err := stage(parent, path.Base(f.rel), f.before.data)
+	if err != nil {
 		return err
 	}
-	return s.commit()
+	defer s.Close()
+	if err := s.Chmod(f.before.mode); err != nil {
+		return err
+	}
+	if err := s.Commit(); err != nil {
+		return err
+	}
+	_ = atomicfile.SyncFolder(parent) // the content is in place either way
+	return nil
 }
 
 // missingFolders lists the folders that rel needs and that do not exist, the

@@ -21,7 +21,7 @@ import (
 const module = "github.com/toolreg/toolreg"
 
 // rooms lists every package with the packages of this module that it may
-// import. "*" stands for all but those for tests.
+// import, beside those that all share. "*" stands for all but those for tests.
 func rooms() map[string][]string {
 	return map[string][]string{
 		"":                    {},
@@ -39,6 +39,7 @@ func rooms() map[string][]string {
 		"internal/form":       {},
 		"internal/hooks":      {"internal/registry", "internal/process"},
 		"internal/imports":    {"internal/registry", "internal/settings"},
+		"internal/jsonx":      {},
 		"internal/lock":       {"internal/registry"},
 		"internal/markdown":   {"internal/terminal"},
 		"internal/mcpclient":  {"internal/registry", "internal/form", "internal/process", "internal/settings", "internal/webaddr"},
@@ -48,13 +49,21 @@ func rooms() map[string][]string {
 		"internal/oauth":      {"internal/registry", "internal/settings", "internal/state", "internal/webaddr"},
 		"internal/policy":     {"internal/registry", "internal/state"},
 		"internal/process":    {"internal/registry"},
+		"internal/schema":     {},
+		"internal/secret":     {},
 		"internal/settings":   {"internal/registry", "internal/state", "internal/trust", "internal/process"},
 		"internal/state":      {"internal/registry"},
+		"internal/text":       {},
 		"internal/terminal":   {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":      {"internal/registry", "internal/state"},
 		"internal/webaddr":    {},
 		"tools/measure":       {},
 	}
+}
+
+// shared lists the packages of words and texts that every other may import.
+func shared() []string {
+	return []string{"internal/jsonx", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.
@@ -150,7 +159,7 @@ func mayImport(may []string, own string) bool {
 	if slices.Contains(may, "*") {
 		return !slices.Contains(forTests(), own)
 	}
-	return slices.Contains(may, own)
+	return slices.Contains(may, own) || slices.Contains(shared(), own)
 }
 
 func within(path, parent string) bool {

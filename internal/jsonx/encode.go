@@ -1,0 +1,84 @@
+package jsonx
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Marshal encodes like json.Marshal but leaves <, > and & readable.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes()[:b.Len()-1], nil // without the newline
+}
+
+// Decode reads one JSON value as json.Unmarshal does into an any, but numbers
+// come as json.Number, which keeps their text.
+func Decode(data []byte) (any, error) {
+	var whole json.RawMessage // refuses text behind the value, as a decoder does not
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(whole))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return v, err
+}
+
+// Quote returns s as a JSON string.
+func Quote(s string) string { return string(AppendQuote(nil, s)) }
+
+// AppendQuote appends s to dst as a JSON string, as [Marshal] writes it:
+// invalid UTF-8 becomes U+FFFD, and the line separators U+2028 and U+2029, which
+// end lines in JavaScript, are escaped.
+func AppendQuote(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	start := 0 // of what is not appended yet
+	for i, r := range s {
+		switch {
+		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // a byte that is no UTF-8
+			dst = append(append(dst, s[start:i]...), `\ufffd`...)
+			start = i + 1
+			continue
+		case r == '"', r == '\\':
+			dst = append(append(dst, s[start:i]...), '\\', byte(r))
+		case r == '\b', r == '\f', r == '\n', r == '\r', r == '\t':
+			dst = append(append(dst, s[start:i]...), '\\', "btn_fr"[r-'\b'])
+		case r < ' ', r == '\u2028', r == '\u2029':
+			dst = append(append(dst, s[start:i]...), '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		default:
+			continue
+		}
+		start = i + 1
+		if r >= 0x80 {
+			start = i + 3
+		}
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+// quoted is Quote. Keywords of schemas, which most are, take no detour.
+func quoted(s string) string {
+	switch s {
+	case "type":
+		return `"type"`
+	case "properties":
+		return `"properties"`
+	case "required":
+		return `"required"`
+	case "items":
+		return `"items"`
+	case "enum":
+		return `"enum"`
+	case "object":
+		return `"object"`
+	}
+	return Quote(s)
+}

@@ -1,0 +1,322 @@
+package jsonx
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func strict(limit int) Options {
+	return Options{Depth: limit, Strict: true, Number: func(token string) string {
+		if len(token) > 20 {
+			return "a long number"
+		}
+		return ""
+	}}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		text, message, pointer string
+		offset                 int
+	}{
+		{`{"a":[1,-2.5e+3,true,false,null,"\u00e9"]}`, "", "", 0},
+		{` 1 `, "", "", 0},
+		{``, "unexpected end of JSON input", "", 0},
+		{`{"a":  `, "unexpected end of JSON input", "/a", 5},
+		{`{"a":"x`, "unexpected end of JSON input", "/a", 5},
+		{`{"a" 1}`, "invalid character '1' after object key", "/a", 5},
+		{`{"a":1 2}`, "invalid character '2' after object key:value pair", "", 7},
+		{`{"a":1,}`, "invalid character '}' looking for beginning of object key string", "", 7},
+		{`{1:2}`, "invalid character '1'", "", 1},
+		{`[1,,2]`, "invalid character ',' looking for beginning of value", "/1", 3},
+		{`[1 2]`, "invalid character '2' after array element", "", 3},
+		{`[01]`, "invalid character '1' after array element", "", 2},
+		{`[-x]`, "invalid character 'x' in numeric literal", "/0", 1},
+		{`[1.]`, "invalid character ']' after decimal point in numeric literal", "/0", 1},
+		{`[1ex]`, "invalid character 'x' in exponent of numeric literal", "/0", 1},
+		{`[tru]`, "invalid character ']' in literal true (expecting 'e')", "/0", 1},
+		{`["\x"]`, "invalid character 'x' in string escape code", "/0", 1},
+		{`["\u12x4"]`, `invalid character 'x' in \u hexadecimal character escape`, "/0", 1},
+		{"[\"\n\"]", `invalid character '\n' in string literal`, "/0", 1},
+		{`{} x`, "invalid character 'x' after top-level value", "", 3},
+		{`{"a/b":{"c~":1,"c~":2}}`, `duplicate key "c~"`, "/a~1b/c~0", 19},
+		{"\"\xff\"", "invalid UTF-8 at byte 1", "", 1},
+		{`{"a":[[[]]]}`, "nesting deeper than 3", "/a/0/0", 8},
+		{`[123456789012345678901]`, "a long number", "/0", 22},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			err := Check([]byte(tt.text), strict(3))
+			if err == nil {
+				err = &SyntaxError{}
+			}
+			want := &SyntaxError{Message: tt.message, Pointer: tt.pointer, Offset: tt.offset, Early: strings.HasPrefix(tt.message, "unexpected end")}
+			if diff := cmp.Diff(want, err); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseKeepsOrderAndText(t *testing.T) {
+	text := `{"z":1.50,"a":{"é":"\u00e9\/"},"n":12345678901234567890,"e":[],"o":{}}`
+	v, err := Parse([]byte(" "+text+"\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(v.AppendTo(nil)); got != text {
+		t.Errorf("got %s", got)
+	}
+	if got := v.At("/a/é").Text(); got != "é/" {
+		t.Errorf("text %q", got)
+	}
+}
+
+func TestParseMends(t *testing.T) {
+	p := Parser{}
+	v, err := p.Parse([]byte("{\"a\":1,\"b\":2,\"a\":\"\\ud800x\xff\"}"))
+	if err != nil || !p.Duplicate {
+		t.Fatalf("%v, duplicate %v", err, p.Duplicate)
+	}
+	if got, want := string(v.AppendTo(nil)), "{\"a\":\"\uFFFDx\uFFFD\",\"b\":2}"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, err := p.Parse([]byte(`{"a":1}`)); err != nil || p.Duplicate {
+		t.Errorf("%v, duplicate %v", err, p.Duplicate)
+	}
+	var syntax *SyntaxError
+	if _, err := p.Parse([]byte(`{`)); !errors.As(err, &syntax) || !syntax.Early {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestManyKeys(t *testing.T) {
+	var b strings.Builder
+	for i := range 3 * maxScan {
+		b.WriteString(`"k` + strings.Repeat("x", i) + `":1,`)
+	}
+	text := "{" + b.String() + `"kx":2}`
+	if err := Check([]byte(text), Options{Strict: true}); err == nil || err.Message != `duplicate key "kx"` {
+		t.Errorf("%v", err)
+	}
+	v, err := Parse([]byte(text), Options{})
+	if err != nil || len(v.Members) != 3*maxScan || v.Get("kx").Token != "2" || v.Members[1].Name != "kx" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDepth(t *testing.T) {
+	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	if err := Check(nested(maxDepth), Options{}); err != nil {
+		t.Error(err)
+	}
+	if err := Check(nested(maxDepth+1), Options{}); err == nil || err.Message != "nesting deeper than 10000" {
+		t.Errorf("%v", err)
+	}
+	if err := Check(nested(4), Options{Depth: 3}); err == nil || err.Message != "nesting deeper than 3" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	v := NewObject(NewMember("b", NewString("<&>")))
+	v.Set("c", NewArray(NewBool(true), NewBool(false), NewNull()))
+	v.Prepend("a", NewObject())
+	copied := v.Clone()
+	v.Set("b", NewString("\"\n"))
+	v.Rename("c", "d/e")
+	v.Get("d/e").Items[0] = NewString("new")
+	if !v.Remove("a") || v.Remove("a") {
+		t.Error("a is removed once")
+	}
+	if got, want := string(v.AppendTo(nil)), `{"b":"\"\n","d/e":["new",false,null]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := string(copied.AppendTo(nil)), `{"a":{},"b":"<&>","c":[true,false,null]}`; got != want {
+		t.Errorf("the copy is %s, want %s", got, want)
+	}
+	if !v.Get("b").IsText("\"\n") || v.At("/d~1e/0").Text() != "new" || v.At("/d~1e/3") != nil || v.At("/b/x") != nil {
+		t.Error("reading what was set")
+	}
+	var none *Value
+	if none.Get("a") != nil || none.Text() != "" || none.Is(Null) || !none.Is(None) {
+		t.Error("what is not there has nothing")
+	}
+	if data, err := json.Marshal(map[string]any{"v": copied.Get("c")}); err != nil || string(data) != `{"v":[true,false,null]}` {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+func TestRaw(t *testing.T) {
+	raw := json.RawMessage(` { "a" : [1, {"x":"]"} ,"\""] , "\u0062":"\ud83d\ude00", "a":null } `)
+	var keys []string
+	for k := range Members(raw) {
+		keys = append(keys, k)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "a"}, keys); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Get(raw, "a"); !IsNull(got) {
+		t.Errorf("the last value counts, got %s", got)
+	}
+	if s, ok := Text(Get(raw, "b")); !ok || s != "😀" {
+		t.Errorf("%q", s)
+	}
+	for _, list := range []string{`[]`, ` [ ] `} {
+		if got, ok := Elements(json.RawMessage(list)); !ok || len(got) != 0 {
+			t.Errorf("%s: %s", list, got)
+		}
+	}
+	got, ok := Elements(json.RawMessage(`[1, {"x":"]"} ,"\"]"]`))
+	if !ok || len(got) != 3 || string(got[1]) != `{"x":"]"}` || string(got[2]) != `"\"]"` {
+		t.Errorf("%s", got)
+	}
+	if _, ok := Elements(json.RawMessage(`{}`)); ok {
+		t.Error("an object is no array")
+	}
+	for text, want := range map[string]Kind{"": None, " {": Object, "[": Array, `"`: String, "t": True, "f": False, "n": Null, "-1": Number, "0": Number, "x": None} {
+		if got := KindOf(json.RawMessage(text)); got != want {
+			t.Errorf("%q: kind %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	l := NewLines([]byte("ab\né€x\n"))
+	for _, tt := range [][3]int{{0, 1, 1}, {1, 1, 2}, {3, 2, 1}, {5, 2, 2}, {8, 2, 3}, {0, 1, 1}, {10, 3, 1}, {99, 3, 1}, {-1, 1, 1}} {
+		if line, column := l.At(tt[0]); line != tt[1] || column != tt[2] {
+			t.Errorf("offset %d: line %d, column %d, want %d, %d", tt[0], line, column, tt[1], tt[2])
+		}
+	}
+}
+
+func TestMarshal(t *testing.T) {
+	if got, err := Marshal(map[string]string{"a": "<b> & c"}); err != nil || string(got) != `{"a":"<b> & c"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := Marshal(func() {}); err == nil {
+		t.Error("a function has no JSON")
+	}
+	if v, err := Decode([]byte(`[1.50]`)); err != nil || v.([]any)[0] != json.Number("1.50") {
+		t.Errorf("%v, %v", v, err)
+	}
+	if _, err := Decode([]byte(`1 2`)); err == nil {
+		t.Error("text behind a value passes")
+	}
+}
+
+// FuzzJSON holds this package against encoding/json: both take the same texts,
+// and see the same values in them.
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{
+		`{"b":[1,2.50,-0e+1],"a":{"x":"\ud83d\ude00\n\/","y":null},"a":true}`, `"\ud800\u2028<&>"`, "\"\xff\"", `[01]`, `[1,]`, `{"a":1 }x`, ` [ { } , [ ] ] `, `1e400`, `"`, `{`,
+		"a\"\\\b\f\n\r\t\x00\x7f\u2028\u2029\uFFFD\xff<&>😀",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if want, err := Marshal(string(data)); err != nil || Quote(string(data)) != string(want) {
+			t.Errorf("quoted %s, want %s (%v)", Quote(string(data)), want, err)
+		}
+		v, err := Parse(data, Options{})
+		if valid := json.Valid(data); valid != (err == nil) {
+			t.Fatalf("valid: %v; %v", valid, err)
+		}
+		if refused := Check(data, Options{}); (refused == nil) != (err == nil) || refused != nil && *refused != *(err.(*SyntaxError)) {
+			t.Fatalf("Check says %v, Parse %v", refused, err)
+		}
+		if err != nil {
+			return
+		}
+		want, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string][]byte{"tree": v.AppendTo(nil), "canonical": []byte(Canonical(data)), "raw": rawCopy(nil, data)} {
+			if got, err := Decode(text); err != nil || !cmp.Equal(want, got) {
+				t.Errorf("%s: %v\n%s", name, err, cmp.Diff(want, got))
+			}
+		}
+		sorted, err := Marshal(want)
+		if canonical := Canonical(data); err != nil || canonical != string(sorted) {
+			t.Errorf("canonical %s, encoding/json has %s (%v)", canonical, sorted, err)
+		}
+		if again := Canonical(v.AppendTo(nil)); again != string(sorted) {
+			t.Errorf("the tree gives %s, want %s", again, sorted)
+		}
+	})
+}
+
+// rawCopy writes a value by what the looking functions tell of it.
+func rawCopy(dst []byte, raw json.RawMessage) []byte {
+	raw = bytes.TrimSpace(raw)
+	switch KindOf(raw) {
+	case Object:
+		dst = append(dst, '{')
+		for k, v := range Members(raw) {
+			if len(dst) > 0 && dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = rawCopy(append(AppendQuote(dst, k), ':'), v)
+		}
+		return append(dst, '}')
+	case Array:
+		dst = append(dst, '[')
+		list, _ := Elements(raw)
+		for i, v := range list {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = rawCopy(dst, v)
+		}
+		return append(dst, ']')
+	case String:
+		s, _ := Text(raw)
+		return AppendQuote(dst, s)
+	}
+	return append(dst, raw...)
+}
+
+func BenchmarkParse(b *testing.B) {
+	data := []byte("[" + strings.Repeat(`{"type":"object","properties":{"path":{"type":"string","description":"A path \"quoted\""},"limit":{"type":"integer","minimum":1}},"required":["path"]},`, 1000) + "1]")
+	b.Run("tree", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		p := Parser{}
+		for b.Loop() {
+			if _, err := p.Parse(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := Check(data, Options{Strict: true, Depth: 100}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			dec := json.NewDecoder(bytes.NewReader(data))
+			dec.UseNumber()
+			for {
+				if _, err := dec.Token(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,342 @@
+package jsonx
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Options say what of JSON is accepted. The zero value accepts what
+// encoding/json does.
+type Options struct {
+	// Depth is how many objects and arrays may stand within each other; 0 means
+	// 10,000.
+	Depth int
+	// Strict refuses invalid UTF-8 and an object that holds a key twice.
+	Strict bool
+	// Number says what is wrong with the text of a number, "" if nothing; nil
+	// accepts all.
+	Number func(token string) string
+}
+
+// maxDepth is where encoding/json gives up.
+const maxDepth = 10_000
+
+// SyntaxError tells what is wrong with a JSON text and where.
+type SyntaxError struct {
+	Pointer string // JSON pointer to the value that holds the mistake, or is it
+	Offset  int    // in bytes from the start
+	Message string // of faulty syntax, in the words of encoding/json
+	Early   bool   // the text ends too early
+}
+
+// Error returns the message without the place.
+func (e *SyntaxError) Error() string { return e.Message }
+
+// within adds the step from an object or array to the value with the mistake.
+func (e *SyntaxError) within(step string) *SyntaxError {
+	e.Pointer = "/" + EscapeToken(step) + e.Pointer
+	return e
+}
+
+// Parse reads one JSON value with nothing but white space behind it. Like
+// encoding/json it turns each byte that is no UTF-8 and half a surrogate pair into
+// U+FFFD, and of a key that comes twice the last value counts, in the place of
+// the first. The error is a *[SyntaxError].
+func Parse(data []byte, o Options) (*Value, error) {
+	p := Parser{Options: o}
+	return p.Parse(data)
+}
+
+// Check reports what [Parse] would refuse, at less cost; nil if nothing.
+func Check(data []byte, o Options) *SyntaxError {
+	p := Parser{Options: o, checks: true}
+	_, err := p.parse(data)
+	return err
+}
+
+// Parser reads JSON texts, reusing its memory: the tree that Parse returns is
+// good until the next one. The zero value is ready.
+type Parser struct {
+	Options
+	// Duplicate is set by Parse when an object held a key twice.
+	Duplicate bool
+
+	checks bool // no tree is wanted
+	src    string
+	pos    int
+	// What trees are made of.
+	values  []Value
+	members []Member
+	items   []*Value
+	// What belongs to the objects and arrays that are being read.
+	openMembers []Member
+	openItems   []*Value
+}
+
+// Parse is the function [Parse] with the options of p.
+func (p *Parser) Parse(data []byte) (*Value, error) {
+	v, err := p.parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
+	p.src, p.pos, p.Duplicate = string(data), 0, false
+	if !utf8.ValidString(p.src) {
+		if p.Strict {
+			at := invalidUTF8(p.src)
+			return nil, &SyntaxError{Offset: at, Message: fmt.Sprintf("invalid UTF-8 at byte %d", at)}
+		}
+		p.src = strings.Map(func(r rune) rune { return r }, p.src) // U+FFFD for each bad byte
+	}
+	p.values, p.members, p.items = p.values[:0], p.members[:0], p.items[:0]
+	p.openMembers, p.openItems = p.openMembers[:0], p.openItems[:0]
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := p.next(); ok {
+		return nil, p.unexpected("after top-level value")
+	}
+	return v, nil
+}
+
+func invalidUTF8(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// next steps over white space and returns the byte behind it, and false at the
+// end of the text, where it stays before the white space.
+func (p *Parser) next() (byte, bool) {
+	for i := p.pos; i < len(p.src); i++ {
+		if c := p.src[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			p.pos = i
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func (p *Parser) fail(format string, args ...any) *SyntaxError {
+	return &SyntaxError{Offset: p.pos, Message: fmt.Sprintf(format, args...)}
+}
+
+// unexpected is the error at the next byte.
+func (p *Parser) unexpected(where string) *SyntaxError {
+	c, ok := p.next()
+	if !ok {
+		e := p.fail("unexpected end of JSON input")
+		e.Early = true
+		return e
+	}
+	return p.invalid(c, where)
+}
+
+func (p *Parser) invalid(c byte, where string) *SyntaxError {
+	return p.fail("invalid character %s", strings.TrimRight(quoteByte(c)+" "+where, " "))
+}
+
+func quoteByte(c byte) string {
+	switch c {
+	case '\'':
+		return `'\''`
+	case '"':
+		return `'"'`
+	}
+	quoted := strconv.Quote(string(rune(c)))
+	return "'" + quoted[1:len(quoted)-1] + "'"
+}
+
+func (p *Parser) value(depth int) (*Value, *SyntaxError) {
+	c, ok := p.next()
+	if !ok {
+		return nil, p.unexpected("")
+	}
+	switch c {
+	case '{', '[':
+		p.pos++
+		if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
+			return nil, p.fail("nesting deeper than %d", min(max(limit, depth), maxDepth))
+		}
+		if c == '{' {
+			return p.object(depth + 1)
+		}
+		return p.array(depth + 1)
+	case '"':
+		token, err := p.string()
+		return p.scalar(String, token), err
+	case 't':
+		return p.literal("true", True)
+	case 'f':
+		return p.literal("false", False)
+	case 'n':
+		return p.literal("null", Null)
+	}
+	if c == '-' || c >= '0' && c <= '9' {
+		return p.number()
+	}
+	return nil, p.unexpected("looking for beginning of value")
+}
+
+func (p *Parser) scalar(k Kind, token string) *Value {
+	return p.alloc(Value{Kind: k, Token: token})
+}
+
+// alloc returns a value in the parser's own memory. Full memory is left to the
+// trees that point into it and a larger piece taken.
+func (p *Parser) alloc(v Value) *Value {
+	if p.checks {
+		return nil
+	}
+	if len(p.values) == cap(p.values) {
+		p.values = make([]Value, 0, max(64, 2*cap(p.values)))
+	}
+	p.values = append(p.values, v)
+	return &p.values[len(p.values)-1]
+}
+
+func (p *Parser) object(depth int) (*Value, *SyntaxError) {
+	base := len(p.openMembers)
+	c, ok := p.next()
+	if c == '}' {
+		p.pos++
+		return p.alloc(Value{Kind: Object}), nil
+	}
+	var seen map[string]int // only for objects too large to scan
+	where := ""             // what encoding/json says of a first key that is none
+	for {
+		if !ok || c != '"' {
+			return nil, p.unexpected(where)
+		}
+		m, err := p.member(base, seen, depth)
+		if err != nil {
+			return nil, err
+		}
+		seen = p.add(base, seen, m)
+		switch c, _ = p.next(); c {
+		case '}':
+			p.pos++
+			v := p.alloc(Value{Kind: Object, Members: carve(&p.members, p.openMembers[base:], p.checks)})
+			p.openMembers = p.openMembers[:base]
+			return v, nil
+		case ',':
+			p.pos++
+		default:
+			return nil, p.unexpected("after object key:value pair")
+		}
+		c, ok = p.next()
+		where = "looking for beginning of object key string"
+	}
+}
+
+// member reads a key and its value.
+func (p *Parser) member(base int, seen map[string]int, depth int) (Member, *SyntaxError) {
+	token, err := p.string()
+	if err != nil {
+		return Member{}, err
+	}
+	m := Member{Name: unquote(token), Token: token}
+	if p.Strict && p.find(base, seen, m.Name) >= 0 {
+		return m, p.fail("duplicate key %q", m.Name).within(m.Name)
+	}
+	if c, _ := p.next(); c != ':' {
+		return m, p.unexpected("after object key").within(m.Name)
+	}
+	p.pos++
+	if m.Value, err = p.value(depth); err != nil {
+		return m, err.within(m.Name)
+	}
+	return m, nil
+}
+
+// maxScan is the number of members up to which looking through them beats a
+// map.
+const maxScan = 32
+
+// find returns which member of the object that starts at base has a name, -1 if
+// none.
+func (p *Parser) find(base int, seen map[string]int, name string) int {
+	if seen != nil {
+		if i, ok := seen[name]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(p.openMembers[base:], func(m Member) bool { return m.Name == name })
+}
+
+// add puts m into the object that starts at base, or replaces the value of the
+// same key. It returns the index of names once there are many.
+func (p *Parser) add(base int, seen map[string]int, m Member) map[string]int {
+	all := p.openMembers[base:]
+	if seen == nil && len(all) == maxScan {
+		seen = make(map[string]int, 4*maxScan)
+		for i := range all {
+			seen[all[i].Name] = i
+		}
+	}
+	if i := p.find(base, seen, m.Name); i >= 0 {
+		p.Duplicate = true
+		all[i].Value = m.Value
+		return seen
+	}
+	if seen != nil {
+		seen[m.Name] = len(all)
+	}
+	p.openMembers = append(p.openMembers, m)
+	return seen
+}
+
+func (p *Parser) array(depth int) (*Value, *SyntaxError) {
+	base := len(p.openItems)
+	if c, _ := p.next(); c == ']' {
+		p.pos++
+		return p.alloc(Value{Kind: Array}), nil
+	}
+	for i := 0; ; i++ {
+		v, err := p.value(depth)
+		if err != nil {
+			return nil, err.within(strconv.Itoa(i))
+		}
+		if !p.checks {
+			p.openItems = append(p.openItems, v)
+		}
+		switch c, _ := p.next(); c {
+		case ']':
+			p.pos++
+			v := p.alloc(Value{Kind: Array, Items: carve(&p.items, p.openItems[base:], p.checks)})
+			p.openItems = p.openItems[:base]
+			return v, nil
+		case ',':
+			p.pos++
+		default:
+			return nil, p.unexpected("after array element")
+		}
+	}
+}
+
+// carve copies part to the end of memory and returns it without room behind, so
+// that an append to it moves away from its neighbours.
+func carve[T any](memory *[]T, part []T, none bool) []T {
+	if none {
+		return nil
+	}
+	if cap(*memory)-len(*memory) < len(part) {
+		*memory = make([]T, 0, max(64, 2*cap(*memory), len(part)))
+	}
+	start := len(*memory)
+	*memory = append(*memory, part...)
+	return (*memory)[start:len(*memory):len(*memory)]
+}

@@ -1,0 +1,100 @@
+package jsonx
+
+import (
+	"iter"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// EscapeToken returns a key as one token of a JSON pointer (RFC 6901).
+func EscapeToken(key string) string {
+	if strings.IndexByte(key, '~') >= 0 {
+		key = strings.ReplaceAll(key, "~", "~0")
+	}
+	if strings.IndexByte(key, '/') >= 0 {
+		key = strings.ReplaceAll(key, "/", "~1")
+	}
+	return key
+}
+
+// Tokens yields the keys and indexes that a JSON pointer goes through; "" is the
+// whole document and has none.
+func Tokens(pointer string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if pointer == "" {
+			return
+		}
+		for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+			if strings.IndexByte(token, '~') >= 0 {
+				token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+			}
+			if !yield(token) {
+				return
+			}
+		}
+	}
+}
+
+// Index returns the index into an array of n elements that a token of a pointer
+// stands for, -1 if it is none of them.
+func Index(token string, n int) int {
+	i, err := strconv.Atoi(token)
+	if err != nil || i < 0 || i >= n {
+		return -1
+	}
+	return i
+}
+
+// At returns the value that a JSON pointer leads to, nil where it leads nowhere.
+func (v *Value) At(pointer string) *Value {
+	for token := range Tokens(pointer) {
+		v = v.Step(token)
+	}
+	return v
+}
+
+// Step returns the value behind one token of a pointer, nil if there is none.
+func (v *Value) Step(token string) *Value {
+	if !v.Is(Array) {
+		return v.Get(token)
+	}
+	if i := Index(token, len(v.Items)); i >= 0 {
+		return v.Items[i]
+	}
+	return nil
+}
+
+// Lines maps offsets in a text to lines and columns. It is not safe for
+// concurrent use.
+type Lines struct {
+	data   []byte
+	starts []int // offset of each line
+	offset int   // of the last answer: the next one is usually near behind it
+	column int
+}
+
+// NewLines returns the lines of a text, which must not change.
+func NewLines(data []byte) *Lines {
+	l := &Lines{data: data, starts: []int{0}, column: 1}
+	for i, c := range data {
+		if c == '\n' {
+			l.starts = append(l.starts, i+1)
+		}
+	}
+	return l
+}
+
+// At returns line and column of an offset, both from 1, columns in characters.
+func (l *Lines) At(offset int) (line, column int) {
+	offset = min(max(offset, 0), len(l.data))
+	line = sort.SearchInts(l.starts, offset+1)
+	start := l.starts[line-1]
+	if l.offset < start || l.offset > offset {
+		l.offset, l.column = start, 1
+	}
+	l.column += utf8.RuneCount(l.data[l.offset:offset])
+	l.offset = offset
+	return line, l.column
+}

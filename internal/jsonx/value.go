@@ -1,0 +1,168 @@
+package jsonx
+
+import "slices"
+
+// Kind is the type of a JSON value.
+type Kind uint8
+
+// The kinds of values. None is that of a nil *Value.
+const (
+	None Kind = iota
+	Null
+	False
+	True
+	Number
+	String
+	Array
+	Object
+)
+
+// Value is one JSON value that remembers how it was written: scalars keep their
+// text, objects the order of their members. Its fields may be changed; reading
+// methods take nil for a value that is not there.
+type Value struct {
+	Kind    Kind
+	Token   string   // of a scalar: its JSON text, quotes included
+	Members []Member // of an object; each name is there once
+	Items   []*Value // of an array
+}
+
+// Member is one key of an object with its value.
+type Member struct {
+	Name  string // decoded
+	Token string // JSON text of the name
+	Value *Value
+}
+
+// NewString returns the value of a string.
+func NewString(s string) *Value { return &Value{Kind: String, Token: quoted(s)} }
+
+// NewMember returns a member for an object.
+func NewMember(name string, v *Value) Member {
+	return Member{Name: name, Token: quoted(name), Value: v}
+}
+
+// NewObject returns an object of members whose names differ.
+func NewObject(members ...Member) *Value { return &Value{Kind: Object, Members: members} }
+
+// NewArray returns an array.
+func NewArray(items ...*Value) *Value { return &Value{Kind: Array, Items: items} }
+
+// NewBool returns true or false.
+func NewBool(b bool) *Value {
+	if b {
+		return &Value{Kind: True, Token: "true"}
+	}
+	return &Value{Kind: False, Token: "false"}
+}
+
+// NewNull returns null.
+func NewNull() *Value { return &Value{Kind: Null, Token: "null"} }
+
+// Is reports whether v is of a kind; nil is None.
+func (v *Value) Is(k Kind) bool { return v != nil && v.Kind == k || v == nil && k == None }
+
+// Text returns the string that v is, "" if it is none.
+func (v *Value) Text() string {
+	if !v.Is(String) {
+		return ""
+	}
+	return unquote(v.Token)
+}
+
+// IsText reports whether v is the string s.
+func (v *Value) IsText(s string) bool { return v.Is(String) && v.Text() == s }
+
+// Get returns the value of a key, nil where v is no object or has no such key.
+func (v *Value) Get(name string) *Value {
+	if v == nil {
+		return nil
+	}
+	if i := v.index(name); i >= 0 {
+		return v.Members[i].Value
+	}
+	return nil
+}
+
+// index loops over the members in place: a function for each costs a copy.
+func (v *Value) index(name string) int {
+	for i := range v.Members {
+		if v.Members[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Set replaces the value of a key in its place, or adds the key at the end.
+func (v *Value) Set(name string, value *Value) {
+	if i := v.index(name); i >= 0 {
+		v.Members[i].Value = value
+		return
+	}
+	v.Members = append(v.Members, NewMember(name, value))
+}
+
+// Prepend puts a key that is not there yet in front.
+func (v *Value) Prepend(name string, value *Value) {
+	v.Members = append([]Member{NewMember(name, value)}, v.Members...)
+}
+
+// Remove drops a key and reports whether it was there.
+func (v *Value) Remove(name string) bool {
+	i := v.index(name)
+	if i < 0 {
+		return false
+	}
+	v.Members = append(v.Members[:i:i], v.Members[i+1:]...)
+	return true
+}
+
+// Rename gives a key another name in its place; the new name must be free.
+func (v *Value) Rename(old, name string) {
+	if i := v.index(old); i >= 0 {
+		v.Members[i] = NewMember(name, v.Members[i].Value)
+	}
+}
+
+// Clone returns a copy that shares nothing with v.
+func (v *Value) Clone() *Value {
+	c := &Value{Kind: v.Kind, Token: v.Token, Members: slices.Clone(v.Members), Items: slices.Clone(v.Items)}
+	for i := range c.Members {
+		c.Members[i].Value = c.Members[i].Value.Clone()
+	}
+	for i := range c.Items {
+		c.Items[i] = c.Items[i].Clone()
+	}
+	return c
+}
+
+// AppendTo appends v to dst as JSON without white space.
+func (v *Value) AppendTo(dst []byte) []byte {
+	switch v.Kind {
+	case Object:
+		dst = append(dst, '{')
+		for i := range v.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, v.Members[i].Token...)
+			dst = append(dst, ':')
+			dst = v.Members[i].Value.AppendTo(dst)
+		}
+		return append(dst, '}')
+	case Array:
+		dst = append(dst, '[')
+		for i, item := range v.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.AppendTo(dst)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, v.Token...)
+}
+
+// MarshalJSON makes a Value part of what encoding/json writes.
+func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendTo(nil), nil }

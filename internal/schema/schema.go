@@ -1,0 +1,150 @@
+// Package schema walks JSON Schemas of any draft: which keywords hold further
+// schemas, and where references within a schema lead. It checks nothing; that
+// is the matter of internal/registry.
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Content is what stands under a keyword.
+type Content uint8
+
+// What a keyword can hold.
+const (
+	Other   Content = iota // nothing that this package knows: a scalar, or a keyword of somebody's own
+	Data                   // values, whose keys mean nothing
+	Schemas                // a schema, or a list of them
+	Named                  // an object of names with a schema each
+)
+
+// Under returns what stands under a keyword, in any draft from 4 to 2020-12.
+func Under(keyword string) Content {
+	switch keyword {
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return Named
+	case "anyOf", "oneOf", "allOf", "not", "if", "then", "else",
+		"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+		"additionalProperties", "unevaluatedProperties", "propertyNames":
+		return Schemas
+	case "enum", "const", "default", "examples":
+		return Data
+	}
+	return Other
+}
+
+// Within yields every schema directly within s that is an object, whatever
+// keyword holds it. Booleans, which are schemas too, are left out.
+func Within(s *jsonx.Value) iter.Seq[*jsonx.Value] {
+	return func(yield func(*jsonx.Value) bool) {
+		if s == nil {
+			return
+		}
+		ok := func(v *jsonx.Value) bool { return v.Kind != jsonx.Object || yield(v) }
+		for i := range s.Members {
+			v := s.Members[i].Value
+			switch Under(s.Members[i].Name) {
+			case Named:
+				for j := range v.Members {
+					if !ok(v.Members[j].Value) {
+						return
+					}
+				}
+			case Schemas:
+				if !ok(v) {
+					return
+				}
+				for _, item := range v.Items {
+					if !ok(item) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// ErrCycle is the error of references that lead to each other.
+var ErrCycle = errors.New("its references run in a circle")
+
+// maxChain bounds how many references may follow one another.
+const maxChain = 64
+
+// Refs follows references within one schema ("#", "#/…"; nothing else). It
+// remembers what it looked up, so that a schema with thousands of definitions
+// and references costs no more than its size. It is not safe for concurrent use.
+type Refs struct {
+	root *jsonx.Value
+	keys map[*jsonx.Value]map[string]*jsonx.Value // of large objects
+}
+
+// NewRefs returns what follows the references within root.
+func NewRefs(root *jsonx.Value) *Refs { return &Refs{root: root} }
+
+// Root returns the whole schema.
+func (r *Refs) Root() *jsonx.Value { return r.root }
+
+// Resolve follows the $ref of s, and those of its targets, to a schema without
+// one.
+func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
+	for range maxChain {
+		ref := s.Get("$ref")
+		if !ref.Is(jsonx.String) {
+			return s, nil
+		}
+		target := r.Lookup(ref.Text())
+		if target == nil {
+			return nil, fmt.Errorf("its reference %.80q leads nowhere within the schema", ref.Text())
+		}
+		s = target
+	}
+	return nil, ErrCycle
+}
+
+// Lookup returns what a reference points at, nil where that is nothing within
+// the schema. The pointer may be percent-encoded, as in an address.
+func (r *Refs) Lookup(ref string) *jsonx.Value {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
+	}
+	if plain, err := url.PathUnescape(pointer); err == nil {
+		pointer = plain
+	}
+	if pointer != "" && pointer[0] != '/' {
+		return nil
+	}
+	v := r.root
+	for token := range jsonx.Tokens(pointer) {
+		v = r.step(v, token)
+	}
+	return v
+}
+
+// manyMembers is the size of objects from which on a map beats looking through
+// their members for each reference.
+const manyMembers = 32
+
+func (r *Refs) step(v *jsonx.Value, token string) *jsonx.Value {
+	if v == nil || len(v.Members) <= manyMembers {
+		return v.Step(token)
+	}
+	keys := r.keys[v]
+	if keys == nil {
+		keys = make(map[string]*jsonx.Value, len(v.Members))
+		for i := range v.Members {
+			keys[v.Members[i].Name] = v.Members[i].Value
+		}
+		if r.keys == nil {
+			r.keys = map[*jsonx.Value]map[string]*jsonx.Value{}
+		}
+		r.keys[v] = keys
+	}
+	return keys[token]
+}

@@ -1,0 +1,73 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+func parse(t *testing.T, text string) *jsonx.Value {
+	t.Helper()
+	v, err := jsonx.Parse([]byte(text), jsonx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestWithin(t *testing.T) {
+	s := parse(t, `{"title":"no","properties":{"a":{"title":"1"},"b":true},"items":[{"title":"2"}],"not":{"title":"3","not":{"title":"deeper"}},
+		"default":{"title":"no"},"x-own":{"title":"no"},"anyOf":[{"title":"4"},false],"additionalProperties":{"title":"5"},"dependencies":{"a":["b"],"b":{"title":"6"}}}`)
+	var got []string
+	for sub := range Within(s) {
+		got = append(got, sub.Get("title").Text())
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5", "6"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for range Within(s) {
+		break // stops where its reader does
+	}
+	for range Within(nil) {
+		t.Error("nothing has no schemas")
+	}
+}
+
+func TestLookup(t *testing.T) {
+	many := strings.Builder{}
+	for i := range 2 * manyMembers {
+		fmt.Fprintf(&many, `"m%d":{"title":"m%d"},`, i, i)
+	}
+	s := parse(t, `{"title":"root","$defs":{"a/b":{"title":"slash"},"c d":{"title":"space"},"e~f":{"title":"tilde"}},"anyOf":[{},{"title":"second"}],"definitions":{`+many.String()+`"z":{}}}`)
+	refs := NewRefs(s)
+	for ref, want := range map[string]string{
+		"#": "root", "#/$defs/a~1b": "slash", "#/$defs/c%20d": "space", "#/$defs/e~0f": "tilde", "#/anyOf/1": "second", "#/definitions/m40": "m40",
+		"#/anyOf/2": "", "#/anyOf/-1": "", "#/$defs/none": "", "#/$defs/none/x": "", "#/definitions/none": "", "#anchor": "", "": "", "other.json#/a": "",
+	} {
+		if got := refs.Lookup(ref).Get("title").Text(); got != want {
+			t.Errorf("%q leads to %q, want %q", ref, got, want)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	refs := NewRefs(parse(t, `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"title":"end"},"c":{"$ref":"#/$defs/c"},"d":{"$ref":"#/nowhere"},"e":{"$ref":5}}}`))
+	at := func(name string) (*jsonx.Value, error) { return refs.Resolve(refs.Root().Get("$defs").Get(name)) }
+	if s, err := at("a"); err != nil || s.Get("title").Text() != "end" {
+		t.Errorf("a: %v", err)
+	}
+	if _, err := at("c"); !errors.Is(err, ErrCycle) {
+		t.Errorf("c: %v", err)
+	}
+	if _, err := at("d"); err == nil || err.Error() != `its reference "#/nowhere" leads nowhere within the schema` {
+		t.Errorf("d: %v", err)
+	}
+	if s, err := at("e"); err != nil || s.Get("$ref") == nil {
+		t.Errorf("e: %v", err)
+	}
+}

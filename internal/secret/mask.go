@@ -1,0 +1,234 @@
+package secret
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// MaskKnown hides in text what shows by its make that it is a secret: tokens of
+// known services, the user part of URLs, and the values of query parameters with
+// telling names, but for variables ($NAME), which stay as written.
+func MaskKnown(s string) string {
+	if strings.Contains(s, "://") {
+		s = maskURLs(s)
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',;=&?|()[]{}<>", r) })
+	for _, word := range words {
+		if token(word) {
+			s = strings.ReplaceAll(s, word, Masked)
+		}
+	}
+	return s
+}
+
+// Mask is MaskKnown for free text, such as a shell command or a message, where
+// it also hides what is given under a telling name: "PASSWORD=x", "--token x",
+// "Authorization: Bearer x".
+func Mask(s string) string { return MaskKnown(maskAssigned(s)) }
+
+// maskURLs masks each URL up to the next one.
+func maskURLs(s string) string {
+	var b strings.Builder
+	for {
+		scheme, rest, found := strings.Cut(s, "://")
+		b.WriteString(scheme)
+		if !found {
+			return b.String()
+		}
+		end := len(rest)
+		if next := strings.Index(rest, "://"); next >= 0 {
+			end = len(strings.TrimRightFunc(rest[:next], func(r rune) bool {
+				return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-.", r)
+			}))
+		}
+		b.WriteString("://" + maskURL(rest[:end]))
+		s = rest[end:]
+	}
+}
+
+// maskURL masks what follows the scheme of a URL. It is not parsed: it may hold
+// variables.
+func maskURL(rest string) string {
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	if at := strings.LastIndex(authority, "@"); at >= 0 {
+		authority = Masked + authority[at:]
+	}
+	path, query, found := strings.Cut(path, "?")
+	if found {
+		parts := strings.Split(query, "&")
+		for i, part := range parts {
+			name, value, ok := strings.Cut(part, "=")
+			if ok && Named(name) && !IsVariable(value) {
+				parts[i] = name + "=" + Masked
+			}
+		}
+		path += "?" + strings.Join(parts, "&")
+	}
+	return authority + path
+}
+
+// maskAssigned hides in free text what is given under a telling name.
+func maskAssigned(text string) string {
+	if !strings.ContainsAny(text, "=:-") {
+		return text
+	}
+	var b strings.Builder
+	rest := text
+	for {
+		at := strings.IndexAny(rest, "=: ")
+		if at < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		name := strings.TrimRight(rest[:at], `"'`)
+		name = name[strings.LastIndexAny(name, " \t\r\n\"'`;|&(){}[],<>$")+1:]
+		mark := rest[at]
+		b.WriteString(rest[:at+1])
+		rest = rest[at+1:]
+		if Named(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/") {
+			rest = maskNext(&b, rest)
+		}
+	}
+}
+
+// maskNext writes what rest begins with, masked, and returns what follows it. A
+// quote and the scheme of a header stay.
+func maskNext(b *strings.Builder, rest string) string {
+	after := strings.TrimLeft(rest, " \t")
+	value := strings.TrimLeft(after, `"'`)
+	quote := after[:min(1, len(after)-len(value))]
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
+		value = strings.TrimPrefix(value, scheme)
+	}
+	end := strings.IndexAny(value, " \t\r\n\"'`;|&)}],")
+	if quote != "" {
+		end = strings.Index(value, quote)
+	}
+	if end < 0 {
+		end = len(value)
+	}
+	b.WriteString(rest[:len(rest)-len(value)])
+	if end > 0 {
+		b.WriteString(Masked)
+	}
+	return value[end:]
+}
+
+// Args hides what looks like a secret in a command's words, where also the name
+// of an option tells of one. What only says where a secret comes from stays.
+func Args(args []string) []string {
+	out := make([]string, len(args))
+	before := ""
+	for i, arg := range args {
+		out[i], before = Word(before, arg), arg
+	}
+	return out
+}
+
+// Word is Args for one word behind another, "" where it is the first.
+func Word(before, word string) string {
+	if opens(before) && !strings.HasPrefix(word, "-") {
+		return Source(word)
+	}
+	if name, value, ok := strings.Cut(word, "="); ok && Named(name) && !strings.Contains(name, "/") {
+		return name + "=" + Source(value)
+	}
+	return MaskKnown(word)
+}
+
+// opens reports whether a word is an option whose value, the next word, is a
+// secret.
+func opens(word string) bool {
+	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && Named(word)
+}
+
+// Source shows of a secret in the settings only where it comes from: variables
+// and the references env: and file: stay, of cmd: the program.
+func Source(value string) string {
+	kind, target, _ := strings.Cut(value, ":")
+	switch {
+	case value == "" || IsVariable(value):
+		return value
+	case kind == "env" && isVariableName(target), kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
+		return value
+	case kind == "cmd" && strings.TrimSpace(target) != "":
+		program, _, _ := strings.Cut(strings.TrimSpace(target), " ")
+		return "cmd:" + MaskKnown(program) + " " + Masked
+	}
+	return Masked
+}
+
+// IsVariable reports whether a value is one variable, $NAME or ${NAME}, and
+// nothing else.
+func IsVariable(s string) bool {
+	if name, ok := strings.CutPrefix(s, "${"); ok {
+		name, ok = strings.CutSuffix(name, "}")
+		return ok && isVariableName(name)
+	}
+	name, ok := strings.CutPrefix(s, "$")
+	return ok && isVariableName(name)
+}
+
+// isVariableName knows also the names with which Windows marks 32-bit folders.
+func isVariableName(s string) bool {
+	s = strings.TrimSuffix(s, "(x86)")
+	letters := strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	return letters && s != "" && !unicode.IsDigit(rune(s[0]))
+}
+
+// Value masks decoded JSON in place and returns it: strings as [Mask] does,
+// strings and numbers under a telling key, and in lists the word behind an
+// option with a telling name. Name is the key that v stands under, "" if none.
+func Value(name string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, field := range v {
+			v[k] = Value(k, field)
+		}
+		return v
+	case []any:
+		before := ""
+		for i := range v {
+			word, _ := v[i].(string)
+			if v[i] = Value(name, v[i]); opens(before) && word != "" && !strings.HasPrefix(word, "-") {
+				v[i] = Masked
+			}
+			before = word
+		}
+		return v
+	case string:
+		if Named(name) && v != "" {
+			return Masked
+		}
+		return Mask(v)
+	case json.Number:
+		if Named(name) {
+			return Masked
+		}
+	}
+	return v
+}
+
+// minLength is the length from which on a known secret is masked: masking "1"
+// would make every text unreadable and hide nothing.
+const minLength = 6
+
+// NewReplacer returns what hides values that are known to be secret wherever
+// they turn up. Short ones are left alone.
+func NewReplacer(secrets []string) *strings.Replacer {
+	secrets = slices.Clone(secrets)
+	// The longest first: one may hold another.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		if len(s) >= minLength {
+			pairs = append(pairs, s, Masked)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}

@@ -1,0 +1,62 @@
+// Package secret knows which names and words tell a secret, and masks what they
+// tell of: in settings that are shown, in the log of calls, in what a server
+// says. It is a net for mistakes, not a wall: what nothing announces stays.
+//
+// [Named] is the one list of names. [Mask] is for free text, [Args] for the
+// words of a command, [Value] for decoded JSON, [NewReplacer] for secrets whose
+// values are known.
+package secret
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Masked stands in place of a secret.
+const Masked = "***"
+
+// Named reports whether the name of a variable, a header, an option, a param or
+// a key announces a secret, as DB_PASS, X-Api-Key, --passphrase and clientSecret
+// do.
+func Named(name string) bool {
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i := range words {
+		words[i] = strings.ToLower(words[i])
+	}
+	joined := strings.Join(words, "")
+	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||
+		slices.ContainsFunc([]string{"key", "pass", "pwd"}, func(end string) bool { return strings.HasSuffix(joined, end) }) ||
+		slices.ContainsFunc(words, short)
+}
+
+// unmistakable lists what tells a secret wherever it stands in a name.
+func unmistakable() []string {
+	return []string{"token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey",
+		"credential", "authorization", "signature"}
+}
+
+// short reports whether a word of a name tells a secret, though it may be part
+// of a harmless longer one.
+func short(word string) bool {
+	switch word {
+	case "key", "pass", "pwd", "pw", "auth", "sig", "pat":
+		return true
+	}
+	return false
+}
+
+// token reports whether a word begins as the tokens of known services do.
+func token(word string) bool {
+	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
+		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {
+		if strings.HasPrefix(word, p) && len(word) >= len(p)+12 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package secret
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+func TestNamed(t *testing.T) {
+	for _, name := range []string{
+		"password", "DB_PASS", "SSHPASS", "MYSQL_PWD", "--passphrase", "STRIPE_KEY", "STRIPE_KEY_LIVE", "stripeKey", "X-Api-Key", "api_key", "clientSecret",
+		"AWS_ACCESS_KEY_ID", "Authorization", "Proxy-Authorization", "GITHUB_TOKEN", "npm_auth", "X-Auth", "sig", "pat", "api%5Fkey", "-pw", "private.key",
+	} {
+		if !Named(name) {
+			t.Errorf("%q tells no secret", name)
+		}
+	}
+	for _, name := range []string{
+		"", "-", "user", "path", "pattern", "author", "authority", "keyboard", "design", "signal", "passenger", "compassion", "hidden", "bypassed", "pathology",
+	} {
+		if Named(name) {
+			t.Errorf("%q tells a secret", name)
+		}
+	}
+}
+
+func TestMaskKnown(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain text", "plain text"},
+		{"https://user:pw@h/x?a=1&token=abc&b=2#f", "https://***@h/x?a=1&token=***&b=2#f"},
+		{"https://h/?api_key=abc&key=$KEY&sig=${SIG}", "https://h/?api_key=***&key=$KEY&sig=${SIG}"},
+		{"https://h:1/a@b?x=y", "https://h:1/a@b?x=y"},
+		{"from https://h/ to git+ssh://u:pw@h/?token=x", "from https://h/ to git+ssh://***@h/?token=***"},
+		{"use ghp_0123456789abcdef and sk-0123456789abcdef", "use *** and ***"},
+		{"sk-short", "sk-short"},
+		{"skeleton-key-for-everything", "skeleton-key-for-everything"},
+	}
+	for _, test := range tests {
+		if got := MaskKnown(test.in); got != test.want {
+			t.Errorf("MaskKnown(%q) = %q, want %q", test.in, got, test.want)
+		}
+	}
+}
+
+func TestMask(t *testing.T) {
+	for text, want := range map[string]string{
+		"PASSWORD=hunter2 mysql":                            "PASSWORD=*** mysql",
+		"STRIPE_KEY=abc DB_PASS=def ./deploy":               "STRIPE_KEY=*** DB_PASS=*** ./deploy",
+		"gpg --passphrase hunter2 -d x":                     "gpg --passphrase *** -d x",
+		`curl -H "Authorization: Bearer abc.def" https://h`: `curl -H "Authorization: Bearer ***" https://h`,
+		`curl -H 'X-Api-Key: abc'`:                          `curl -H 'X-Api-Key: ***'`,
+		"tool --password hunter2 --verbose":                 "tool --password *** --verbose",
+		"tool --token=x;ls":                                 "tool --token=***;ls",
+		`{"client_secret": "s", "n": 1}`:                    `{"client_secret": "***", "n": 1}`,
+		"export A_TOKEN='x y'":                              "export A_TOKEN='***'",
+		"the password is wrong":                             "the password is wrong",
+		"token: ":                                           "token: ",
+		"secret=":                                           "secret=",
+		"see https://token.example/x=y a=b":                 "see https://token.example/x=y a=b",
+		"é=ü token=ü":                                       "é=ü token=***",
+		"":                                                  "",
+	} {
+		if got := Mask(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestArgs(t *testing.T) {
+	got := Args([]string{"npx", "--api-key", "S3CRET", "--token=S3CRET", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass show it", "DB_PASS=S3CRET", "--key", "--verbose"})
+	want := []string{"npx", "--api-key", "***", "--token=***", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass ***", "DB_PASS=***", "--key", "--verbose"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestValue(t *testing.T) {
+	v, err := jsonx.Decode([]byte(`{"n":12345678901234567890,"password":"x","empty":"","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],
+		"args":["--passphrase","hunter2","--on","-v","PASS=x"],"tokens":["a","b"],"url":"https://me:pw@h/?token=a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(Value("", v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"args":["--passphrase","***","--on","-v","PASS=***"],"empty":"","list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","tokens":["***","***"],"url":"https://***@h/?token=***"}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNewReplacer(t *testing.T) {
+	r := NewReplacer([]string{"secret-1", "short", "secret-12", ""})
+	if got, want := r.Replace("secret-12, secret-1, short"), "***, ***, short"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestIsVariable(t *testing.T) {
+	for s, want := range map[string]bool{"$A": true, "${A_1}": true, "$ProgramFiles(x86)": true, "$": false, "${}": false, "$1": false, "$A$B": false, "A": false, "${A": false, "$A-b": false} {
+		if got := IsVariable(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	f.Add("https://u:p@h/?token=x --key 'y z' PASS=")
+	f.Fuzz(func(t *testing.T, s string) {
+		Args(strings.Fields(s))
+		if Mask(s) == "" && s != "" {
+			t.Errorf("nothing is left of %q", s)
+		}
+	})
+}

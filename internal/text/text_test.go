@@ -1,0 +1,81 @@
+package text
+
+import "testing"
+
+func TestHeadAndTail(t *testing.T) {
+	for _, tt := range []struct {
+		s          string
+		n          int
+		head, tail string
+	}{
+		{"hello", 9, "hello", "hello"},
+		{"hello", 5, "hello", "hello"},
+		{"hello", 2, "he", "lo"},
+		{"hello", 0, "", ""},
+		{"hello", -1, "", ""},
+		{"aéz", 2, "a", "z"}, // é has two bytes
+		{"aéz", 3, "aé", "éz"},
+		{"世界", 5, "世", "界"},
+		{"世界", 2, "", ""},
+	} {
+		if got := Head(tt.s, tt.n); got != tt.head {
+			t.Errorf("Head(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.head)
+		}
+		if got := Tail([]byte(tt.s), tt.n); string(got) != tt.tail {
+			t.Errorf("Tail(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.tail)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, tt := range []struct {
+		s           string
+		n           int
+		clip, runes string
+	}{
+		{"hello", 5, "hello", "hello"},
+		{"hello", 4, "hell…", "hell…"},
+		{"aéz", 2, "a…", "aé…"},
+		{"世界", 2, "…", "世界"},
+		{"", 0, "", ""},
+		{"x", 0, "…", "…"},
+	} {
+		if got := Clip(tt.s, tt.n); got != tt.clip {
+			t.Errorf("Clip(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.clip)
+		}
+		if got := ClipRunes(tt.s, tt.n); got != tt.runes {
+			t.Errorf("ClipRunes(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.runes)
+		}
+	}
+}
+
+func TestWholeRunes(t *testing.T) {
+	for _, tt := range []struct{ s, whole, rest string }{
+		{"", "", ""}, {"abc", "abc", ""}, {"aé", "aé", ""}, {"a\xc3", "a", "\xc3"}, {"a\xe4\xb8", "a", "\xe4\xb8"},
+		{"a\xff", "a\xff", ""}, {"\xf0\x9f\x98", "", "\xf0\x9f\x98"},
+	} {
+		whole, rest := WholeRunes([]byte(tt.s))
+		if string(whole) != tt.whole || string(rest) != tt.rest {
+			t.Errorf("%q: %q and %q", tt.s, whole, rest)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	for _, tt := range []struct{ s, first, last string }{
+		{"", "", ""}, {"a", "a", "a"}, {"a\r\nb\n c \n\n", "a", "c"}, {"\nb", "", "b"},
+	} {
+		if got := FirstLine(tt.s); got != tt.first {
+			t.Errorf("FirstLine(%q) = %q", tt.s, got)
+		}
+		if got := LastLine(tt.s); got != tt.last {
+			t.Errorf("LastLine(%q) = %q", tt.s, got)
+		}
+	}
+}
+
+func TestValid(t *testing.T) {
+	if got := Valid([]byte("a\xff\xfeb")); got != "a\uFFFDb" {
+		t.Errorf("%q", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/lint"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -21,19 +22,19 @@ it and as it is declared.
 
 // lintDocument is the JSON of schema --lint.
 type lintDocument struct {
-	OK       bool              `json:"ok"` // no errors and no warnings
-	Errors   int               `json:"errors"`
-	Warnings int               `json:"warnings"`
-	Hints    int               `json:"hints"`
-	Findings []declare.Finding `json:"findings"`
+	OK       bool           `json:"ok"` // no errors and no warnings
+	Errors   int            `json:"errors"`
+	Warnings int            `json:"warnings"`
+	Hints    int            `json:"hints"`
+	Findings []lint.Finding `json:"findings"`
 }
 
-func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry.Definition, unusable []declare.Finding, failed error) error {
+func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
 	formats := []declare.Format{format}
 	if o.all {
 		formats = declare.Formats()
 	}
-	doc := lintDocument{Findings: orEmpty(append(unusable, declare.Lint(formats, defs, o.encode)...))}
+	doc := lintDocument{Findings: orEmpty(append(unusable, lint.Lint(formats, defs, o.encode)...))}
 	for _, f := range doc.Findings {
 		switch f.Severity {
 		case registry.SeverityError:
@@ -64,11 +65,11 @@ func (a *app) printLint(o *schemaOptions, format declare.Format, defs []registry
 
 // unusable finds the tools that a model can be told of and not call: their own
 // schema is no valid one, so that every call is refused.
-func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []declare.Finding {
-	var out []declare.Finding
+func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
+	var out []lint.Finding
 	for _, t := range tools {
 		if _, err := reg.Validator(t).Compile(ctx); err != nil {
-			out = append(out, declare.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
+			out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
 				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or mend its schema where it comes from"})
 		}
 	}
@@ -96,7 +97,7 @@ func lintText(doc lintDocument, tools int) string {
 }
 
 func (a *app) printExplanations(format declare.Format, defs []registry.Definition, opts declare.Options) error {
-	list := format.Explain(defs, opts)
+	list := lint.Explain(format, defs, opts)
 	if a.globals.JSON {
 		return a.printJSON(map[string]any{"format": format.Name, "tools": orEmpty(list)})
 	}
@@ -108,7 +109,7 @@ func (a *app) printExplanations(format declare.Format, defs []registry.Definitio
 	return err
 }
 
-func writeExplanation(b *strings.Builder, e declare.Explanation) {
+func writeExplanation(b *strings.Builder, e lint.Explanation) {
 	b.WriteString(terminal.Line(e.Tool))
 	switch {
 	case e.LeftOut != "":

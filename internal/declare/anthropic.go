@@ -1,6 +1,10 @@
 package declare
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+)
 
 // anthropic declares tools for Anthropic's Messages API. Names match
 // ^[a-zA-Z0-9_-]{1,128}$ there; 64 are used, which older models and Anthropic's
@@ -28,13 +32,13 @@ func anthropic() Format {
 // refuse the whole request. Only the properties at the root are checked there.
 func refuseOddKeys(t *tool) error {
 	rule := nameRule{extra: "_.-", max: 64}
-	properties := t.schema.get("properties")
+	properties := t.schema.Get("properties")
 	if properties == nil {
 		return nil
 	}
-	for _, m := range properties.members {
-		if m.name == "" || len(m.name) > rule.max || !rule.obeys(m.name) {
-			return fmt.Errorf("its param %.80q has a name that the API refuses (1 to 64 letters, digits, _, . and -)", m.name)
+	for _, m := range properties.Members {
+		if m.Name == "" || len(m.Name) > rule.max || !rule.obeys(m.Name) {
+			return fmt.Errorf("its param %.80q has a name that the API refuses (1 to 64 letters, digits, _, . and -)", m.Name)
 		}
 	}
 	return nil
@@ -43,9 +47,9 @@ func refuseOddKeys(t *tool) error {
 // prepareFlat makes the root a plain object schema.
 func (e *encoder) prepareFlat(t *tool) {
 	e.noStrict()
-	changes := append(lowerTypes(t.schema), modernWords(t.schema)...)
-	changes = append(changes, withoutDeadRefs(t)...)
-	changes = append(changes, inlinedRoot(t.schema)...)
-	changes = append(changes, flatRoot(t.schema, "allOf", "anyOf", "oneOf")...)
-	e.changed(t, append(changes, typedRoot(t.schema)...))
+	changes := append(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema)...)
+	changes = append(changes, rewrite.DropDeadRefs(t.schema, t.def.InputSchema)...)
+	changes = append(changes, rewrite.InlineRoot(t.schema)...)
+	changes = append(changes, rewrite.FlattenRoot(t.schema, "allOf", "anyOf", "oneOf")...)
+	e.changed(t, append(changes, rewrite.TypeRoot(t.schema)...))
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -12,8 +16,8 @@ import (
 type encoder struct {
 	format *Format
 	opts   Options
-	parser parser
-	fitter geminiFitter
+	parser tree.Parser
+	fitter gemini.Fitter
 	out    []byte
 	diags  []registry.Diagnostic
 }
@@ -21,10 +25,10 @@ type encoder struct {
 // tool is one definition on its way to a declaration.
 type tool struct {
 	def    *registry.Definition
-	name   string // as declared
-	schema *node  // input schema; its root is an object
-	bare   bool   // the source gave no schema, or an empty one
-	strict bool   // schema was made strict
+	name   string     // as declared
+	schema *tree.Node // input schema; its root is an object
+	bare   bool       // the source gave no schema, or an empty one
+	strict bool       // schema was made strict
 
 	byParameters bool  // gemini: by the field parameters
 	unfit        error // gemini: why the schema cannot be declared
@@ -109,27 +113,32 @@ func (e *encoder) readSchema(t *tool) error {
 		t.schema, t.bare = emptyParams(), true
 		return nil
 	}
-	n, err := e.parser.parse(raw, registry.MaxDepth)
+	n, err := e.parser.Parse(raw, registry.MaxDepth)
 	if err != nil {
 		return fmt.Errorf("its schema is unfit: %w", err)
 	}
-	if n.kind == kindNull || n.kind == kindObject && len(n.members) == 0 {
+	if n.Kind == tree.Null || n.Kind == tree.Object && len(n.Members) == 0 {
 		t.schema, t.bare = emptyParams(), true
 		return nil
 	}
-	if err := checkRoot(n); err != nil {
+	if err := rewrite.CheckRoot(n); err != nil {
 		return err
 	}
 	t.schema = n
-	if e.parser.duplicate {
+	if e.parser.Duplicate {
 		e.changed(t, []string{"keys that stood twice in an object joined, the last value counts"})
 	}
 	return nil
 }
 
+// emptyParams is the schema of a tool without params.
+func emptyParams() *tree.Node {
+	return tree.NewObject(tree.NewMember("type", tree.NewString("object")), tree.NewMember("properties", tree.NewObject()))
+}
+
 // again reads a schema that was read before, and changed since.
-func (e *encoder) again(t *tool) *node {
-	if n, err := e.parser.parse(t.def.InputSchema, registry.MaxDepth); err == nil && n.kind == kindObject {
+func (e *encoder) again(t *tool) *tree.Node {
+	if n, err := e.parser.Parse(t.def.InputSchema, registry.MaxDepth); err == nil && n.Kind == tree.Object {
 		return n
 	}
 	return emptyParams()
@@ -139,7 +148,7 @@ func (e *encoder) again(t *tool) *node {
 func (e *encoder) changed(t *tool, changes []string) {
 	if len(changes) > 0 {
 		e.diagnose(registry.SeverityInfo, "schema_changed", t,
-			fmt.Sprintf("schema changed for %s: %s", e.format.Name, joined(changes)),
+			fmt.Sprintf("schema changed for %s: %s", e.format.Name, strings.Join(changes, "; ")),
 			"calls are still checked against the tool's own schema")
 	}
 }
@@ -155,14 +164,37 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	})
 }
 
+// named opens an object with name and description.
+func (e *encoder) named(t *tool) {
+	e.raw(`{"name":`)
+	e.string(t.name)
+	e.raw(`,"description":`)
+	e.string(t.def.Description)
+}
+
+// noStrict says, once, that the format has no strict schemas of OpenAI's kind.
+// Those of Anthropic and Bedrock are not used: requests with many such tools are
+// refused there.
+func (e *encoder) noStrict() {
+	if !e.opts.Strict {
+		return
+	}
+	e.opts.Strict = false
+	e.diags = append(e.diags, registry.Diagnostic{
+		Severity: registry.SeverityWarning, Code: "strict_ignored",
+		Message: "--strict makes OpenAI's strict schemas; format " + e.format.Name + " is declared as usual",
+		Hint:    "it is for formats openai and openai-responses",
+	})
+}
+
 // raw writes text as it is.
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
 // string writes a JSON string.
-func (e *encoder) string(s string) { e.out = appendString(e.out, s) }
+func (e *encoder) string(s string) { e.out = tree.AppendString(e.out, s) }
 
 // node writes a JSON value.
-func (e *encoder) node(n *node) { e.out = n.appendTo(e.out) }
+func (e *encoder) node(n *tree.Node) { e.out = n.AppendTo(e.out) }
 
 // list is the layout of formats whose declarations are a plain JSON list.
 func list(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }

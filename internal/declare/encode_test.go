@@ -118,7 +118,7 @@ func TestGeminiVectors(t *testing.T) {
 			def.InputSchema = want
 			out, diags := encode(t, "gemini", []registry.Definition{def}, Options{})
 			description, _ := json.Marshal(def.Description)
-			wantText := fmt.Sprintf(`[{"name":%q,"description":%s,%q:%s}]`, def.Name, description, tool.Declaration[2], ordered(t, want))
+			wantText := fmt.Sprintf(`[{"name":%q,"description":%s,%q:%s}]`, def.Name, description, tool.Declaration[2], compact(t, want))
 			if diff := cmp.Diff(wantText, string(out.Data)); diff != "" || len(diags) > 0 {
 				t.Errorf("%s, tool %s (-want +got):\n%s\ndiagnostics: %v", c.Name, tool.Name, diff, diags)
 			}
@@ -300,4 +300,39 @@ func FuzzEncode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func compact(t testing.TB, raw []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func readJSON(t testing.TB, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("reading %s: %v", path, err)
+	}
+}
+
+// Built-in tools are declared to Gemini without what its API refuses.
+func TestGeminiBuiltin(t *testing.T) {
+	f, _ := Lookup("gemini")
+	builtin := func(name, schema string) registry.Definition {
+		return registry.Definition{Name: name, Source: registry.SourceBuiltin, Description: "d", InputSchema: json.RawMessage(schema)}
+	}
+	def := builtin("t", `{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"additionalProperties":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`)
+	empty := builtin("e", `{"type":"object","properties":{},"additionalProperties":false}`)
+	out, diags := f.Encode([]registry.Definition{def, empty}, Options{})
+	const want = `[{"name":"t","description":"d","parameters":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"additionalProperties":{"type":"string"}}}}}}},{"name":"e","description":"d","parameters":{}}]`
+	if diff := cmp.Diff(want, string(out.Data)); diff != "" || len(diags) > 0 {
+		t.Error(diff, diags)
+	}
 }

@@ -64,8 +64,8 @@ type Declaration struct {
 // Formats returns every format, the default first. The slice is the caller's.
 func Formats() []Format {
 	return []Format{
-		gemini(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
-		mcp(), jsonSchema(), prompt(), typescript(),
+		geminiFormat(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
+		mcp(), jsonSchema(), prompt(), typescriptFormat(),
 	}
 }
 

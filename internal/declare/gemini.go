@@ -6,16 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// gemini declares functions for the Gemini API (FunctionDeclaration): MCP tools
+// geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP tools
 // by parametersJsonSchema, untouched; all others by parameters, sanitised and
 // fitted to the API's type Schema. The
 // published rule for names is a letter or underscore first, then letters,
 // digits, underscores, colons, dots and dashes, 64 in all (Vertex AI takes no
 // colon; registered names have none).
-func gemini() Format {
+func geminiFormat() Format {
 	return Format{
 		Name:    "gemini",
 		Summary: "Gemini API function declarations",
@@ -46,102 +49,55 @@ func gemini() Format {
 // type cannot say is declared by parametersJsonSchema all the same.
 func (e *encoder) prepareGemini(t *tool) {
 	e.noStrict()
-	if t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP(); !t.byParameters {
-		e.changed(t, withoutDeadRefs(t))
-		return
-	}
-	if t.bare && !t.def.IsMCP() {
-		t.schema = newObject() // the reference declares {} for a tool without params
-		return
-	}
-	if t.def.Source == registry.SourceBuiltin && unclosed(t.schema) {
-		t.schema = newObject()
-		return
-	}
-	own := t.schema
-	if !foreign(own) {
-		broken := sanitize(own)
-		c := checker{quick: true}
-		if c.gemini(own, nil); len(broken) == 0 && !c.refused {
+	t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP()
+	switch {
+	case !t.byParameters:
+		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
+	case t.bare && !t.def.IsMCP(), // the reference declares {} for a tool without params
+		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
+		t.schema = tree.NewObject()
+	case gemini.Foreign(t.schema):
+		e.fitGemini(t)
+	default:
+		if broken := gemini.Sanitize(t.schema); len(broken) == 0 && gemini.Takes(t.schema) {
 			return
 		}
-		own = e.again(t)
+		t.schema = e.again(t)
+		e.fitGemini(t)
 	}
-	f := &e.fitter
-	fitted, err := f.fit(own)
+}
+
+// fitGemini rewrites a schema that sanitising does not help.
+func (e *encoder) fitGemini(t *tool) {
+	fitted, err := e.fitter.Fit(t.schema)
+	if err == nil && len(fitted.Lost) > 0 && !e.opts.GeminiParameters {
+		err = errors.New(strings.Join(fitted.Lost, "; "))
+	}
 	switch {
-	case err == nil && (len(f.lost) == 0 || e.opts.GeminiParameters):
-		sanitize(fitted)
-		t.schema = fitted
-		for _, what := range f.lost {
-			f.changes = append(f.changes, "not said: "+what)
+	case err == nil:
+		t.schema = fitted.Schema
+		gemini.Sanitize(t.schema)
+		for _, what := range fitted.Lost {
+			fitted.Changes = append(fitted.Changes, "not said: "+what)
 		}
-		e.changed(t, f.changes)
+		e.changed(t, fitted.Changes)
 	case e.opts.GeminiParameters:
 		t.unfit = fmt.Errorf("parameters cannot say its schema: %w", err)
 	default:
-		if err == nil {
-			err = errors.New(strings.Join(f.lost, "; "))
-		}
-		t.schema, t.byParameters = own, false
-		e.changed(t, slices.Concat(lowerTypes(own), modernWords(own), withoutDeadRefs(t), typedRoot(own)))
+		t.byParameters = false
+		e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema),
+			rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
 			fmt.Sprintf("declared by parametersJsonSchema, since parameters cannot say it whole: %v", err), "--gemini-parameters declares by parameters what can be")
 	}
 }
 
-// foreign reports whether a schema holds what the API refuses and sanitising
-// leaves as it is, which spares most schemas both.
-func foreign(n *node) bool {
-	if n.kind != kindObject {
-		return true
-	}
-	for i := range n.members {
-		m := &n.members[i]
-		if !geminiKeyword(m.name) || m.name == "type" && m.value.kind == kindArray {
-			return true
-		}
-	}
-	if properties := n.get("properties"); properties != nil {
-		for i := range properties.members {
-			if foreign(properties.members[i].value) {
-				return true
-			}
-		}
-	}
-	items := n.get("items")
-	return items != nil && foreign(items)
-}
-
-// named opens an object with name and description.
-func (e *encoder) named(t *tool) {
-	e.raw(`{"name":`)
-	e.string(t.name)
-	e.raw(`,"description":`)
-	e.string(t.def.Description)
-}
-
-// noStrict says, once, that the format has no strict schemas of OpenAI's kind.
-// Those of Anthropic and Bedrock are not used: requests with many such tools are
-// refused there.
-func (e *encoder) noStrict() {
-	if !e.opts.Strict {
-		return
-	}
-	e.opts.Strict = false
-	e.diags = append(e.diags, registry.Diagnostic{
-		Severity: registry.SeverityWarning, Code: "strict_ignored",
-		Message: "--strict makes OpenAI's strict schemas; format " + e.format.Name + " is declared as usual",
-		Hint:    "it is for formats openai and openai-responses",
-	})
-}
-
 // unclosed takes additionalProperties from the schema of a built-in tool, and
 // reports whether it has no properties: the API's type Schema knows neither the
 // keyword nor an object without properties.
-func unclosed(n *node) (empty bool) {
-	n.remove("additionalProperties")
-	eachSchema(n, func(sub *node) { unclosed(sub) })
-	properties := n.get("properties")
-	return properties == nil || len(properties.members) == 0
+func unclosed(n *tree.Node) (empty bool) {
+	n.Remove("additionalProperties")
+	tree.EachSchema(n, func(sub *tree.Node) { unclosed(sub) })
+	properties := n.Get("properties")
+	return properties == nil || len(properties.Members) == 0
 }

@@ -1,5 +1,10 @@
 package declare
 
+import (
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
 // jsonSchema writes one JSON object with the input schema of each tool under
 // its name, for validators and code generators. A schema that has no title and
 // no description of its own gets the tool's in front; the rest is untouched.
@@ -13,12 +18,12 @@ func jsonSchema() Format {
 		},
 		prepare: func(e *encoder, t *tool) {
 			e.noStrict()
-			e.changed(t, lowerTypes(t.schema))
-			if t.schema.get("description") == nil && t.def.Description != "" {
-				t.schema.prepend("description", newString(t.def.Description))
+			e.changed(t, rewrite.LowerTypes(t.schema))
+			if t.schema.Get("description") == nil && t.def.Description != "" {
+				t.schema.Prepend("description", tree.NewString(t.def.Description))
 			}
-			if t.schema.get("title") == nil {
-				t.schema.prepend("title", newString(t.def.Name))
+			if t.schema.Get("title") == nil {
+				t.schema.Prepend("title", tree.NewString(t.def.Name))
 			}
 		},
 		write: func(e *encoder, t *tool) {

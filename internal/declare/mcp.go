@@ -3,6 +3,8 @@ package declare
 import (
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -41,7 +43,7 @@ func mcp() Format {
 // prepareMCP makes the root say that it is an object.
 func (e *encoder) prepareMCP(t *tool) {
 	e.noStrict()
-	e.changed(t, append(lowerTypes(t.schema), typedRoot(t.schema)...))
+	e.changed(t, append(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema)...))
 }
 
 // extra writes a further JSON object of a definition, or tells why it is left
@@ -60,22 +62,22 @@ func (e *encoder) extra(t *tool, key string, raw []byte, schema bool) {
 	e.node(n)
 }
 
-func (e *encoder) extraNode(raw []byte, schema bool) (*node, error) {
+func (e *encoder) extraNode(raw []byte, schema bool) (*tree.Node, error) {
 	if len(raw) > registry.MaxSchemaBytes {
 		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
 	}
-	n, err := e.parser.parse(raw, registry.MaxDepth)
+	n, err := e.parser.Parse(raw, registry.MaxDepth)
 	if err != nil {
 		return nil, err
 	}
-	if n.kind != kindObject {
+	if n.Kind != tree.Object {
 		return nil, fmt.Errorf("it is no object")
 	}
 	if schema {
-		if err := checkRoot(n); err != nil {
+		if err := rewrite.CheckRoot(n); err != nil {
 			return nil, err
 		}
-		typedRoot(n)
+		rewrite.TypeRoot(n)
 	}
 	return n, nil
 }

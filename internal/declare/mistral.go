@@ -1,6 +1,10 @@
 package declare
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+)
 
 // mistral declares functions for Mistral's chat completions, which takes
 // OpenAI's shape and its rule for names.
@@ -23,5 +27,5 @@ func mistral() Format {
 
 func (e *encoder) prepareMistral(t *tool) {
 	e.noStrict()
-	e.changed(t, slices.Concat(lowerTypes(t.schema), withoutDeadRefs(t), typedRoot(t.schema)))
+	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
 }

@@ -1,6 +1,10 @@
 package declare
 
-import "github.com/toolreg/toolreg/internal/registry"
+import (
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/registry"
+)
 
 // openai declares functions for OpenAI's chat completions, whose published
 // rule for names is ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of
@@ -59,14 +63,13 @@ func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 func (e *encoder) prepareOpenAI(t *tool) {
 	changes := e.openAIRoot(t)
 	if e.opts.Strict {
-		strict := t.schema.clone()
-		s := &stricter{}
-		if why := s.apply(strict); why != "" {
+		strict := t.schema.Clone()
+		if done, err := rewrite.Strict(strict); err != nil {
 			e.diagnose(registry.SeverityWarning, "strict_impossible", t,
-				"declared as not strict: "+why, "strict schemas take objects with named properties alone")
+				"declared as not strict: "+err.Error(), "strict schemas take objects with named properties alone")
 		} else {
 			t.schema, t.strict = strict, true
-			changes = append(changes, s.changes()...)
+			changes = append(changes, done...)
 		}
 	}
 	e.changed(t, changes)
@@ -74,16 +77,16 @@ func (e *encoder) prepareOpenAI(t *tool) {
 
 func (e *encoder) openAIRoot(t *tool) []string {
 	root := t.schema
-	changes := append(lowerTypes(root), modernWords(root)...)
-	changes = append(changes, withoutDeadRefs(t)...)
-	changes = append(changes, inlinedRoot(root)...)
-	changes = append(changes, flatRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
-	changes = append(changes, typedRoot(root)...)
-	if p := root.get("properties"); p == nil || p.kind != kindObject {
-		root.set("properties", newObject())
+	changes := append(rewrite.LowerTypes(root), rewrite.ModernWords(root)...)
+	changes = append(changes, rewrite.DropDeadRefs(t.schema, t.def.InputSchema)...)
+	changes = append(changes, rewrite.InlineRoot(root)...)
+	changes = append(changes, rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
+	changes = append(changes, rewrite.TypeRoot(root)...)
+	if p := root.Get("properties"); p == nil || p.Kind != tree.Object {
+		root.Set("properties", tree.NewObject())
 		changes = append(changes, "properties added at the root")
 	}
-	if filledArrays(root) {
+	if rewrite.FillArrays(root) {
 		changes = append(changes, "items added to arrays that had none")
 	}
 	return changes

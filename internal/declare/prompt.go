@@ -1,6 +1,10 @@
 package declare
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/typescript"
+)
 
 // promptHead opens the text. The line it asks for is what `call --batch` reads.
 const promptHead = `You can call the tools below. To call one, write a single line of JSON:
@@ -36,27 +40,8 @@ func prompt() Format {
 // indented writes every line of text behind the prefix, whatever ends lines in
 // it, with valid UTF-8.
 func (e *encoder) indented(prefix, text string) {
-	for line := range strings.SplitSeq(unified(text), "\n") {
+	for line := range strings.SplitSeq(typescript.Lines(text), "\n") {
 		e.raw(strings.TrimRight(prefix+line, " \t"))
 		e.raw("\n")
 	}
-}
-
-// unified makes every kind of line end a newline and bad bytes U+FFFD.
-func unified(text string) string {
-	if isPlain(text) {
-		return text
-	}
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n",
-		"\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// isPlain reports whether text is one line of printable ASCII.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] >= 0x7F {
-			return false
-		}
-	}
-	return true
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 )
 
 func TestRestoreEnums(t *testing.T) {
@@ -50,20 +53,20 @@ func TestRestoreEnums(t *testing.T) {
 func TestRestoreEnumsUndoesSanitising(t *testing.T) {
 	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
 	schema := `{"properties":{"v":{"enum":` + values + `}}}`
-	declared, _ := sanitizeFor(t, []byte(schema))
-	var p, q parser
-	s, err := p.parse([]byte(declared), 10)
+	var p, q tree.Parser
+	s, err := p.Parse([]byte(schema), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := q.parse([]byte(values), 10)
+	want, err := q.Parse([]byte(values), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range s.get("properties").get("v").get("enum").items {
-		params := `{"v":` + v.token + `}`
+	gemini.Sanitize(s)
+	for i, v := range s.Get("properties").Get("v").Get("enum").Items {
+		params := `{"v":` + v.Token + `}`
 		got := string(RestoreEnums(json.RawMessage(schema), json.RawMessage(params)))
-		if w := `{"v":` + string(want.items[i].appendTo(nil)) + `}`; got != w {
+		if w := `{"v":` + string(want.Items[i].AppendTo(nil)) + `}`; got != w {
 			t.Errorf("%s gave %s, want %s", params, got, w)
 		}
 	}

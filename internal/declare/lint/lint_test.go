@@ -1,4 +1,4 @@
-package declare
+package lint
 
 import (
 	"encoding/json"
@@ -7,21 +7,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 func lintLines(t *testing.T, formats []string, defs ...registry.Definition) []string {
 	t.Helper()
-	var chosen []Format
+	var chosen []declare.Format
 	for _, name := range formats {
-		f, err := Lookup(name)
+		f, err := declare.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		chosen = append(chosen, f)
 	}
 	var out []string
-	for _, f := range Lint(chosen, defs, Options{Strict: true}) {
+	for _, f := range Lint(chosen, defs, declare.Options{Strict: true}) {
 		out = append(out, strings.TrimSpace(string(f.Severity)+" "+strings.Join(f.Formats, ",")+" "+f.Tool+" "+f.Code+" "+f.Pointer))
 	}
 	return out
@@ -72,40 +73,6 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// What the API would refuse, in the words of its type Schema.
-func TestGeminiChecker(t *testing.T) {
-	for schema, want := range map[string][]string{
-		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`: nil,
-		`{"$schema":"x","type":"object","properties":{"a/b":{"oneOf":[],"type":"string"}},"additionalProperties":false}`: {
-			"keyword_refused /$schema", "keyword_refused /additionalProperties", "keyword_refused /properties/a~1b/oneOf"},
-		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"description":"x"}}}`: {"type_refused /properties/a/type", "type_missing /properties/b"},
-		`{"type":"object","required":["z"],"properties":{"a":{"type":"object"},"b":{"type":"array"},"c":{"type":"string","properties":{"d":{"type":"string"}}}}}`: {
-			"required_unknown /required", "properties_missing /properties/a", "items_missing /properties/b", "properties_refused /properties/c/properties"},
-		`{"type":"object","properties":{}}`:                                                    {"properties_missing "},
-		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}],"description":"d"}}}`: {"union_not_alone /properties/a/anyOf"},
-		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]},"b":true,"c":{"anyOf":[5]}}}`: {
-			"schema_refused /properties/a/items", "schema_refused /properties/b", "schema_refused /properties/c/anyOf/0"},
-		`{"type":"object","properties":{"a":{"type":"strung"},"b":{"type":"string","enum":["x"],"nullable":"yes"},"c":{"type":"string","minLength":-1}}}`: {
-			"type_refused /properties/a/type", "value_refused /properties/b/nullable", "value_refused /properties/c/minLength"},
-		`{"type":"object","properties":{"a":{"type":"integer","enum":[1]}},"required":"a"}`: {"value_refused /required", "value_refused /properties/a/enum/0"},
-	} {
-		var p parser
-		n, err := p.parse([]byte(schema), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var c checker
-		c.gemini(n, nil)
-		var got []string
-		for _, f := range c.found {
-			got = append(got, f.Code+" "+f.Pointer)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s\n%s", schema, diff)
-		}
-	}
-}
-
 func TestLintCount(t *testing.T) {
 	var defs []registry.Definition
 	for i := range 129 {
@@ -121,31 +88,18 @@ func TestLintCount(t *testing.T) {
 func TestLintHostile(t *testing.T) {
 	for _, schema := range []string{`[]`, `{"type":"object","properties":[1,{"type":5}],"anyOf":{"a":1},"required":{"x":1}}`, `{"$ref":"#"}`,
 		`{"type":"object","properties":{"a":5,"b":null,"c":{"items":[1],"type":"array","anyOf":[3]}}}`, `{`, "\xff", strings.Repeat(`{"items":`, 200)} {
-		for _, f := range Formats() {
-			Lint([]Format{f}, []registry.Definition{discovered("t", schema)}, Options{})
-			f.Explain([]registry.Definition{discovered("t", schema)}, Options{})
+		for _, f := range declare.Formats() {
+			Lint([]declare.Format{f}, []registry.Definition{discovered("t", schema)}, declare.Options{})
+			Explain(f, []registry.Definition{discovered("t", schema)}, declare.Options{})
 		}
 	}
 }
 
-// Built-in tools are declared to Gemini without what its API refuses.
-func TestGeminiBuiltin(t *testing.T) {
-	f, _ := Lookup("gemini")
-	def := discovered("t", `{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"additionalProperties":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`)
-	empty := discovered("e", `{"type":"object","properties":{},"additionalProperties":false}`)
-	def.Source, empty.Source = registry.SourceBuiltin, registry.SourceBuiltin
-	out, diags := f.Encode([]registry.Definition{def, empty}, Options{})
-	const want = `[{"name":"t","description":"d","parameters":{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"additionalProperties":{"type":"string"}}}}}}},{"name":"e","description":"d","parameters":{}}]`
-	if diff := cmp.Diff(want, string(out.Data)); diff != "" || len(diags) > 0 {
-		t.Error(diff, diags)
-	}
-}
-
 func TestExplain(t *testing.T) {
-	f, _ := Lookup("openai")
-	got := f.Explain([]registry.Definition{
+	f, _ := declare.Lookup("openai")
+	got := Explain(f, []registry.Definition{
 		discovered("t.u", `{"type":"object"}`), discovered("bad", `{"type":"string"}`),
-	}, Options{})
+	}, declare.Options{})
 	want := []Explanation{
 		{Tool: "t.u", Name: "t_u", Field: "parameters", Own: "{\n  \"type\": \"object\"\n}\n", Declared: "{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n",
 			Changes: []string{`declared as "t_u", since openai does not take "t.u" as a name`, "schema changed for openai: properties added at the root"}},
@@ -155,17 +109,9 @@ func TestExplain(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, name := range []string{"gemini", "openai-responses", "anthropic", "bedrock", "mistral", "mcp", "json-schema"} {
-		f, _ := Lookup(name)
-		if e := f.Explain([]registry.Definition{discovered("t", `{"type":"object","properties":{"a":{"type":"string"}}}`)}, Options{}); !strings.Contains(e[0].Declared, `"a"`) {
+		f, _ := declare.Lookup(name)
+		if e := Explain(f, []registry.Definition{discovered("t", `{"type":"object","properties":{"a":{"type":"string"}}}`)}, declare.Options{}); !strings.Contains(e[0].Declared, `"a"`) {
 			t.Errorf("%s: the declared schema is not found: %q", name, e[0].Declared)
-		}
-	}
-}
-
-func TestTokens(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "日本": 2, "\xff": 1} {
-		if got := Tokens([]byte(text)); got != want {
-			t.Errorf("Tokens(%q) = %d, want %d", text, got, want)
 		}
 	}
 }

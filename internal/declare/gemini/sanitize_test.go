@@ -1,4 +1,4 @@
-package declare
+package gemini
 
 import (
 	"encoding/json"
@@ -6,44 +6,46 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
 )
 
 // sanitizeFor parses, sanitises and writes a schema.
 func sanitizeFor(t testing.TB, schema []byte) (string, []string) {
 	t.Helper()
-	var p parser
-	n, err := p.parse(schema, 1000)
+	var p tree.Parser
+	n, err := p.Parse(schema, 1000)
 	if err != nil {
 		t.Fatalf("parsing %s: %v", schema, err)
 	}
-	broken := sanitize(n)
-	return string(n.appendTo(nil)), broken
+	broken := Sanitize(n)
+	return string(n.AppendTo(nil)), broken
 }
 
 // ordered writes JSON with its strings in one spelling, so that texts that
 // differ in escapes alone compare equal while key order counts.
 func ordered(t testing.TB, raw []byte) string {
 	t.Helper()
-	var p parser
-	n, err := p.parse(raw, 1000)
+	var p tree.Parser
+	n, err := p.Parse(raw, 1000)
 	if err != nil {
 		t.Fatalf("parsing %s: %v", raw, err)
 	}
-	var respell func(*node)
-	respell = func(n *node) {
-		if n.kind == kindString {
-			n.token = string(appendString(nil, n.text()))
+	var respell func(*tree.Node)
+	respell = func(n *tree.Node) {
+		if n.Kind == tree.String {
+			n.Token = string(tree.AppendString(nil, n.Text()))
 		}
-		for i := range n.members {
-			n.members[i].token = string(appendString(nil, n.members[i].name))
-			respell(n.members[i].value)
+		for i := range n.Members {
+			n.Members[i].Token = string(tree.AppendString(nil, n.Members[i].Name))
+			respell(n.Members[i].Value)
 		}
-		for _, v := range n.items {
+		for _, v := range n.Items {
 			respell(v)
 		}
 	}
 	respell(n)
-	return string(n.appendTo(nil))
+	return string(n.AppendTo(nil))
 }
 
 // TestSanitizeVectors compares with what the Gemini CLI itself did, key order
@@ -60,7 +62,13 @@ func TestSanitizeVectors(t *testing.T) {
 			Error     json.RawMessage
 		}
 	}
-	readJSON(t, "testdata/sanitize.json", &vectors)
+	data, err := os.ReadFile("testdata/sanitize.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &vectors); err != nil {
+		t.Fatal(err)
+	}
 	if len(vectors.Cases) != vectors.Count || vectors.Count == 0 {
 		t.Fatalf("read %d cases of %d", len(vectors.Cases), vectors.Count)
 	}
@@ -118,34 +126,23 @@ func FuzzSanitize(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		var p parser
-		n, err := p.parse(schema, 100)
+		var p tree.Parser
+		n, err := p.Parse(schema, 100)
 		if err != nil {
 			return
 		}
-		sanitize(n)
-		once := n.appendTo(nil)
+		Sanitize(n)
+		once := n.AppendTo(nil)
 		if !json.Valid(once) {
 			t.Fatalf("%q became %q", schema, once)
 		}
-		n, err = p.parse(once, 100)
+		n, err = p.Parse(once, 100)
 		if err != nil {
 			t.Fatalf("cannot read back %q: %v", once, err)
 		}
-		sanitize(n)
-		if twice := n.appendTo(nil); string(once) != string(twice) {
+		Sanitize(n)
+		if twice := n.AppendTo(nil); string(once) != string(twice) {
 			t.Fatalf("not settled: %q, then %q", once, twice)
 		}
 	})
-}
-
-func readJSON(t testing.TB, path string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("reading %s: %v", path, err)
-	}
 }

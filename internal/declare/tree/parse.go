@@ -1,4 +1,4 @@
-package declare
+package tree
 
 import (
 	"errors"
@@ -13,26 +13,26 @@ var errSyntax = errors.New("not valid JSON")
 
 // parser reads JSON texts into trees. It reuses its memory: a tree is good
 // until the next parse.
-type parser struct {
+type Parser struct {
 	src      string
 	pos      int
 	maxDepth int
 
-	nodes   []node
-	members []member
-	items   []*node
-	open    []member // members of the objects being read
-	waiting []*node  // items of the arrays being read
+	nodes   []Node
+	members []Member
+	items   []*Node
+	open    []Member // members of the objects being read
+	waiting []*Node  // items of the arrays being read
 
 	// duplicate is set when an object held a key twice; the last value counts,
 	// in the place of the first, as in most readers of JSON.
-	duplicate bool
+	Duplicate bool
 }
 
 // parse reads one JSON value with nothing behind it. What no strict reader of
 // JSON would take, a bad byte or half a surrogate pair, becomes U+FFFD.
-func (p *parser) parse(data []byte, maxDepth int) (*node, error) {
-	p.src, p.pos, p.maxDepth, p.duplicate = string(data), 0, maxDepth, false
+func (p *Parser) Parse(data []byte, maxDepth int) (*Node, error) {
+	p.src, p.pos, p.maxDepth, p.Duplicate = string(data), 0, maxDepth, false
 	if !utf8.ValidString(p.src) {
 		p.src = strings.ToValidUTF8(p.src, "\uFFFD")
 	}
@@ -48,11 +48,11 @@ func (p *parser) parse(data []byte, maxDepth int) (*node, error) {
 	return n, nil
 }
 
-func (p *parser) syntax(what string) error {
+func (p *Parser) syntax(what string) error {
 	return fmt.Errorf("%w: %s at byte %d", errSyntax, what, p.pos)
 }
 
-func (p *parser) space() {
+func (p *Parser) space() {
 	for p.pos < len(p.src) {
 		switch p.src[p.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -64,7 +64,7 @@ func (p *parser) space() {
 }
 
 // skip steps over one byte if it is c.
-func (p *parser) skip(c byte) bool {
+func (p *Parser) skip(c byte) bool {
 	if p.pos < len(p.src) && p.src[p.pos] == c {
 		p.pos++
 		return true
@@ -72,7 +72,7 @@ func (p *parser) skip(c byte) bool {
 	return false
 }
 
-func (p *parser) value(depth int) (*node, error) {
+func (p *Parser) value(depth int) (*Node, error) {
 	p.space()
 	if p.pos >= len(p.src) {
 		return nil, p.syntax("unexpected end")
@@ -89,30 +89,30 @@ func (p *parser) value(depth int) (*node, error) {
 		return p.array(depth + 1)
 	case '"':
 		token, err := p.str()
-		return p.scalar(kindString, token), err
+		return p.scalar(String, token), err
 	case 't':
-		return p.literal("true", kindTrue)
+		return p.literal("true", True)
 	case 'f':
-		return p.literal("false", kindFalse)
+		return p.literal("false", False)
 	case 'n':
-		return p.literal("null", kindNull)
+		return p.literal("null", Null)
 	}
 	return p.number()
 }
 
 // alloc returns a node of the parser's own memory. Full memory is left to the
 // trees that point into it and a larger piece taken.
-func (p *parser) alloc(n node) *node {
+func (p *Parser) alloc(n Node) *Node {
 	if len(p.nodes) == cap(p.nodes) {
-		p.nodes = make([]node, 0, max(64, 2*cap(p.nodes)))
+		p.nodes = make([]Node, 0, max(64, 2*cap(p.nodes)))
 	}
 	p.nodes = append(p.nodes, n)
 	return &p.nodes[len(p.nodes)-1]
 }
 
-func (p *parser) scalar(k kind, token string) *node { return p.alloc(node{kind: k, token: token}) }
+func (p *Parser) scalar(k kind, token string) *Node { return p.alloc(Node{Kind: k, Token: token}) }
 
-func (p *parser) literal(word string, k kind) (*node, error) {
+func (p *Parser) literal(word string, k kind) (*Node, error) {
 	if !strings.HasPrefix(p.src[p.pos:], word) {
 		return nil, p.syntax("unexpected text")
 	}
@@ -120,10 +120,10 @@ func (p *parser) literal(word string, k kind) (*node, error) {
 	return p.scalar(k, word), nil
 }
 
-func (p *parser) object(depth int) (*node, error) {
+func (p *Parser) object(depth int) (*Node, error) {
 	base := len(p.open)
 	if p.space(); p.skip('}') {
-		return p.alloc(node{kind: kindObject}), nil
+		return p.alloc(Node{Kind: Object}), nil
 	}
 	var seen map[string]int // only for objects too large to scan
 	for {
@@ -142,7 +142,7 @@ func (p *parser) object(depth int) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		seen = p.keep(base, seen, member{name: unquote(token), token: token, value: v})
+		seen = p.keep(base, seen, Member{Name: unquote(token), Token: token, Value: v})
 		p.space()
 		if p.skip('}') {
 			break
@@ -151,7 +151,7 @@ func (p *parser) object(depth int) (*node, error) {
 			return nil, p.syntax("expected a comma or the end of an object")
 		}
 	}
-	n := p.alloc(node{kind: kindObject, members: carve(&p.members, p.open[base:])})
+	n := p.alloc(Node{Kind: Object, Members: carve(&p.members, p.open[base:])})
 	p.open = p.open[:base]
 	return n, nil
 }
@@ -162,35 +162,35 @@ const maxScan = 32
 
 // keep adds m to the object whose members start at base, or replaces the value
 // of the same key.
-func (p *parser) keep(base int, seen map[string]int, m member) map[string]int {
+func (p *Parser) keep(base int, seen map[string]int, m Member) map[string]int {
 	all := p.open[base:]
 	if seen == nil && len(all) == maxScan {
 		seen = make(map[string]int, 4*maxScan)
 		for i := range all {
-			seen[all[i].name] = i
+			seen[all[i].Name] = i
 		}
 	}
-	at, found := seen[m.name]
+	at, found := seen[m.Name]
 	if seen == nil {
-		at = slices.IndexFunc(all, func(o member) bool { return o.name == m.name })
+		at = slices.IndexFunc(all, func(o Member) bool { return o.Name == m.Name })
 		found = at >= 0
 	}
 	if found {
-		p.duplicate = true
-		all[at].value = m.value
+		p.Duplicate = true
+		all[at].Value = m.Value
 		return seen
 	}
 	if seen != nil {
-		seen[m.name] = len(all)
+		seen[m.Name] = len(all)
 	}
 	p.open = append(p.open, m)
 	return seen
 }
 
-func (p *parser) array(depth int) (*node, error) {
+func (p *Parser) array(depth int) (*Node, error) {
 	base := len(p.waiting)
 	if p.space(); p.skip(']') {
-		return p.alloc(node{kind: kindArray}), nil
+		return p.alloc(Node{Kind: Array}), nil
 	}
 	for {
 		v, err := p.value(depth)
@@ -206,7 +206,7 @@ func (p *parser) array(depth int) (*node, error) {
 			return nil, p.syntax("expected a comma or the end of an array")
 		}
 	}
-	n := p.alloc(node{kind: kindArray, items: carve(&p.items, p.waiting[base:])})
+	n := p.alloc(Node{Kind: Array, Items: carve(&p.items, p.waiting[base:])})
 	p.waiting = p.waiting[:base]
 	return n, nil
 }
@@ -223,7 +223,7 @@ func carve[T any](memory *[]T, part []T) []T {
 }
 
 // str reads a string and returns its JSON text.
-func (p *parser) str() (string, error) {
+func (p *Parser) str() (string, error) {
 	start, surrogates := p.pos, false
 	for i := start + 1; i < len(p.src); i++ {
 		switch c := p.src[i]; {
@@ -275,10 +275,10 @@ func mendSurrogates(token string) string {
 	if !strings.ContainsRune(s, utf8.RuneError) {
 		return token
 	}
-	return string(appendString(nil, s))
+	return string(AppendString(nil, s))
 }
 
-func (p *parser) number() (*node, error) {
+func (p *Parser) number() (*Node, error) {
 	start := p.pos
 	p.skip('-')
 	if !p.skip('0') && !p.digits() {
@@ -304,10 +304,10 @@ func (p *parser) number() (*node, error) {
 			return nil, fmt.Errorf("number %.40s is out of range", token)
 		}
 	}
-	return p.scalar(kindNumber, token), nil
+	return p.scalar(Number, token), nil
 }
 
-func (p *parser) digits() bool {
+func (p *Parser) digits() bool {
 	start := p.pos
 	for p.pos < len(p.src) && p.src[p.pos] >= '0' && p.src[p.pos] <= '9' {
 		p.pos++

@@ -1,4 +1,4 @@
-package declare
+package gemini_test
 
 import (
 	"encoding/json"
@@ -9,29 +9,61 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/registry"
 )
+
+func discovered(name, schema string) registry.Definition {
+	return registry.Definition{Name: name, Source: registry.SourceCommand, Description: "d", InputSchema: json.RawMessage(schema)}
+}
+
+func encode(t testing.TB, defs []registry.Definition, opts declare.Options) (declare.Output, []registry.Diagnostic) {
+	t.Helper()
+	f, err := declare.Lookup("gemini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Encode(defs, opts)
+}
+
+// declaredSchema finds the schema in a declaration, and its field.
+func declaredSchema(t testing.TB, declaration []byte) (schema *tree.Node, field string) {
+	t.Helper()
+	var p tree.Parser
+	n, err := p.Parse(declaration, registry.MaxDepth+10)
+	if err != nil {
+		t.Fatalf("unreadable: %s", declaration)
+	}
+	if schema := n.Get("parameters"); schema != nil {
+		return schema, "parameters"
+	}
+	schema = n.Get("parametersJsonSchema")
+	if schema == nil {
+		t.Fatalf("no schema in %s", declaration)
+	}
+	return schema, "parametersJsonSchema"
+}
 
 // fittedProperty declares a discovered tool with a property p and returns what became
 // of the property's schema, by whichever field.
 func fittedProperty(t *testing.T, schema string, forced bool) (property, field string, changes []string) {
 	t.Helper()
 	def := discovered("t", `{"type":"object","properties":{"p":`+schema+`,"q":{"type":"string"}}}`)
-	out, diags := encode(t, "gemini", []registry.Definition{def}, Options{GeminiParameters: forced})
+	out, diags := encode(t, []registry.Definition{def}, declare.Options{GeminiParameters: forced})
 	for _, d := range diags {
 		changes = append(changes, d.Message)
 	}
 	if len(out.Declarations) == 0 {
 		return "", "", changes
 	}
-	f, _ := Lookup("gemini")
-	declared, field := f.declaredSchema(out.Declarations[0].Data)
-	if p := declared.get("properties").get("p"); p != nil {
-		property = string(p.appendTo(nil))
+	declared, field := declaredSchema(t, out.Declarations[0].Data)
+	if p := declared.Get("properties").Get("p"); p != nil {
+		property = string(p.AppendTo(nil))
 	}
-	var c checker
-	if c.gemini(declared, nil); field == "parameters" && len(c.found) > 0 {
-		t.Errorf("%s: the API would still refuse %v", schema, c.found)
+	if found := gemini.Check(declared); field == "parameters" && len(found) > 0 {
+		t.Errorf("%s: the API would still refuse %v", schema, found)
 	}
 	return property, field, changes
 }
@@ -96,7 +128,7 @@ func TestGeminiFitLost(t *testing.T) {
 			}
 		})
 	}
-	out, diags := encode(t, "gemini", []registry.Definition{discovered("t", `{"type":"object","properties":{"p":{"type":"object"}},"required":["p"]}`)}, Options{GeminiParameters: true})
+	out, diags := encode(t, []registry.Definition{discovered("t", `{"type":"object","properties":{"p":{"type":"object"}},"required":["p"]}`)}, declare.Options{GeminiParameters: true})
 	if len(out.Declarations) != 0 || len(diags) != 1 || !strings.Contains(diags[0].Message, `property "p", which is required`) {
 		t.Errorf("got %s, %v", out.Data, diags)
 	}
@@ -104,24 +136,24 @@ func TestGeminiFitLost(t *testing.T) {
 
 // References are inlined, in circles too, and never without end.
 func TestGeminiFitReferences(t *testing.T) {
-	declare := func(schema string) (string, string) {
-		out, diags := encode(t, "gemini", []registry.Definition{discovered("t", schema)}, Options{GeminiParameters: true})
+	declareIt := func(schema string) (string, string) {
+		out, diags := encode(t, []registry.Definition{discovered("t", schema)}, declare.Options{GeminiParameters: true})
 		said := ""
 		for _, d := range diags {
 			said += d.Message
 		}
 		return string(out.Data), said
 	}
-	got, _ := declare(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x","description":"mine"},"b":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","description":"its","enum":["u"]}}}`)
+	got, _ := declareIt(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x","description":"mine"},"b":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","description":"its","enum":["u"]}}}`)
 	const want = `"properties":{"a":{"type":"STRING","description":"mine","enum":["u"]},"b":{"type":"STRING","description":"its","enum":["u"]}}`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
-	got, said := declare(`{"type":"object","properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"v":{"type":"string"},"next":{"$ref":"#/$defs/node"}}}}}`)
+	got, said := declareIt(`{"type":"object","properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"v":{"type":"string"},"next":{"$ref":"#/$defs/node"}}}}}`)
 	if !strings.Contains(got, `"v":{"type":"string"}`) || !strings.Contains(said, "a schema that holds itself") {
 		t.Errorf("got %s, said %s", got, said)
 	}
-	if got, said = declare(`{"type":"object","properties":{"n":{"$ref":"#"},"m":{"$ref":"https://example.com/x"}}}`); !strings.Contains(said, "holds itself") {
+	if got, said = declareIt(`{"type":"object","properties":{"n":{"$ref":"#"},"m":{"$ref":"https://example.com/x"}}}`); !strings.Contains(said, "holds itself") {
 		t.Errorf("got %s, said %s", got, said)
 	}
 	bomb := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`
@@ -130,7 +162,7 @@ func TestGeminiFitReferences(t *testing.T) {
 		bomb += `"d` + string(rune('0'+i%10)) + strings.Repeat("x", i/10) + `":{"type":"object","properties":{"l":{"$ref":"#/$defs/d` + next + `"},"r":{"$ref":"#/$defs/d` + next + `"}}},`
 	}
 	bomb += `"d0xxxx":{"type":"string"}}}`
-	if got, said = declare(bomb); got != "[]" || !strings.Contains(said, "too large") {
+	if got, said = declareIt(bomb); got != "[]" || !strings.Contains(said, "too large") {
 		t.Errorf("got %.200s, said %s", got, said)
 	}
 }
@@ -152,7 +184,7 @@ func TestGeminiFitHostile(t *testing.T) {
 		"enum":                    `{"type":"object","properties":{"a":{"enum":[` + many(50_000, `%`) + `]}},"x":1}`,
 	} {
 		start := time.Now()
-		out, diags := encode(t, "gemini", []registry.Definition{discovered("t", schema)}, Options{GeminiParameters: true})
+		out, diags := encode(t, []registry.Definition{discovered("t", schema)}, declare.Options{GeminiParameters: true})
 		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
@@ -179,18 +211,13 @@ func FuzzGeminiFit(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		format, _ := Lookup("gemini")
 		for _, forced := range []bool{false, true} {
 			defs := []registry.Definition{{Name: "t", Source: registry.SourceCommand, InputSchema: schema}}
-			out, _ := format.Encode(defs, Options{GeminiParameters: forced})
+			out, _ := encode(t, defs, declare.Options{GeminiParameters: forced})
 			for _, d := range out.Declarations {
-				declared, field := format.declaredSchema(d.Data)
-				if declared == nil {
-					t.Fatalf("unreadable: %s", d.Data)
-				}
-				var c checker
-				if c.gemini(declared, nil); field == "parameters" && len(declared.members) > 0 && len(c.found) > 0 {
-					t.Fatalf("%q was declared as %s, which the API would refuse: %v", schema, d.Data, c.found)
+				declared, field := declaredSchema(t, d.Data)
+				if found := gemini.Check(declared); field == "parameters" && len(declared.Members) > 0 && len(found) > 0 {
+					t.Fatalf("%q was declared as %s, which the API would refuse: %v", schema, d.Data, found)
 				}
 			}
 		}

@@ -1,9 +1,10 @@
-package declare
+package lint
 
 import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,31 +24,36 @@ type Explanation struct {
 }
 
 // Explain declares the definitions and tells of each what was changed.
-func (f Format) Explain(defs []registry.Definition, opts Options) []Explanation {
+func Explain(f declare.Format, defs []registry.Definition, opts declare.Options) []Explanation {
 	out, diags := f.Encode(defs, opts)
-	declared := make(map[string]Declaration, len(out.Declarations))
+	declared := make(map[string]declare.Declaration, len(out.Declarations))
 	for _, d := range out.Declarations {
 		declared[d.Tool] = d
 	}
 	list := make([]Explanation, len(defs))
 	for i := range defs {
-		d, ok := declared[defs[i].Name]
+		d := declared[defs[i].Name]
 		e := Explanation{Tool: defs[i].Name, Name: d.Name, Changes: []string{}, Own: pretty(defs[i].InputSchema)}
-		if schema, field := f.declaredSchema(d.Data); ok && schema != nil {
-			e.Field, e.Declared = field, pretty(schema.appendTo(nil))
+		if schema, field := declaredSchema(f, d.Data); schema != nil {
+			e.Field, e.Declared = field, pretty(schema.AppendTo(nil))
 		}
-		for _, diag := range diags {
-			switch {
-			case diag.Tool != e.Tool:
-			case diag.Code == "declaration_left_out":
-				e.LeftOut = diag.Message
-			default:
-				e.Changes = append(e.Changes, diag.Message)
-			}
-		}
+		e.addAll(diags)
 		list[i] = e
 	}
 	return list
+}
+
+// addAll adds what Encode noticed of the tool.
+func (e *Explanation) addAll(diags []registry.Diagnostic) {
+	for _, d := range diags {
+		switch {
+		case d.Tool != e.Tool:
+		case d.Code == "declaration_left_out":
+			e.LeftOut = d.Message
+		default:
+			e.Changes = append(e.Changes, d.Message)
+		}
+	}
 }
 
 func pretty(schema []byte) string {

@@ -1,48 +1,51 @@
-package declare
+package gemini
 
 import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
 )
 
 // truthy says whether JavaScript takes a value as true in a condition; a
 // missing one is not.
-func truthy(n *node) bool {
+func truthy(n *tree.Node) bool {
 	if n == nil {
 		return false
 	}
-	switch n.kind {
-	case kindNull, kindFalse:
+	switch n.Kind {
+	case tree.Null, tree.False:
 		return false
-	case kindString:
-		return n.token != `""`
-	case kindNumber:
-		f, _ := strconv.ParseFloat(n.token, 64) // out of range is infinite, which is true
+	case tree.String:
+		return n.Token != `""`
+	case tree.Number:
+		f, _ := strconv.ParseFloat(n.Token, 64) // out of range is infinite, which is true
 		return f != 0
 	}
 	return true
 }
 
-// scriptString returns what JavaScript's String() makes of a JSON value.
-func scriptString(n *node) string {
-	switch n.kind {
-	case kindString:
-		return n.text()
-	case kindNumber:
-		return scriptNumber(n.token)
-	case kindObject:
+// String returns what JavaScript's String() makes of a JSON value: a value of
+// an enum is declared by it.
+func String(n *tree.Node) string {
+	switch n.Kind {
+	case tree.String:
+		return n.Text()
+	case tree.Number:
+		return scriptNumber(n.Token)
+	case tree.Object:
 		return "[object Object]"
-	case kindArray:
-		parts := make([]string, len(n.items))
-		for i, v := range n.items {
-			if v.kind != kindNull {
-				parts[i] = scriptString(v)
+	case tree.Array:
+		parts := make([]string, len(n.Items))
+		for i, v := range n.Items {
+			if v.Kind != tree.Null {
+				parts[i] = String(v)
 			}
 		}
 		return strings.Join(parts, ",")
 	}
-	return n.token
+	return n.Token
 }
 
 // scriptNumber prints a JSON number as JavaScript would after reading it

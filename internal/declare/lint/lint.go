@@ -1,4 +1,4 @@
-package declare
+package lint
 
 import (
 	"bytes"
@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/gemini"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -25,11 +28,11 @@ type Finding struct {
 
 // Lint declares the definitions in each format and returns what was noticed:
 // tools in their order, for each the worst first.
-func Lint(formats []Format, defs []registry.Definition, opts Options) []Finding {
+func Lint(formats []declare.Format, defs []registry.Definition, opts declare.Options) []Finding {
 	opts.Strict = false
 	var all []Finding
 	for _, f := range formats {
-		all = append(all, f.lint(defs, opts)...)
+		all = append(all, lintFormat(f, defs, opts)...)
 	}
 	all = append(all, advice(defs)...)
 	return sortedFindings(joinFormats(all, len(formats)), defs)
@@ -68,14 +71,14 @@ func sortedFindings(all []Finding, defs []registry.Definition) []Finding {
 	return all
 }
 
-// lint declares in one format and looks at what came of it.
-func (f Format) lint(defs []registry.Definition, opts Options) []Finding {
+// lintFormat declares in one format and looks at what came of it.
+func lintFormat(f declare.Format, defs []registry.Definition, opts declare.Options) []Finding {
 	out, diags := f.Encode(defs, opts)
 	found := make([]Finding, 0, len(diags))
 	for _, d := range diags {
-		found = append(found, f.diagnosed(d))
+		found = append(found, diagnosed(f, d))
 	}
-	if limit := f.maxTools(); limit > 0 && len(out.Declarations) > limit {
+	if limit := maxTools(f.Name); limit > 0 && len(out.Declarations) > limit {
 		found = append(found, Finding{Severity: registry.SeverityError, Code: "too_many_tools", Formats: []string{f.Name},
 			Message: fmt.Sprintf("%d tools are declared; the API takes %d", len(out.Declarations), limit),
 			Hint:    "declare fewer: name tools, or use --source, --server, --category or excludeTools"})
@@ -85,23 +88,14 @@ func (f Format) lint(defs []registry.Definition, opts Options) []Finding {
 		described[defs[i].Name] = defs[i].Description
 	}
 	for _, d := range out.Declarations {
-		c := checker{format: f.Name, tool: d.Tool}
-		c.description(described[d.Tool])
-		if schema, key := f.declaredSchema(d.Data); schema != nil && f.Name == "gemini" && key == "parameters" && len(schema.members) > 0 {
-			c.gemini(schema, nil)
-			c.geminiParams(schema)
-		}
-		if f.Name == "anthropic" && bytes.Contains(d.Data, []byte(`"$ref":`)) {
-			c.add(registry.SeverityInfo, "ref_refused_by_some", "", "the schema holds references, which Anthropic's managed agents refuse (the Messages API takes them)", "")
-		}
-		found = append(found, c.found...)
+		found = append(found, lintDeclaration(f, d, described[d.Tool])...)
 	}
 	return found
 }
 
 // diagnosed grades what Encode noticed: a tool that is left out would have been
 // refused.
-func (f Format) diagnosed(d registry.Diagnostic) Finding {
+func diagnosed(f declare.Format, d registry.Diagnostic) Finding {
 	severity := registry.SeverityWarning
 	switch {
 	case d.Code == "declaration_left_out":
@@ -117,10 +111,10 @@ func (f Format) diagnosed(d registry.Diagnostic) Finding {
 	return Finding{Severity: severity, Code: d.Code, Formats: []string{f.Name}, Tool: d.Tool, Message: message, Hint: d.Hint}
 }
 
-// maxTools is how many tools an API takes in one request, 0 where it says
-// nothing.
-func (f Format) maxTools() int {
-	switch f.Name {
+// maxTools is how many tools the API of a format takes in one request, 0 where
+// it says nothing.
+func maxTools(format string) int {
+	switch format {
 	case "gemini":
 		return 512
 	case "openai", "openai-responses":
@@ -129,59 +123,46 @@ func (f Format) maxTools() int {
 	return 0
 }
 
-// declaredSchema finds the schema of params in a declaration, and its key; nil
-// in formats of text.
-func (f Format) declaredSchema(data []byte) (*node, string) {
-	if f.Text {
-		return nil, ""
-	}
-	member := f.Name == "json-schema" // a key with its value
-	if member {
-		data = slices.Concat([]byte("{"), data, []byte("}"))
-	}
-	var p parser
-	n, err := p.parse(data, registry.MaxDepth+10)
-	if err != nil {
-		return nil, ""
-	}
-	if member && len(n.members) == 1 {
-		return n.members[0].value, ""
-	}
-	for _, wrapper := range []string{"function", "toolSpec"} {
-		if inner := n.get(wrapper); inner != nil {
-			n = inner
-		}
-	}
-	if inner := n.get("inputSchema"); inner.get("json") != nil {
-		return inner.get("json"), "json"
-	}
-	for _, key := range []string{"parameters", "parametersJsonSchema", "input_schema", "inputSchema"} {
-		if schema := n.get(key); schema != nil {
-			return schema, key
-		}
-	}
-	return nil, ""
-}
-
-// checker looks at one declaration.
-type checker struct {
-	format, tool string
-	found        []Finding
-	refused      bool // an error is among them
-	quick        bool // one error is enough, and nobody asks which
-}
-
-func (c *checker) add(severity registry.Severity, code, pointer, message, hint string) {
-	c.found = append(c.found, Finding{Severity: severity, Code: code, Formats: []string{c.format}, Tool: c.tool, Pointer: pointer, Message: message, Hint: hint})
-}
-
 // maxOpenAIDescription is what OpenAI took until 2025, and what Azure and others
-// that speak its API still do.
+// that speak its API still do, in characters.
 const maxOpenAIDescription = 1024
 
-func (c *checker) description(text string) {
-	if n := len([]rune(text)); n > maxOpenAIDescription && c.format == "openai" {
-		c.add(registry.SeverityWarning, "description_long", "", fmt.Sprintf("the description has %d characters; older models, Azure and others of this API take %d", n, maxOpenAIDescription),
-			"shorten it where the tool comes from")
+// lintDeclaration looks at one tool as it is declared.
+func lintDeclaration(f declare.Format, d declare.Declaration, description string) []Finding {
+	var found []Finding
+	note := func(severity registry.Severity, code, pointer, message, hint string) {
+		found = append(found, Finding{Severity: severity, Code: code, Formats: []string{f.Name}, Tool: d.Tool, Pointer: pointer, Message: message, Hint: hint})
 	}
+	switch f.Name {
+	case "openai":
+		if n := utf8.RuneCountInString(description); n > maxOpenAIDescription {
+			note(registry.SeverityWarning, "description_long", "", fmt.Sprintf("the description has %d characters; older models, Azure and others of this API take %d", n, maxOpenAIDescription),
+				"shorten it where the tool comes from")
+		}
+	case "anthropic":
+		if bytes.Contains(d.Data, []byte(`"$ref":`)) {
+			note(registry.SeverityInfo, "ref_refused_by_some", "", "the schema holds references, which Anthropic's managed agents refuse (the Messages API takes them)", "")
+		}
+	case "gemini":
+		schema, key := declaredSchema(f, d.Data)
+		if schema == nil || key != "parameters" || len(schema.Members) == 0 {
+			break
+		}
+		for _, p := range gemini.Check(schema) {
+			note(registry.SeverityError, p.Code, p.Pointer, p.Message, "exclude the tool, mend its schema, or give the tool by an MCP server, which is declared by parametersJsonSchema")
+		}
+		if odd := gemini.OddNames(schema); len(odd) > 0 {
+			note(registry.SeverityInfo, "param_name_odd", "", "names of params that Vertex AI's documentation does not allow: "+few(odd), "")
+		}
+	}
+	return found
+}
+
+// few lists names, the first ten where they are many.
+func few(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,4 +1,4 @@
-package declare
+package typescript_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/declare/typescript"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -33,14 +36,12 @@ func TestTypes(t *testing.T) {
 		`{"items":{"$ref":"#"},"type":"array"}`: "Array<unknown>",
 		`{"properties":{"a-b":{},"ok":{"type":"string"}},"required":["ok"],"additionalProperties":true}`: "{\n  \"a-b\"?: unknown;\n  ok: string;\n  [key: string]: unknown;\n}",
 	} {
-		var p parser
-		n, err := p.parse([]byte(schema), 100)
+		var p tree.Parser
+		n, err := p.Parse([]byte(schema), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &typeWriter{refs: newResolver(n)}
-		w.typ(n, "", 0)
-		if got := string(w.out); got != want {
+		if got := string(typescript.AppendType(nil, n)); got != want {
 			t.Errorf("%s is %s, want %s", schema, got, want)
 		}
 	}
@@ -55,8 +56,8 @@ func TestTypesAreBounded(t *testing.T) {
 	}
 	b.WriteString(`"d40":{"type":"string"}}}`)
 	def := registry.Definition{Name: "t", Source: "command", InputSchema: json.RawMessage(b.String())}
-	out, _ := encode(t, "typescript", []registry.Definition{def}, Options{})
-	if n := len(out.Data); n > 2*maxTypeBytes {
+	out := declared(t, def)
+	if n := len(out); n > 2*64<<10 {
 		t.Errorf("%d bytes of types", n)
 	}
 }
@@ -64,8 +65,19 @@ func TestTypesAreBounded(t *testing.T) {
 // TestCommentsCannotBeLeft has a description try to end its comment.
 func TestCommentsCannotBeLeft(t *testing.T) {
 	def := registry.Definition{Name: "t", Source: "command", Description: "a */ evil() /*\n*/ evil() /*\r*/ evil()\n/"}
-	out, _ := encode(t, "typescript", []registry.Definition{def}, Options{})
-	if n := strings.Count(string(out.Data), "*/"); n != 1 {
-		t.Errorf("%d ends of comments in\n%s", n, out.Data)
+	out := declared(t, def)
+	if n := strings.Count(string(out), "*/"); n != 1 {
+		t.Errorf("%d ends of comments in\n%s", n, out)
 	}
+}
+
+// declared declares one tool in format typescript.
+func declared(t *testing.T, def registry.Definition) []byte {
+	t.Helper()
+	f, err := declare.Lookup("typescript")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := f.Encode([]registry.Definition{def}, declare.Options{})
+	return out.Data
 }

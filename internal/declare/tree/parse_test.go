@@ -1,4 +1,4 @@
-package declare
+package tree
 
 import (
 	"bytes"
@@ -23,12 +23,12 @@ func TestParseKeepsTheText(t *testing.T) {
 		"nested in order": `[[[1],[2]],{"a":[{"b":1},{"c":2}]}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p parser
-			n, err := p.parse([]byte(" \n\t\r"+text+" "), 10)
+			var p Parser
+			n, err := p.Parse([]byte(" \n\t\r"+text+" "), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(text, string(n.appendTo(nil))); diff != "" {
+			if diff := cmp.Diff(text, string(n.AppendTo(nil))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -41,9 +41,9 @@ func TestParseRefuses(t *testing.T) {
 		`"\u12g4"`, `"\u12`, "\"\x01\"", `01`, `-`, `1.`, `.5`, `1e`, `1e+`, `+1`, `tru`, `nul`, `NaN`, `1 2`, `{} x`,
 		"\uFEFF{}", `1e400`, `'a'`, `[1e999999999]`,
 	} {
-		var p parser
-		if n, err := p.parse([]byte(text), 10); err == nil {
-			t.Errorf("%q was read as %s", text, n.appendTo(nil))
+		var p Parser
+		if n, err := p.Parse([]byte(text), 10); err == nil {
+			t.Errorf("%q was read as %s", text, n.AppendTo(nil))
 		}
 	}
 }
@@ -57,12 +57,12 @@ func TestParseMends(t *testing.T) {
 		"[\"a\xffb\"]":                     "[\"a\uFFFDb\"]",
 		`["\ufffd is meant \ud83d\ude00"]`: "[\"\uFFFD is meant \U0001F600\"]",
 	} {
-		var p parser
-		n, err := p.parse([]byte(text), 10)
+		var p Parser
+		n, err := p.Parse([]byte(text), 10)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got := string(n.appendTo(nil)); got != want {
+		if got := string(n.AppendTo(nil)); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)
 		}
 	}
@@ -75,40 +75,40 @@ func TestParseFindsDuplicatesInLargeObjects(t *testing.T) {
 		b.WriteString(`"k` + strings.Repeat("x", i) + `":0,`)
 	}
 	b.WriteString(`"kx":1}`)
-	var p parser
-	n, err := p.parse([]byte(b.String()), 10)
-	if err != nil || !p.duplicate || len(n.members) != 100 || n.get("kx").token != "1" {
-		t.Errorf("duplicate %v, %d members, kx %v, error %v", p.duplicate, len(n.members), n.get("kx"), err)
+	var p Parser
+	n, err := p.Parse([]byte(b.String()), 10)
+	if err != nil || !p.Duplicate || len(n.Members) != 100 || n.Get("kx").Token != "1" {
+		t.Errorf("duplicate %v, %d members, kx %v, error %v", p.Duplicate, len(n.Members), n.Get("kx"), err)
 	}
 }
 
 func TestParseDepth(t *testing.T) {
-	var p parser
-	if _, err := p.parse([]byte(strings.Repeat("[", 10)+strings.Repeat("]", 10)), 10); err != nil {
+	var p Parser
+	if _, err := p.Parse([]byte(strings.Repeat("[", 10)+strings.Repeat("]", 10)), 10); err != nil {
 		t.Errorf("depth 10 of 10: %v", err)
 	}
 	for _, n := range []int{11, 1_000_000} {
-		if _, err := p.parse([]byte(strings.Repeat("[", n)), 10); err == nil || errors.Is(err, errSyntax) {
+		if _, err := p.Parse([]byte(strings.Repeat("[", n)), 10); err == nil || errors.Is(err, errSyntax) {
 			t.Errorf("depth %d of 10: %v", n, err)
 		}
 	}
 }
 
 func TestParserIsReusable(t *testing.T) {
-	var p parser
+	var p Parser
 	big := []byte(`[` + strings.Repeat(`{"a":[1,2,3],"b":{"c":"d"}},`, 500) + `0]`)
 	for range 3 {
-		n, err := p.parse(big, 10)
-		if err != nil || string(n.appendTo(nil)) != string(big) {
+		n, err := p.Parse(big, 10)
+		if err != nil || string(n.AppendTo(nil)) != string(big) {
 			t.Fatalf("error %v", err)
 		}
-		n, err = p.parse([]byte(`{"x":[1],"y":[2]}`), 10)
+		n, err = p.Parse([]byte(`{"x":[1],"y":[2]}`), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.set("z", newNull())
-		n.get("x").items = append(n.get("x").items, newFalse())
-		if got, want := string(n.appendTo(nil)), `{"x":[1,false],"y":[2],"z":null}`; got != want {
+		n.Set("z", NewNull())
+		n.Get("x").Items = append(n.Get("x").Items, NewFalse())
+		if got, want := string(n.AppendTo(nil)), `{"x":[1,false],"y":[2],"z":null}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -119,19 +119,19 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var p parser
-		n, err := p.parse(data, 200)
+		var p Parser
+		n, err := p.Parse(data, 200)
 		if valid := json.Valid(data); err == nil && !valid || errors.Is(err, errSyntax) && valid {
 			t.Fatalf("%q: valid %v, error %v", data, valid, err)
 		}
 		if err != nil {
 			return
 		}
-		out := n.appendTo(nil)
+		out := n.AppendTo(nil)
 		if !json.Valid(out) || !utf8.Valid(out) {
 			t.Fatalf("%q was written as %q", data, out)
 		}
-		if p.duplicate || !utf8.Valid(data) || bytes.Contains(bytes.ToLower(data), []byte(`\ud`)) {
+		if p.Duplicate || !utf8.Valid(data) || bytes.Contains(bytes.ToLower(data), []byte(`\ud`)) {
 			return
 		}
 		var want bytes.Buffer

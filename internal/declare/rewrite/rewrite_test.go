@@ -1,19 +1,25 @@
-package declare
+package rewrite_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // declaredSchema encodes one tool and returns the schema as declared, "" where
 // it was left out, and the diagnostics' texts.
-func declaredSchema(t *testing.T, format, schema string, opts Options) (string, string) {
+func declaredSchema(t *testing.T, format, schema string, opts declare.Options) (string, string) {
 	t.Helper()
 	def := registry.Definition{Name: "t", Source: "mcp:s", Server: "s", InputSchema: json.RawMessage(schema)}
-	out, diags := encode(t, format, []registry.Definition{def}, opts)
+	f, err := declare.Lookup(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, diags := f.Encode([]registry.Definition{def}, opts)
 	var texts []string
 	for _, d := range diags {
 		texts = append(texts, d.Code+": "+d.Message)
@@ -25,20 +31,20 @@ func declaredSchema(t *testing.T, format, schema string, opts Options) (string, 
 		"openai": "parameters", "openai-responses": "parameters", "anthropic": "input_schema", "bedrock": "json",
 		"mistral": "parameters", "mcp": "inputSchema", "json-schema": "t",
 	}[format]
-	var p parser
-	n, err := p.parse(out.Declarations[0].Data, 200)
+	var p tree.Parser
+	n, err := p.Parse(out.Declarations[0].Data, 200)
 	if format == "json-schema" {
-		n, err = p.parse(out.Data, 200)
+		n, err = p.Parse(out.Data, 200)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []string{"toolSpec", "inputSchema", "function"} {
-		if inner := n.get(step); inner != nil && step != key {
+		if inner := n.Get(step); inner != nil && step != key {
 			n = inner
 		}
 	}
-	return string(n.get(key).appendTo(nil)), strings.Join(texts, "\n")
+	return string(n.Get(key).AppendTo(nil)), strings.Join(texts, "\n")
 }
 
 // TestRoots shows what becomes of schemas that an API would refuse at the root,
@@ -74,7 +80,7 @@ func TestRoots(t *testing.T) {
 		"title and description": {"json-schema", `{"type":"object"}`, `{"title":"t","type":"object"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, diags := declaredSchema(t, c.format, c.schema, Options{})
+			got, diags := declaredSchema(t, c.format, c.schema, declare.Options{})
 			if got != c.want {
 				t.Errorf("declared\n%s, want\n%s", got, c.want)
 			}
@@ -108,7 +114,7 @@ func TestStrict(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, diags := declaredSchema(t, "openai", c.schema, Options{Strict: true})
+			got, diags := declaredSchema(t, "openai", c.schema, declare.Options{Strict: true})
 			if got != c.want {
 				t.Errorf("declared\n%s, want\n%s", got, c.want)
 			}
@@ -137,7 +143,7 @@ func TestStrictImpossible(t *testing.T) {
 		`{"type":"object","properties":{"` + strings.Repeat("x", 120_001) + `":{"type":"string"}}}`:                                                   "120001 characters",
 		`{"type":"object","properties":{"a":{"enum":[]}}}`:                                                                                            "takes any value",
 	} {
-		got, diags := declaredSchema(t, "openai-responses", schema, Options{Strict: true})
+		got, diags := declaredSchema(t, "openai-responses", schema, declare.Options{Strict: true})
 		if got != schema {
 			t.Errorf("%s was declared as %s", schema, got)
 		}
@@ -152,12 +158,12 @@ func TestDeadReferences(t *testing.T) {
 	const schema = `{"type":"object","properties":{"out":{"$ref":"https://example.com","description":"d"},"gone":{"$ref":"#/$defs/gone"},"self":{"$ref":"#/properties/self"},"number":{"$ref":5},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
 	const want = `{"type":"object","properties":{"out":{"description":"d"},"gone":{},"self":{},"number":{},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
 	for _, format := range []string{"openai", "openai-responses", "anthropic", "bedrock", "mistral"} {
-		got, diags := declaredSchema(t, format, schema, Options{})
+		got, diags := declaredSchema(t, format, schema, declare.Options{})
 		if got != want || !strings.Contains(diags, "references that lead nowhere dropped") {
 			t.Errorf("%s declared %s, said %s", format, got, diags)
 		}
 	}
-	if got, diags := declaredSchema(t, "mcp", schema, Options{}); got != schema || diags != "" {
+	if got, diags := declaredSchema(t, "mcp", schema, declare.Options{}); got != schema || diags != "" {
 		t.Errorf("mcp declared %s, said %s", got, diags)
 	}
 }
@@ -165,7 +171,7 @@ func TestDeadReferences(t *testing.T) {
 // TestStrictThenRestored has a model answer with nulls for what was optional.
 func TestStrictThenRestored(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`
-	if got := string(RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
+	if got := string(declare.RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package declare
+package tree
 
 import (
 	"encoding/json"
@@ -8,37 +8,37 @@ import (
 type kind uint8
 
 const (
-	kindObject kind = iota
-	kindArray
-	kindString
-	kindNumber
-	kindTrue
-	kindFalse
-	kindNull
+	Object kind = iota
+	Array
+	String
+	Number
+	True
+	False
+	Null
 )
 
 // node is one JSON value that remembers how it was written: scalars keep their
 // source text, objects the order of their members.
-type node struct {
-	kind    kind
-	token   string // scalars: the JSON text
-	members []member
-	items   []*node
+type Node struct {
+	Kind    kind
+	Token   string // scalars: the JSON text
+	Members []Member
+	Items   []*Node
 }
 
 // member is one key of an object with its value. A key is there once.
-type member struct {
-	name  string // decoded
-	token string // as written, with quotes
-	value *node
+type Member struct {
+	Name  string // decoded
+	Token string // as written, with quotes
+	Value *Node
 }
 
-func newString(s string) *node {
-	return &node{kind: kindString, token: quoted(s)}
+func NewString(s string) *Node {
+	return &Node{Kind: String, Token: quoted(s)}
 }
 
-func newMember(name string, value *node) member {
-	return member{name: name, token: quoted(name), value: value}
+func NewMember(name string, value *Node) Member {
+	return Member{Name: name, Token: quoted(name), Value: value}
 }
 
 // quoted is s as a JSON string. Keywords, which most are, take no detour.
@@ -57,36 +57,31 @@ func quoted(s string) string {
 	case "object":
 		return `"object"`
 	}
-	return string(appendString(nil, s))
+	return string(AppendString(nil, s))
 }
 
-func newObject(members ...member) *node { return &node{kind: kindObject, members: members} }
+func NewObject(members ...Member) *Node { return &Node{Kind: Object, Members: members} }
 
-func newArray(items ...*node) *node { return &node{kind: kindArray, items: items} }
+func NewArray(items ...*Node) *Node { return &Node{Kind: Array, Items: items} }
 
-func newFalse() *node { return &node{kind: kindFalse, token: "false"} }
+func NewFalse() *Node { return &Node{Kind: False, Token: "false"} }
 
-func newNull() *node { return &node{kind: kindNull, token: "null"} }
-
-// emptyParams is the schema of a tool without params.
-func emptyParams() *node {
-	return newObject(newMember("type", newString("object")), newMember("properties", newObject()))
-}
+func NewNull() *Node { return &Node{Kind: Null, Token: "null"} }
 
 // get returns the value of a key, nil where n is no object or has no such key.
-func (n *node) get(name string) *node {
-	if n == nil || n.kind != kindObject {
+func (n *Node) Get(name string) *Node {
+	if n == nil || n.Kind != Object {
 		return nil
 	}
 	if i := n.index(name); i >= 0 {
-		return n.members[i].value
+		return n.Members[i].Value
 	}
 	return nil
 }
 
-func (n *node) index(name string) int {
-	for i := range n.members {
-		if n.members[i].name == name {
+func (n *Node) index(name string) int {
+	for i := range n.Members {
+		if n.Members[i].Name == name {
 			return i
 		}
 	}
@@ -94,89 +89,89 @@ func (n *node) index(name string) int {
 }
 
 // set replaces the value of a key in its place, or adds the key at the end.
-func (n *node) set(name string, value *node) {
+func (n *Node) Set(name string, value *Node) {
 	if i := n.index(name); i >= 0 {
-		n.members[i].value = value
+		n.Members[i].Value = value
 		return
 	}
-	n.members = append(n.members, newMember(name, value))
+	n.Members = append(n.Members, NewMember(name, value))
 }
 
 // prepend puts a key that is not there yet in front.
-func (n *node) prepend(name string, value *node) {
-	n.members = append([]member{newMember(name, value)}, n.members...)
+func (n *Node) Prepend(name string, value *Node) {
+	n.Members = append([]Member{NewMember(name, value)}, n.Members...)
 }
 
 // remove drops a key and reports whether it was there.
-func (n *node) remove(name string) bool {
+func (n *Node) Remove(name string) bool {
 	i := n.index(name)
 	if i < 0 {
 		return false
 	}
-	n.members = append(n.members[:i:i], n.members[i+1:]...)
+	n.Members = append(n.Members[:i:i], n.Members[i+1:]...)
 	return true
 }
 
 // rename gives a key another name in its place.
-func (n *node) rename(old, name string) {
+func (n *Node) Rename(old, name string) {
 	if i := n.index(old); i >= 0 {
-		n.members[i] = newMember(name, n.members[i].value)
+		n.Members[i] = NewMember(name, n.Members[i].Value)
 	}
 }
 
 // text returns the decoded string, "" where n is none.
-func (n *node) text() string {
-	if n == nil || n.kind != kindString {
+func (n *Node) Text() string {
+	if n == nil || n.Kind != String {
 		return ""
 	}
-	return unquote(n.token)
+	return unquote(n.Token)
 }
 
 // is reports whether n is the string s.
-func (n *node) is(s string) bool { return n != nil && n.kind == kindString && n.text() == s }
+func (n *Node) Is(s string) bool { return n != nil && n.Kind == String && n.Text() == s }
 
-func (n *node) clone() *node {
-	c := &node{kind: n.kind, token: n.token}
-	if len(n.members) > 0 {
-		c.members = make([]member, len(n.members))
-		for i, m := range n.members {
-			c.members[i] = member{name: m.name, token: m.token, value: m.value.clone()}
+func (n *Node) Clone() *Node {
+	c := &Node{Kind: n.Kind, Token: n.Token}
+	if len(n.Members) > 0 {
+		c.Members = make([]Member, len(n.Members))
+		for i, m := range n.Members {
+			c.Members[i] = Member{Name: m.Name, Token: m.Token, Value: m.Value.Clone()}
 		}
 	}
-	if len(n.items) > 0 {
-		c.items = make([]*node, len(n.items))
-		for i, v := range n.items {
-			c.items[i] = v.clone()
+	if len(n.Items) > 0 {
+		c.Items = make([]*Node, len(n.Items))
+		for i, v := range n.Items {
+			c.Items[i] = v.Clone()
 		}
 	}
 	return c
 }
 
 // appendTo writes n without white space.
-func (n *node) appendTo(dst []byte) []byte {
-	switch n.kind {
-	case kindObject:
+func (n *Node) AppendTo(dst []byte) []byte {
+	switch n.Kind {
+	case Object:
 		dst = append(dst, '{')
-		for i := range n.members {
+		for i := range n.Members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, n.members[i].token...)
+			dst = append(dst, n.Members[i].Token...)
 			dst = append(dst, ':')
-			dst = n.members[i].value.appendTo(dst)
+			dst = n.Members[i].Value.AppendTo(dst)
 		}
 		return append(dst, '}')
-	case kindArray:
+	case Array:
 		dst = append(dst, '[')
-		for i, v := range n.items {
+		for i, v := range n.Items {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = v.appendTo(dst)
+			dst = v.AppendTo(dst)
 		}
 		return append(dst, ']')
 	}
-	return append(dst, n.token...)
+	return append(dst, n.Token...)
 }
 
 // unquote decodes a JSON string that is known to be well formed.
@@ -195,7 +190,7 @@ func unquote(token string) string {
 // appendString writes s as a JSON string. Like encoding/json it turns invalid
 // UTF-8 into U+FFFD and escapes the line separators U+2028 and U+2029, which
 // end lines in JavaScript; unlike it, it leaves <, > and & readable.
-func appendString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for _, r := range s { // an invalid byte comes as U+FFFD

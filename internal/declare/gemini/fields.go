@@ -1,0 +1,171 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// properties rewrites those of an object. One that cannot be said goes, if it may.
+func (f *Fitter) properties(n, out *tree.Node, depth int) error {
+	properties := n.Get("properties")
+	if properties == nil || properties.Kind != tree.Object || len(properties.Members) == 0 {
+		return errFree
+	}
+	if allowsMore(n) {
+		f.changed("further properties of any name not declared")
+	}
+	required := tree.NamesIn(n.Get("required"))
+	fitted := f.object(len(properties.Members))
+	needed := tree.NewArray()
+	for i := range properties.Members {
+		m := &properties.Members[i]
+		value, err := f.property(m, required[m.Name], depth)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue
+		}
+		fitted.Members = append(fitted.Members, tree.Member{Name: m.Name, Token: m.Token, Value: value})
+		if required[m.Name] {
+			needed.Items = append(needed.Items, &tree.Node{Kind: tree.String, Token: m.Token})
+		}
+	}
+	if len(fitted.Members) == 0 {
+		return errFree
+	}
+	out.Set("properties", fitted)
+	if len(needed.Items) > 0 {
+		out.Set("required", needed)
+	}
+	return nil
+}
+
+// property rewrites one property; it returns nil where that has to go.
+func (f *Fitter) property(m *tree.Member, required bool, depth int) (*tree.Node, error) {
+	value, err := f.schema(m.Value, depth+1)
+	switch {
+	case errors.Is(err, errFree) && required:
+		return nil, fmt.Errorf("its property %.80q, which is required, is %w", m.Name, err)
+	case errors.Is(err, errFree):
+		f.lose(fmt.Sprintf("the property %.80q, %v", m.Name, err))
+		return nil, nil
+	case errors.Is(err, errNone):
+		return nil, nil
+	}
+	return value, err
+}
+
+// array rewrites what a list holds.
+func (f *Fitter) array(n, out *tree.Node, depth int) error {
+	fitted, err := f.schema(f.item(n, out), depth+1)
+	switch {
+	case errors.Is(err, errFree):
+		return errFree
+	case errors.Is(err, errNone): // an empty list is all that is valid
+		fitted = f.anything(tree.NewObject())
+	case err != nil:
+		return err
+	}
+	out.Set("items", fitted)
+	return nil
+}
+
+// item returns the schema of what a list holds. The places of a tuple become
+// one schema; out gets the length of one that has no further places.
+func (f *Fitter) item(n, out *tree.Node) *tree.Node {
+	items, places := n.Get("items"), n.Get("prefixItems")
+	rest := items
+	if items != nil && items.Kind == tree.Array { // as before draft 2020-12
+		places, rest = items, n.Get("additionalItems")
+	}
+	switch {
+	case places == nil && items == nil:
+		return tree.NewObject()
+	case places == nil:
+		return items
+	}
+	f.changed("the places of a tuple written as one schema")
+	list := slices.Clone(places.Items)
+	if rest != nil && rest.Kind == tree.Object {
+		list = append(list, rest)
+	} else if rest != nil && rest.Kind == tree.False && out.Get("maxItems") == nil {
+		out.Set("maxItems", &tree.Node{Kind: tree.Number, Token: strconv.Itoa(len(list))})
+	}
+	return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(list...)))
+}
+
+// copyTexts copies what is said to the model.
+func copyTexts(n, out *tree.Node) {
+	for i := range n.Members {
+		if m := &n.Members[i]; (m.Name == "title" || m.Name == "description") && m.Value.Kind == tree.String {
+			out.Members = append(out.Members, *m)
+		}
+	}
+}
+
+// limits copies the keywords that both sides know, and tells which go.
+func (f *Fitter) limits(n, out *tree.Node) {
+	typ := strings.ToLower(out.Get("type").Text())
+	for i := range n.Members {
+		switch m := &n.Members[i]; m.Name {
+		case "exclusiveMinimum", "exclusiveMaximum":
+			f.exclusive(n, out, m, typ)
+		case "examples":
+			if m.Value.Kind == tree.Array && len(m.Value.Items) > 0 && n.Get("example") == nil {
+				out.Set("example", m.Value.Items[0])
+			}
+		case "additionalProperties":
+			if m.Value.Kind == tree.False {
+				f.changed("additionalProperties dropped")
+			}
+		case "format":
+			if takesFormat(typ, m.Value.Text()) {
+				out.Members = append(out.Members, *m)
+			} else {
+				f.changed(fmt.Sprintf("format %.40q dropped", m.Value.Text()))
+			}
+		case "pattern", "minimum", "maximum", "default", "example", "propertyOrdering",
+			"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+			if takesValue(m) && speaksOf(m.Name, typ) {
+				out.Members = append(out.Members, *m)
+			}
+		default:
+			if !isKeyword(m.Name) && !isRewritten(m.Name) {
+				f.changed(m.Name + " dropped")
+			}
+		}
+	}
+}
+
+// exclusive writes a limit that a value must not reach as one that it may, which
+// is the next one where values are whole.
+func (f *Fitter) exclusive(n, out *tree.Node, m *tree.Member, typ string) {
+	limit, step := "minimum", int64(1)
+	if m.Name == "exclusiveMaximum" {
+		limit, step = "maximum", -1
+	}
+	if m.Value.Kind != tree.Number || n.Get(limit) != nil || !speaksOf(limit, typ) {
+		return
+	}
+	f.changed(m.Name + " written as " + limit)
+	value := m.Value
+	if i, err := strconv.ParseInt(value.Token, 10, 52); err == nil && typ == "integer" {
+		value = &tree.Node{Kind: tree.Number, Token: strconv.FormatInt(i+step, 10)}
+	}
+	out.Set(limit, value)
+}
+
+// isRewritten reports whether the fitter looks at a keyword elsewhere.
+func isRewritten(name string) bool {
+	switch name {
+	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf", "prefixItems", "additionalItems":
+		return true
+	}
+	return false
+}

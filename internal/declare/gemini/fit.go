@@ -1,0 +1,245 @@
+package gemini
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// Fitter rewrites JSON Schemas into the type Schema: references are inlined,
+// null becomes nullable, const an enum of one, oneOf and allOf become anyOf and
+// one schema, tuples lists. What only narrows what is allowed, such as
+// additionalProperties or multipleOf, goes; calls are still checked against it.
+//
+// The zero value is ready. It reuses its memory from schema to schema.
+type Fitter struct {
+	refs    *tree.Resolver
+	changes []string
+	lost    []string
+	inside  []*tree.Node // targets of references that are being inlined
+	nodes   int          // written so far
+	work    int          // members looked at so far
+
+	memory  []tree.Node // of the schema that is made
+	members []tree.Member
+}
+
+// Fitted is a schema in the words of the type Schema.
+type Fitted struct {
+	Schema  *tree.Node // good until the fitter's next
+	Changes []string   // what was rewritten
+	// Lost is what the type cannot say at all, such as an object with keys of
+	// any name. The schema is valid all the same, but says less.
+	Lost []string
+}
+
+// Bounds on the schema that inlining makes, in nodes, on the work, in members
+// of objects, and on nesting, references followed: a schema from outside can
+// ask for any amount.
+const (
+	maxNodes = 20_000
+	maxWork  = 2_000_000
+	maxDepth = 60
+)
+
+var errTooLarge = errors.New("its schema is too large once its references stand in their places")
+
+// What the API has no words for.
+var (
+	errFree = errors.New("an object with properties of any name")
+	errNone = errors.New("a value that is never valid")
+)
+
+// Fit returns root rewritten. The error says why it cannot be. Root stays as it
+// is.
+func (f *Fitter) Fit(root *tree.Node) (Fitted, error) {
+	*f = Fitter{refs: tree.NewResolver(root), memory: f.memory[:0], members: f.members[:0]}
+	root = f.plainRoot(root)
+	fitted, err := f.schema(root, 0)
+	switch {
+	case err == errFree: // no params, or none that have a name
+		if allowsMore(root) {
+			f.lose("params of any name")
+		}
+		fitted = tree.NewObject()
+	case err != nil:
+		return Fitted{}, err
+	}
+	return Fitted{fitted, f.changes, f.lost}, nil
+}
+
+// plainRoot returns a copy of the root that is of type object and has no
+// alternatives.
+func (f *Fitter) plainRoot(root *tree.Node) *tree.Node {
+	root = tree.NewObject(slices.Clone(root.Members)...)
+	for i := range root.Members {
+		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening adds to them
+			m.Value = &tree.Node{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
+		}
+	}
+	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")) {
+		f.changed(change)
+	}
+	root.Remove("nullable")
+	root.Set("type", tree.NewString("object"))
+	return root
+}
+
+// allowsMore reports whether an object schema says that properties it does not
+// name are allowed.
+func allowsMore(n *tree.Node) bool {
+	further := n.Get("additionalProperties")
+	return further != nil && further.Kind != tree.False
+}
+
+// object returns a new object with room for n members.
+func (f *Fitter) object(n int) *tree.Node {
+	if len(f.memory) == cap(f.memory) {
+		f.memory = make([]tree.Node, 0, max(64, 2*cap(f.memory)))
+	}
+	if cap(f.members)-len(f.members) < n {
+		f.members = make([]tree.Member, 0, max(256, n, 2*cap(f.members)))
+	}
+	end := len(f.members)
+	f.members = f.members[:end+n]
+	f.memory = append(f.memory, tree.Node{Kind: tree.Object, Members: f.members[end : end : end+n]})
+	return &f.memory[len(f.memory)-1]
+}
+
+// changed notes what was rewritten, once.
+func (f *Fitter) changed(what string) { f.changes = noted(f.changes, what) }
+
+// lose notes what cannot be said, once.
+func (f *Fitter) lose(what string) { f.lost = noted(f.lost, what) }
+
+// noted adds a text that is not there yet. The list ends with a word that there
+// is more: a schema from outside can hold any number of things to note.
+func noted(list []string, what string) []string {
+	const more, most = "and more", 20
+	switch {
+	case slices.Contains(list, what):
+		return list
+	case len(list) < most:
+		return append(list, what)
+	case len(list) == most:
+		return append(list, more)
+	}
+	return list
+}
+
+// schema returns n rewritten as a new node. The error is errFree or errNone
+// where nothing can stand in its place, errTooLarge where the whole is lost.
+func (f *Fitter) schema(n *tree.Node, depth int) (*tree.Node, error) {
+	f.nodes++
+	f.work += len(n.Members)
+	switch {
+	case f.nodes > maxNodes || f.work > maxWork || depth > maxDepth:
+		return nil, errTooLarge
+	case n.Kind == tree.False:
+		return nil, errNone
+	case n.Kind != tree.Object:
+		return f.anything(tree.NewObject()), nil
+	case n.Get("$ref") != nil:
+		return f.reference(n, depth)
+	}
+	n = f.merged(n)
+	if f.work > maxWork {
+		return nil, errTooLarge
+	}
+	list := branches(n)
+	if list != nil && unites(n, list) {
+		return f.union(n, list, depth)
+	} else if list != nil {
+		f.changed("conditions of anyOf and oneOf dropped")
+	}
+	return f.plain(n, depth)
+}
+
+// reference inlines the target of a reference; what stands beside it wins.
+func (f *Fitter) reference(n *tree.Node, depth int) (*tree.Node, error) {
+	target := f.refs.Lookup(n.Get("$ref").Text())
+	switch {
+	case target != nil && slices.Contains(f.inside, target):
+		f.lose("a schema that holds itself")
+		return f.anything(n), nil
+	case target != nil && target.Kind == tree.False:
+		return nil, errNone
+	case target == nil || target.Kind != tree.Object:
+		return f.anything(n), nil
+	}
+	f.changed("references inlined")
+	merged := f.object(len(n.Members) + len(target.Members))
+	for _, m := range n.Members {
+		if m.Name != "$ref" {
+			merged.Members = append(merged.Members, m)
+		}
+	}
+	have := tree.ByName(merged)
+	for _, m := range target.Members {
+		if have[m.Name] == nil {
+			merged.Members = append(merged.Members, m)
+		}
+	}
+	f.inside = append(f.inside, target)
+	defer func() { f.inside = f.inside[:len(f.inside)-1] }()
+	return f.schema(merged, depth+1)
+}
+
+// anything stands for any value: the API wants a type, so the common ones.
+func (f *Fitter) anything(n *tree.Node) *tree.Node {
+	f.lose("a value of any type")
+	union := tree.NewArray()
+	for _, t := range []string{"string", "number", "boolean"} {
+		branch := tree.NewObject(tree.NewMember("type", tree.NewString(t)))
+		copyTexts(n, branch)
+		union.Items = append(union.Items, branch)
+	}
+	return tree.NewObject(tree.NewMember("anyOf", union))
+}
+
+// plain rewrites a schema without alternatives. One of several types becomes
+// the union of a schema for each.
+func (f *Fitter) plain(n *tree.Node, depth int) (*tree.Node, error) {
+	types, null := f.types(n)
+	switch {
+	case len(types) > 1:
+		rest := tree.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
+		return f.union(rest, splitTypes(n, types), depth)
+	case len(types) == 0 && null: // null and nothing else
+		return tree.NullType(), nil
+	case len(types) == 0:
+		return f.anything(n), nil
+	}
+	return f.typed(n, types[0], null, depth)
+}
+
+// typed rewrites a schema of one type; null says that it takes null too.
+func (f *Fitter) typed(n *tree.Node, typ string, null bool, depth int) (*tree.Node, error) {
+	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
+	if own := n.Get("type"); own.Is(typ) {
+		out.Set("type", own)
+	} else {
+		out.Set("type", tree.NewString(typ))
+	}
+	copyTexts(n, out)
+	if enum := f.values(n); enum != nil {
+		out.Set("enum", enum)
+	}
+	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && tree.HoldsNull(enum.Items) {
+		null = true
+	}
+	if null || isNullable(n) {
+		out.Set("nullable", newTrue())
+	}
+	f.limits(n, out)
+	switch strings.ToLower(typ) {
+	case "object":
+		return out, f.properties(n, out, depth)
+	case "array":
+		return out, f.array(n, out, depth)
+	}
+	return out, nil
+}

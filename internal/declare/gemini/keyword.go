@@ -1,0 +1,79 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// isKeyword reports whether the type Schema has a field of that name.
+func isKeyword(name string) bool {
+	switch name {
+	case "type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required",
+		"minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering",
+		"default", "items", "minimum", "maximum":
+		return true
+	}
+	return false
+}
+
+// takesValue reports whether a keyword has a value of the kind that its field
+// takes.
+func takesValue(m *tree.Member) bool {
+	v := m.Value
+	switch m.Name {
+	case "format", "title", "description", "pattern":
+		return v.Kind == tree.String
+	case "nullable":
+		return v.Kind == tree.True || v.Kind == tree.False
+	case "enum", "required", "anyOf", "propertyOrdering":
+		return v.Kind == tree.Array
+	case "properties":
+		return v.Kind == tree.Object
+	case "minimum", "maximum":
+		return v.Kind == tree.Number
+	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+		_, err := strconv.ParseUint(v.Token, 10, 63)
+		return err == nil
+	}
+	return true
+}
+
+// isType reports whether the API's enum Type has a name, in whatever case.
+func isType(name string) bool {
+	switch strings.ToLower(name) {
+	case "string", "number", "integer", "boolean", "array", "object", "null":
+		return true
+	}
+	return false
+}
+
+// takesFormat reports whether a format goes with a type. Newer endpoints take
+// more of strings; those of 2025 refuse the whole request.
+func takesFormat(typ, format string) bool {
+	switch typ {
+	case "string":
+		return format == "enum" || format == "date-time"
+	case "number":
+		return format == "float" || format == "double"
+	case "integer":
+		return format == "int32" || format == "int64"
+	}
+	return true
+}
+
+// speaksOf reports whether a keyword says anything of values of a type.
+func speaksOf(keyword, typ string) bool {
+	switch keyword {
+	case "minItems", "maxItems":
+		return typ == "array"
+	case "minLength", "maxLength", "pattern":
+		return typ == "string"
+	case "minimum", "maximum":
+		return typ == "integer" || typ == "number"
+	case "minProperties", "maxProperties", "propertyOrdering":
+		return typ == "object"
+	}
+	return true
+}

@@ -1,0 +1,69 @@
+package gemini
+
+import "github.com/toolreg/toolreg/internal/declare/tree"
+
+import "slices"
+
+// Sanitize rewrites a schema in place as the Gemini API of mid-2025 wants it:
+// beside anyOf no default; enums are strings without null and make their type
+// STRING; a format that is neither enum nor date-time goes from the type
+// STRING. Only anyOf, items and properties are walked. It reports what stood in
+// the way of walking a part, which then stays as it is.
+//
+// The steps and their order are those of the Gemini CLI 0.1.15, so that the
+// same schema gives the same declaration.
+func Sanitize(n *tree.Node) (broken []string) {
+	if n.Kind != tree.Object {
+		return nil
+	}
+	if anyOf := n.Get("anyOf"); truthy(anyOf) {
+		n.Remove("default")
+		if anyOf.Kind != tree.Array && anyOf.Kind != tree.String {
+			return []string{"anyOf is no list"}
+		}
+		for _, item := range anyOf.Items {
+			broken = append(broken, Sanitize(item)...)
+		}
+	}
+	if items := n.Get("items"); items != nil {
+		broken = append(broken, Sanitize(items)...)
+	}
+	if properties := n.Get("properties"); properties != nil {
+		for i := range properties.Members {
+			broken = append(broken, Sanitize(properties.Members[i].Value)...)
+		}
+		for _, item := range properties.Items {
+			broken = append(broken, Sanitize(item)...)
+		}
+	}
+	sanitizeEnum(n)
+	if format := n.Get("format"); truthy(format) && n.Get("type").Is("STRING") &&
+		!format.Is("enum") && !format.Is("date-time") {
+		n.Remove("format")
+	}
+	return broken
+}
+
+func sanitizeEnum(n *tree.Node) {
+	enum := n.Get("enum")
+	if enum == nil || enum.Kind != tree.Array {
+		return
+	}
+	if typ := n.Get("type"); !typ.Is("STRING") {
+		n.Set("type", &tree.Node{Kind: tree.String, Token: `"STRING"`})
+	}
+	if !slices.ContainsFunc(enum.Items, func(v *tree.Node) bool { return v.Kind != tree.String }) {
+		return
+	}
+	values := make([]*tree.Node, 0, len(enum.Items))
+	for _, v := range enum.Items {
+		switch v.Kind {
+		case tree.Null:
+		case tree.String:
+			values = append(values, v)
+		default:
+			values = append(values, tree.NewString(String(v)))
+		}
+	}
+	n.Set("enum", tree.NewArray(values...))
+}

@@ -1,0 +1,198 @@
+package gemini
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// branches returns the alternatives of a schema, nil where it has none.
+func branches(n *tree.Node) []*tree.Node {
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := n.Get(keyword); list != nil && list.Kind == tree.Array && len(list.Items) > 0 {
+			return list.Items
+		}
+	}
+	return nil
+}
+
+// unites reports whether alternatives say what a value is. Where n says so
+// itself and they add conditions alone, such as which properties belong
+// together, they are left to validation.
+func unites(n *tree.Node, list []*tree.Node) bool {
+	if n.Get("type") == nil {
+		return true
+	}
+	return slices.ContainsFunc(list, func(b *tree.Node) bool {
+		return b.Get("$ref") != nil || b.Get("type") != nil || b.Get("properties") != nil || b.Get("items") != nil ||
+			b.Get("enum") != nil || b.Get("const") != nil || branches(b) != nil
+	})
+}
+
+// union rewrites alternatives. anyOf stands alone, as the API wants it, so what
+// n says beside it goes into each.
+func (f *Fitter) union(n *tree.Node, list []*tree.Node, depth int) (*tree.Node, error) {
+	if n.Get("oneOf") != nil {
+		f.changed("oneOf turned into anyOf")
+	}
+	fitted, null, err := f.alternatives(n, list, depth)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(fitted) == 0 && null:
+		return tree.NullType(), nil
+	case len(fitted) == 0:
+		return nil, errFree
+	}
+	if null || isNullable(n) {
+		for _, b := range fitted {
+			b.Set("nullable", newTrue())
+		}
+	}
+	fallback := n.Get("default")
+	if len(fitted) == 1 {
+		if fallback != nil && fallback.Kind != tree.Null && fitted[0].Get("default") == nil {
+			fitted[0].Set("default", fallback)
+		}
+		return fitted[0], nil
+	}
+	if fallback != nil {
+		f.changed("default beside anyOf dropped")
+	}
+	return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(fitted...))), nil
+}
+
+// alternatives rewrites each of the list; null says that one of them is null
+// and no more.
+func (f *Fitter) alternatives(n *tree.Node, list []*tree.Node, depth int) (fitted []*tree.Node, null bool, err error) {
+	for _, branch := range list {
+		b, err := f.schema(f.withRest(branch, n), depth+1)
+		switch {
+		case errors.Is(err, errFree):
+			f.lose(err.Error())
+		case errors.Is(err, errNone):
+		case err != nil:
+			return nil, false, err
+		case tree.HasType(b, "null"):
+			f.changed("null as a type written as nullable")
+			null = true
+		case b.Get("anyOf") != nil:
+			fitted = append(fitted, b.Get("anyOf").Items...)
+		default:
+			fitted = append(fitted, b)
+		}
+	}
+	return distinct(fitted), null, nil
+}
+
+// distinct drops what stands twice.
+func distinct(list []*tree.Node) []*tree.Node {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(n *tree.Node) bool {
+		text := string(n.AppendTo(nil))
+		was := seen[text]
+		seen[text] = true
+		return was
+	})
+}
+
+// withRest returns a branch with what stands beside the alternatives.
+func (f *Fitter) withRest(branch, n *tree.Node) *tree.Node {
+	if branch.Kind != tree.Object {
+		return branch
+	}
+	f.work += len(branch.Members) + len(n.Members)
+	merged := tree.NewObject(slices.Clone(branch.Members)...)
+	have := tree.ByName(merged)
+	for _, m := range n.Members {
+		own := have[m.Name]
+		switch {
+		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
+		case own == nil:
+			merged.Members = append(merged.Members, m)
+		case m.Name == "properties" && own.Kind == tree.Object && m.Value.Kind == tree.Object:
+			merged.Set(m.Name, f.mergedProperties(m.Value, own))
+		case m.Name == "required":
+			merged.Set(m.Name, tree.NewArray(slices.Concat(m.Value.Items, own.Items)...))
+		}
+	}
+	return merged
+}
+
+// ofUnion reports whether a keyword beside alternatives says nothing of each.
+func ofUnion(name string) bool {
+	switch name {
+	case "anyOf", "oneOf", "default", "nullable", "$defs", "definitions":
+		return true
+	}
+	return false
+}
+
+func saysMoreThanType(have map[string]*tree.Node) bool {
+	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
+}
+
+// mergedProperties returns the properties of both; those of the second win.
+func (f *Fitter) mergedProperties(first, second *tree.Node) *tree.Node {
+	f.work += len(first.Members) + len(second.Members)
+	out := tree.NewObject(slices.Clone(first.Members)...)
+	at := make(map[string]int, len(out.Members))
+	for i, m := range out.Members {
+		at[m.Name] = i
+	}
+	for _, m := range second.Members {
+		if i, ok := at[m.Name]; ok {
+			out.Members[i] = m
+		} else {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+// merged returns n with the schemas of allOf as part of it. Beyond the bound on
+// work it is not whole.
+func (f *Fitter) merged(n *tree.Node) *tree.Node {
+	if n.Get("allOf") == nil {
+		return n
+	}
+	n = tree.NewObject(slices.Clone(n.Members)...)
+	for range tree.MaxRefChain {
+		all := n.Get("allOf")
+		if all == nil {
+			break
+		}
+		n.Remove("allOf")
+		f.changed("allOf merged")
+		for _, branch := range all.Items {
+			if f.work++; f.work > maxWork {
+				return n
+			}
+			target, err := f.refs.Resolve(branch)
+			if err == nil && target.Kind == tree.Object && !slices.Contains(f.inside, target) {
+				f.merge(n, target)
+			}
+		}
+	}
+	return n
+}
+
+// merge adds what a schema says to n, which has to hold as well.
+func (f *Fitter) merge(n, more *tree.Node) {
+	f.work += len(n.Members) + len(more.Members)
+	have := tree.ByName(n)
+	for _, m := range more.Members {
+		own := have[m.Name]
+		switch {
+		case own == nil:
+			n.Members = append(n.Members, m)
+		case m.Name == "properties" && own.Kind == tree.Object && m.Value.Kind == tree.Object:
+			n.Set(m.Name, f.mergedProperties(m.Value, own))
+		case (m.Name == "required" || m.Name == "allOf") && own.Kind == tree.Array:
+			n.Set(m.Name, tree.NewArray(slices.Concat(own.Items, m.Value.Items)...))
+		case m.Name == "type" && string(own.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
+			f.lose("a value of two types at once")
+		}
+	}
+}

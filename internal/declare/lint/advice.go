@@ -1,0 +1,93 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// What advice warns of.
+const (
+	advisedTools = 40
+	manyTokens   = 10_000
+	fatTool      = 2_000 // tokens
+)
+
+// advice looks at the definitions themselves, whatever the provider.
+func advice(defs []registry.Definition) []Finding {
+	var out []Finding
+	total := 0
+	for i := range defs {
+		d := &defs[i]
+		tokens := declare.Tokens([]byte(d.Name + d.Description + string(d.InputSchema)))
+		total += tokens
+		out = append(out, adviseTool(d, tokens)...)
+	}
+	if len(defs) > advisedTools {
+		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)), Hint: "declare those that the task needs"})
+	}
+	if total > manyTokens {
+		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tokens", Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total), Hint: "toolreg list --cost shows which"})
+	}
+	return out
+}
+
+func adviseTool(d *registry.Definition, tokens int) []Finding {
+	var out []Finding
+	note := func(severity registry.Severity, code, message, hint string) {
+		out = append(out, Finding{Severity: severity, Code: code, Tool: d.Name, Message: message, Hint: hint})
+	}
+	if strings.TrimSpace(d.Description) == "" {
+		note(registry.SeverityInfo, "description_missing", "it has no description, by which a model chooses", "")
+	}
+	if names := undescribed(d.InputSchema); len(names) > 0 {
+		note(registry.SeverityInfo, "param_description_missing", "params without a description: "+few(names), "")
+	}
+	if tokens > fatTool {
+		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")
+	}
+	if r, ok := invisible(d); ok {
+		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition holds the invisible character %U: a model reads what people do not see", r), "look at it with toolreg list "+d.Name)
+	}
+	return out
+}
+
+// undescribed names the params at the root that have no description.
+func undescribed(schema []byte) []string {
+	var p tree.Parser
+	n, err := p.Parse(schema, registry.MaxDepth)
+	if err != nil {
+		return nil
+	}
+	properties := n.Get("properties")
+	if properties == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range properties.Members {
+		if strings.TrimSpace(m.Value.Get("description").Text()) == "" {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// invisible finds a character that no screen shows: format characters and
+// controls other than white space.
+func invisible(d *registry.Definition) (rune, bool) {
+	text := d.Name + d.Description
+	var p tree.Parser
+	if n, err := p.Parse(d.InputSchema, registry.MaxDepth); err == nil {
+		text += string(n.AppendTo(nil))
+	}
+	for _, r := range text {
+		if unicode.Is(unicode.Cf, r) && r != '\u200d' || unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return r, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,48 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// declaredSchema finds the schema of params in a declaration, and its key; nil
+// in formats of text and where there is no declaration.
+func declaredSchema(f declare.Format, data []byte) (schema *tree.Node, key string) {
+	if f.Text {
+		return nil, ""
+	}
+	isMember := f.Name == "json-schema" // a key with its value
+	if isMember {
+		data = slices.Concat([]byte("{"), data, []byte("}"))
+	}
+	var p tree.Parser
+	n, err := p.Parse(data, registry.MaxDepth+10)
+	if err != nil {
+		return nil, ""
+	}
+	if isMember && len(n.Members) == 1 {
+		return n.Members[0].Value, ""
+	}
+	return schemaIn(n)
+}
+
+// schemaIn finds the schema in a declaration of whatever format.
+func schemaIn(n *tree.Node) (schema *tree.Node, key string) {
+	for _, wrapper := range []string{"function", "toolSpec"} {
+		if inner := n.Get(wrapper); inner != nil {
+			n = inner
+		}
+	}
+	if schema := n.Get("inputSchema").Get("json"); schema != nil {
+		return schema, "json"
+	}
+	for _, key := range []string{"parameters", "parametersJsonSchema", "input_schema", "inputSchema"} {
+		if schema := n.Get(key); schema != nil {
+			return schema, key
+		}
+	}
+	return nil, ""
+}

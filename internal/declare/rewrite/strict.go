@@ -1,0 +1,187 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// stricter turns a schema into the subset that OpenAI can hold a model to:
+// objects are closed, every property is required, what was optional takes null
+// instead, and keywords outside the subset go.
+type stricter struct {
+	refs     *tree.Resolver
+	dropped  map[string]bool
+	closed   bool
+	nullable []string // properties that were optional
+	other    []string // further changes
+	size     size
+}
+
+// Why a schema cannot be strict.
+var (
+	errAnyValue = errors.New("a part of it takes any value")
+	errAnyName  = errors.New("an object of it takes properties of any name")
+)
+
+// Strict makes root an OpenAI strict schema and returns what it changed. The
+// error says why that cannot be: the schema's meaning would be lost, or it is
+// beyond OpenAI's limits. Root is spoilt then.
+func Strict(root *tree.Node) (changes []string, err error) {
+	s := stricter{refs: tree.NewResolver(root), dropped: map[string]bool{}}
+	if err := s.schema(root, 0); err != nil {
+		return nil, err
+	}
+	return s.changes(), s.size.check()
+}
+
+// maxNamed is how many properties the list of changes names.
+const maxNamed = 10
+
+func (s *stricter) changes() []string {
+	out := slices.Clone(s.other)
+	if s.closed {
+		out = append(out, "objects closed to further properties")
+	}
+	if len(s.nullable) > 0 {
+		names := strings.Join(s.nullable[:min(len(s.nullable), maxNamed)], ", ")
+		if more := len(s.nullable) - maxNamed; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		out = append(out, "optional made nullable: "+names)
+	}
+	if len(s.dropped) > 0 {
+		out = append(out, "dropped: "+strings.Join(slices.Sorted(maps.Keys(s.dropped)), ", "))
+	}
+	return out
+}
+
+func (s *stricter) schema(n *tree.Node, depth int) error {
+	if n.Kind != tree.Object {
+		return errAnyValue
+	}
+	if depth > maxStrictDepth {
+		return fmt.Errorf("it is nested deeper than %d", maxStrictDepth)
+	}
+	if err := s.prune(n); err != nil {
+		return err
+	}
+	kept, err := s.definitions(n)
+	if err != nil {
+		return err
+	}
+	if n.Get("$ref") != nil {
+		s.only(n, append(kept, "$ref"))
+		_, err := s.refs.Resolve(n)
+		return err
+	}
+	if list := n.Get("anyOf"); list != nil {
+		if err := s.branches(list.Items, depth); err != nil || n.Get("type") == nil {
+			return err
+		}
+	}
+	return s.typed(n, depth)
+}
+
+func (s *stricter) branches(list []*tree.Node, depth int) error {
+	for _, branch := range list {
+		if err := s.schema(branch, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typed rewrites what the types of a schema speak of.
+func (s *stricter) typed(n *tree.Node, depth int) error {
+	if tree.HasType(n, "array") {
+		items := n.Get("items")
+		if items == nil {
+			return errors.New("an array of it does not say what it holds")
+		}
+		if err := s.schema(items, depth+1); err != nil {
+			return err
+		}
+	}
+	if tree.HasType(n, "object") {
+		return s.object(n, depth)
+	}
+	return s.scalar(n)
+}
+
+// prune rewrites what has another word in the subset and drops what has none.
+func (s *stricter) prune(n *tree.Node) error {
+	if all := n.Get("allOf"); all != nil {
+		if len(all.Items) != 1 || !mergeable(n, all.Items[0]) {
+			return errors.New("a part of it has to match several schemas at once")
+		}
+		n.Remove("allOf")
+		n.Members = append(n.Members, all.Items[0].Members...)
+		s.note("allOf of one schema merged")
+	}
+	if n.Get("oneOf") != nil && n.Get("anyOf") == nil {
+		n.Rename("oneOf", "anyOf")
+		s.note("oneOf turned into anyOf")
+	}
+	if n.Get("type") == nil && n.Get("properties") != nil {
+		n.Prepend("type", tree.NewString("object"))
+	}
+	return s.drop(n)
+}
+
+// drop drops the keywords that the subset does not have.
+func (s *stricter) drop(n *tree.Node) error {
+	kept := make([]tree.Member, 0, len(n.Members))
+	for _, m := range n.Members {
+		switch {
+		case m.Name == "patternProperties" || m.Name == "prefixItems":
+			return errors.New("a part of it uses " + m.Name)
+		case m.Name == "format" && !strictFormat(m.Value.Text()), !strictKeyword(m.Name):
+			s.dropped[m.Name] = true
+		default:
+			kept = append(kept, m)
+		}
+	}
+	n.Members = kept
+	return nil
+}
+
+// definitions rewrites the schemas that references lead to and returns the
+// keywords that hold them.
+func (s *stricter) definitions(n *tree.Node) (kept []string, err error) {
+	for _, keyword := range []string{"$defs", "definitions"} {
+		defs := n.Get(keyword)
+		if defs == nil {
+			continue
+		}
+		kept = append(kept, keyword)
+		for _, m := range defs.Members {
+			s.size.name(m.Name)
+			if err := s.schema(m.Value, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return kept, nil
+}
+
+// only drops every keyword but the named ones; a reference stands alone.
+func (s *stricter) only(n *tree.Node, names []string) {
+	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool {
+		if slices.Contains(names, m.Name) {
+			return false
+		}
+		s.dropped[m.Name+" beside $ref"] = true
+		return true
+	})
+}
+
+func (s *stricter) note(change string) {
+	if !slices.Contains(s.other, change) {
+		s.other = append(s.other, change)
+	}
+}

@@ -1,0 +1,76 @@
+package rewrite
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// OpenAI's published limits on strict schemas (guide to structured outputs,
+// "supported schemas").
+const (
+	maxStrictDepth      = 10
+	maxStrictProperties = 5000
+	maxStrictEnum       = 1000
+	maxStrictText       = 120_000 // characters of names and values
+	manyStrictEnum      = 250     // values of one enum, beyond which
+	maxStrictEnumText   = 15_000  // characters of its values are bounded
+)
+
+// size is what of a schema OpenAI limits.
+type size struct {
+	properties int
+	values     int // of enums
+	text       int // characters of names and values
+}
+
+// name counts the characters of a name or a value.
+func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
+
+// enum counts the values of an enum. The error says that they are too many.
+func (s *size) enum(values []*tree.Node) error {
+	text := size{}
+	for _, v := range values {
+		text.name(v.Text())
+	}
+	s.values += len(values)
+	s.text += text.text
+	if len(values) > manyStrictEnum && text.text > maxStrictEnumText {
+		return fmt.Errorf("an enum of %d values has %d characters, %d are the limit", len(values), text.text, maxStrictEnumText)
+	}
+	return nil
+}
+
+// check says which limit is exceeded.
+func (s *size) check() error {
+	switch {
+	case s.properties > maxStrictProperties:
+		return fmt.Errorf("it has %d properties, %d are the limit", s.properties, maxStrictProperties)
+	case s.values > maxStrictEnum:
+		return fmt.Errorf("it has %d enum values, %d are the limit", s.values, maxStrictEnum)
+	case s.text > maxStrictText:
+		return fmt.Errorf("its names and values have %d characters, %d are the limit", s.text, maxStrictText)
+	}
+	return nil
+}
+
+// strictKeyword reports whether OpenAI's subset has a keyword.
+func strictKeyword(name string) bool {
+	switch name {
+	case "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
+		"$ref", "$defs", "definitions", "title", "description", "pattern", "format",
+		"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems":
+		return true
+	}
+	return false
+}
+
+// strictFormat reports whether OpenAI's subset has a string format.
+func strictFormat(name string) bool {
+	switch name {
+	case "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package typescript
+
+import "github.com/toolreg/toolreg/internal/declare/tree"
+
+// array writes a list, or a tuple where the schema speaks of places.
+func (w *writer) array(n *tree.Node, indent string, depth int) {
+	tuple, items := n.Get("prefixItems"), n.Get("items")
+	if items != nil && items.Kind == tree.Array { // as before draft 2020-12
+		tuple, items = items, n.Get("additionalItems")
+	}
+	if tuple == nil || len(tuple.Items) == 0 {
+		w.list("Array<", items, indent, depth)
+		return
+	}
+	w.raw("[")
+	for i, v := range tuple.Items {
+		if w.full() {
+			break
+		}
+		if i > 0 {
+			w.raw(", ")
+		}
+		w.schema(v, indent, depth+1)
+	}
+	if items == nil || items.Kind != tree.False {
+		w.list(", ...Array<", items, indent, depth)
+	}
+	w.raw("]")
+}
+
+func (w *writer) list(open string, items *tree.Node, indent string, depth int) {
+	w.raw(open)
+	w.schema(items, indent, depth+1)
+	w.raw(">")
+}
+
+func (w *writer) object(n *tree.Node, indent string, depth int) {
+	properties, further := n.Get("properties"), n.Get("additionalProperties")
+	switch {
+	case properties != nil && properties.Kind == tree.Object && len(properties.Members) > 0:
+		w.properties(n, properties.Members, indent, depth)
+	case further != nil && further.Kind == tree.False:
+		w.raw("{}")
+	case further != nil && further.Kind == tree.Object:
+		w.list("Record<string, ", further, indent, depth)
+	default:
+		w.raw("Record<string, unknown>")
+	}
+}
+
+func (w *writer) properties(n *tree.Node, properties []tree.Member, indent string, depth int) {
+	required, further := tree.NamesIn(n.Get("required")), n.Get("additionalProperties")
+	more := further != nil && (further.Kind == tree.True || further.Kind == tree.Object)
+	inner := indent + "  "
+	w.raw("{\n")
+	for _, m := range properties {
+		if w.full() {
+			more = true
+			break
+		}
+		w.out = AppendComment(w.out, inner, m.Value.Get("description").Text())
+		w.raw(inner)
+		w.key(m, required[m.Name])
+		w.schema(m.Value, inner, depth+1)
+		w.raw(";\n")
+	}
+	if more {
+		w.raw(inner + "[key: string]: unknown;\n")
+	}
+	w.raw(indent + "}")
+}
+
+func (w *writer) key(m tree.Member, required bool) {
+	if isIdentifier(m.Name) {
+		w.raw(m.Name)
+	} else {
+		w.raw(m.Token)
+	}
+	if required {
+		w.raw(": ")
+	} else {
+		w.raw("?: ")
+	}
+}

@@ -1,0 +1,164 @@
+package typescript
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/tree"
+)
+
+// AppendType writes the type of the values that a schema describes, for a line
+// that has no indent.
+func AppendType(dst []byte, schema *tree.Node) []byte {
+	w := writer{refs: tree.NewResolver(schema), out: dst, start: len(dst)}
+	w.schema(schema, "", 0)
+	return w.out
+}
+
+// maxBytes bounds the type written for one schema: references that double at
+// each step can ask for any amount. Beyond it parts are unknown.
+const maxBytes = 64 << 10
+
+// maxNesting bounds how deep schemas are followed.
+const maxNesting = 20
+
+// writer writes one type.
+type writer struct {
+	refs  *tree.Resolver
+	out   []byte
+	start int          // length of out before the type
+	stack []*tree.Node // schemas being written, against circles
+}
+
+func (w *writer) raw(s string) { w.out = append(w.out, s...) }
+
+// full reports whether the type is as long as it may get.
+func (w *writer) full() bool { return len(w.out)-w.start > maxBytes }
+
+// schema writes the type of a schema; indent is that of the line it begins on.
+// A missing one takes anything.
+func (w *writer) schema(n *tree.Node, indent string, depth int) {
+	n, err := w.refs.Resolve(n)
+	if err != nil || n == nil || n.Kind != tree.Object || depth > maxNesting ||
+		w.full() || slices.Contains(w.stack, n) {
+		w.raw("unknown")
+		return
+	}
+	w.stack = append(w.stack, n)
+	switch enum, constant := n.Get("enum"), n.Get("const"); {
+	case enum != nil && len(enum.Items) > 0:
+		w.literals(enum.Items)
+	case constant != nil:
+		w.literals([]*tree.Node{constant})
+	default:
+		w.keywords(n, indent, depth)
+	}
+	w.stack = w.stack[:len(w.stack)-1]
+}
+
+// keywords writes the keywords of one schema; those that all hold at once are
+// an intersection.
+func (w *writer) keywords(n *tree.Node, indent string, depth int) {
+	start := len(w.out)
+	and := func() {
+		if len(w.out) > start {
+			w.raw(" & ")
+		}
+	}
+	all, alternatives := n.Get("allOf"), n.Get("anyOf")
+	if alternatives == nil {
+		alternatives = n.Get("oneOf")
+	}
+	combined := all != nil || alternatives != nil
+	if typ := n.Get("type"); n.Get("properties") != nil || typ != nil && !(combined && typ.Is("object")) {
+		w.types(n, typ, indent, depth, combined)
+	}
+	if all != nil {
+		for _, branch := range all.Items {
+			if w.full() {
+				break
+			}
+			and()
+			w.schema(branch, indent, depth+1)
+		}
+	}
+	if alternatives != nil && len(alternatives.Items) > 0 {
+		and()
+		w.union(alternatives.Items, indent, depth)
+	}
+	if len(w.out) == start {
+		w.raw("unknown")
+	}
+}
+
+func (w *writer) union(branches []*tree.Node, indent string, depth int) {
+	w.raw("(")
+	for i, branch := range branches {
+		if i > 0 {
+			w.raw(" | ")
+		}
+		if i > 0 && w.full() {
+			w.raw("unknown")
+			break
+		}
+		w.schema(branch, indent, depth+1)
+	}
+	w.raw(")")
+}
+
+// types writes what the type keyword says, alone or as a list; group puts the
+// alternatives of a list in parentheses.
+func (w *writer) types(n, typ *tree.Node, indent string, depth int, group bool) {
+	names := []*tree.Node{typ}
+	switch {
+	case typ == nil:
+		names = []*tree.Node{tree.NewString("object")}
+	case typ.Kind == tree.Array:
+		names = typ.Items
+	}
+	if group = group && len(names) > 1; group {
+		w.raw("(")
+	}
+	for i, name := range names {
+		if i > 0 {
+			w.raw(" | ")
+		}
+		w.named(n, strings.ToLower(name.Text()), indent, depth)
+	}
+	if len(names) == 0 {
+		w.raw("unknown")
+	}
+	if group {
+		w.raw(")")
+	}
+}
+
+func (w *writer) named(n *tree.Node, name, indent string, depth int) {
+	switch name {
+	case "string", "number", "boolean", "null":
+		w.raw(name)
+	case "integer":
+		w.raw("number")
+	case "array":
+		w.array(n, indent, depth)
+	case "object":
+		w.object(n, indent, depth)
+	default:
+		w.raw("unknown")
+	}
+}
+
+// literals writes a union of JSON values; objects and arrays have no literal
+// type and are unknown.
+func (w *writer) literals(values []*tree.Node) {
+	for i, v := range values {
+		if i > 0 {
+			w.raw(" | ")
+		}
+		if v.Kind == tree.Object || v.Kind == tree.Array {
+			w.raw("unknown")
+		} else {
+			w.raw(v.Token)
+		}
+	}
+}

@@ -84,6 +84,7 @@ func soleImporters() map[string][]string {
 		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcpclient", "internal/oauth", "internal/mcptest"},
 		"github.com/google/shlex":                  {"internal/process"},
 		"github.com/gofrs/flock":                   {"internal/state"},
+		"github.com/yuin/goldmark":                 {"internal/markdown"},
 		"golang.org/x/image":                       {"internal/picture"},
 		"image":                                    {"internal/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy", "internal/process"},

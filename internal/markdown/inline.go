@@ -1,270 +1,171 @@
 package markdown
 
 import (
+	"bytes"
 	"html"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
 
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// inline reads emphasis, code spans and links. Without color the text keeps its
-// marks, but for links and escapes, which are spelled out.
-func inline(text string, color bool) []terminal.Span { return inlineWithin(text, color, 0) }
-
-// oneLine is inline for text that must stay on one line.
-func oneLine(text string, color bool) []terminal.Span {
-	spans := inline(text, color)
-	for i := range spans {
-		spans[i].Text = strings.ReplaceAll(spans[i].Text, "\n", " ")
-	}
-	return spans
-}
-
-// maxLinks bounds how deep links are looked for in the texts of links: an image
-// may be the text of one.
-const maxLinks = 2
-
-func inlineWithin(text string, color bool, depth int) []terminal.Span {
-	p := inlineParser{text: text, color: color, depth: depth}
-	if depth < maxLinks {
-		p.brackets()
-	}
-	for p.at < len(p.text) {
-		p.next()
-	}
-	p.flush()
-	if color {
-		p.emphasis()
-	}
-	return p.spans()
-}
-
-// piece is a run of text in one style, or a run of marks that may open or close
-// emphasis.
-type piece struct {
-	text        string
-	style       terminal.Style
-	mark        byte // * _ ~, 0 for text
-	left        int  // marks that are not used up
-	opens, ends bool
-	on, off     [3]int // emphasis, strong, struck that begin and end behind this piece
-}
-
-type inlineParser struct {
-	text   string
+// painter turns the inline nodes of one block into spans. A line break is a
+// newline in them.
+type painter struct {
+	*document
 	color  bool
-	at     int
-	depth  int             // of links around the text
-	plain  strings.Builder // text that is not in pieces yet
-	pieces []piece
-	pairs  map[int]int // of brackets, from the opening one to the closing one
-	ticks  map[int]int // last offset of a run of backticks, by its length
+	joined bool // lines are joined by blanks
+	cell   bool // of a table
+	out    []terminal.Span
 }
 
-// brackets finds the pairs of square brackets outside escapes.
-func (p *inlineParser) brackets() {
-	if !strings.Contains(p.text, "](") {
+func (p *painter) add(text string, style terminal.Style) {
+	p.out = append(p.out, terminal.Span{Text: text, Style: style})
+}
+
+// children paints what is in a node, in a style.
+func (p *painter) children(parent ast.Node, style terminal.Style) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Text:
+			p.text(n, style)
+		case *ast.CodeSpan:
+			p.code(n, style)
+		case *struck:
+			p.children(n, style|terminal.Struck)
+		case *ast.Emphasis:
+			p.children(n, style|[]terminal.Style{terminal.Italic, terminal.Bold}[n.Level-1])
+		case *ast.AutoLink:
+			p.add(string(n.Label(p.source)), style|terminal.Blue)
+		case *ast.Link:
+			p.link(n, "", n.Destination, n.Title, style)
+		case *ast.Image:
+			p.link(n, "image", n.Destination, n.Title, style)
+		default:
+			p.children(n, style)
+		}
+	}
+}
+
+func (p *painter) text(n *ast.Text, style terminal.Style) {
+	p.add(literal(string(n.Segment.Value(p.source))), style)
+	if !n.SoftLineBreak() && !n.HardLineBreak() {
 		return
 	}
-	p.pairs = map[int]int{}
-	var open []int
-	for i := 0; i < len(p.text); i++ {
-		switch p.text[i] {
-		case '\\':
-			i++
-		case '[':
-			open = append(open, i)
-		case ']':
-			if n := len(open); n > 0 {
-				p.pairs[open[n-1]] = i
-				open = open[:n-1]
-			}
-		}
-	}
-}
-
-func (p *inlineParser) next() {
-	switch c := p.text[p.at]; c {
-	case '\\':
-		p.escaped()
-	case '`':
-		p.code()
-	case '*', '_', '~':
-		p.marks(c)
-	case '[':
-		p.link(p.at)
-	case '!':
-		if strings.HasPrefix(p.text[p.at:], "![") {
-			p.link(p.at + 1)
-			return
-		}
-		p.take(1)
-	case '<':
-		p.angle()
-	case '&':
-		p.entity()
-	default:
-		n := strings.IndexAny(p.text[p.at:], "\\`*_~[!<&")
-		if n < 0 {
-			n = len(p.text) - p.at
-		}
-		p.take(n)
-	}
-}
-
-// take moves n bytes as they are.
-func (p *inlineParser) take(n int) {
-	p.plain.WriteString(p.text[p.at : p.at+n])
-	p.at += n
-}
-
-func (p *inlineParser) flush() {
-	if p.plain.Len() > 0 {
-		p.pieces = append(p.pieces, piece{text: p.plain.String()})
-		p.plain.Reset()
-	}
-}
-
-func (p *inlineParser) add(text string, style terminal.Style) {
-	p.flush()
-	p.pieces = append(p.pieces, piece{text: text, style: style})
-}
-
-func punctuation(c byte) bool {
-	return c < utf8.RuneSelf && (unicode.IsPunct(rune(c)) || unicode.IsSymbol(rune(c)))
-}
-
-// escaped takes a backslash off an ASCII mark, and one at the end of a line.
-func (p *inlineParser) escaped() {
-	rest := p.text[p.at+1:]
-	switch {
-	case rest != "" && rest[0] == '\n':
-		p.at++
-	case rest != "" && punctuation(rest[0]):
-		p.at++
-		p.take(1)
-	default:
-		p.take(1)
-	}
-}
-
-// code reads a code span: to the next run of as many backticks.
-func (p *inlineParser) code() {
-	n := runLength(p.text[p.at:], '`')
-	if p.ticks == nil {
-		p.ticks = map[int]int{}
-		for i := p.at; i < len(p.text); i++ {
-			if p.text[i] == '`' {
-				n := runLength(p.text[i:], '`')
-				p.ticks[n] = i
-				i += n
-			}
-		}
-	}
-	if p.ticks[n] <= p.at { // no such run follows
-		p.take(n)
+	if p.joined {
+		p.add(" ", style)
 		return
 	}
-	start := p.at + n
-	end := start
-	for {
-		end += strings.IndexByte(p.text[end:], '`')
-		length := runLength(p.text[end:], '`')
-		if length == n {
-			break
-		}
-		end += length
+	next := n.Segment.Stop + bytes.IndexByte(p.source[n.Segment.Stop:], '\n') + 1
+	p.add("\n"+strings.Repeat(" ", p.indents[next]), style)
+}
+
+// code paints a code span, without colours with its marks.
+func (p *painter) code(n *ast.CodeSpan, style terminal.Style) {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		b.Write(c.(*ast.Text).Segment.Value(p.source))
 	}
-	content := p.text[start:end]
-	if len(content) > 2 && content[0] == ' ' && content[len(content)-1] == ' ' && strings.Trim(content, " ") != "" {
-		content = content[1 : len(content)-1]
+	content := b.String()
+	if p.cell {
+		content = strings.ReplaceAll(content, `\|`, "|")
+	}
+	if p.joined {
+		content = strings.ReplaceAll(content, "\n", " ")
 	}
 	if p.color {
-		p.add(content, terminal.Cyan)
-	} else {
-		p.add(p.text[p.at:end+n], 0)
+		p.add(content, style|terminal.Cyan)
+		return
 	}
-	p.at = end + n
+	marks := p.source[n.Pos():]
+	marks = marks[:len(marks)-len(bytes.TrimLeft(marks, "`"))]
+	if first := n.FirstChild().(*ast.Text); first.Segment.Start > n.Pos()+len(marks) { // a blank was taken off
+		content = " " + content + " "
+	}
+	p.add(string(marks)+content+string(marks), style)
 }
 
-func runLength(text string, c byte) int {
-	n := 0
-	for n < len(text) && text[n] == c {
-		n++
+// link paints a link with its address, which is always shown: the text may
+// claim another one.
+func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, style terminal.Style) {
+	if len(destination) == 0 { // it leads nowhere
+		p.add("[", style)
+		p.children(n, style)
+		p.add("]()", style)
+		return
 	}
-	return n
-}
-
-// marks reads a run of marks and tells on which sides it may stand (CommonMark
-// 6.2).
-func (p *inlineParser) marks(c byte) {
-	n := runLength(p.text[p.at:], c)
-	before, _ := utf8.DecodeLastRuneInString(p.text[:p.at])
-	after, _ := utf8.DecodeRuneInString(p.text[p.at+n:])
-	if p.at == 0 {
-		before = ' '
+	address := oneLine(literal(string(destination)))
+	if title != nil {
+		address += ` "` + oneLine(literal(string(title))) + `"`
 	}
-	if p.at+n == len(p.text) {
-		after = ' '
+	inner := painter{document: p.document, color: p.color, joined: p.joined, cell: p.cell}
+	inner.children(n, style|terminal.Underline)
+	var label strings.Builder
+	for _, s := range inner.out {
+		label.WriteString(s.Text)
 	}
-	opens := !unicode.IsSpace(after) && (!isMark(after) || unicode.IsSpace(before) || isMark(before))
-	ends := !unicode.IsSpace(before) && (!isMark(before) || unicode.IsSpace(after) || isMark(after))
-	if c == '_' {
-		opens, ends = opens && (!ends || isMark(before)), ends && (!opens || isMark(after))
-	}
-	if c == '~' && n != 2 {
-		opens, ends = false, false
-	}
-	p.flush()
-	p.pieces = append(p.pieces, piece{text: p.text[p.at : p.at+n], mark: c, left: n, opens: opens, ends: ends})
-	p.at += n
-}
-
-func isMark(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
-
-// angle reads <https://…> and <br>; other tags are text.
-func (p *inlineParser) angle() {
-	rest := p.text[p.at:]
-	if len(rest) > maxAddress {
-		rest = rest[:maxAddress]
-	}
-	end := 1 + strings.IndexAny(rest[1:], "<> \n")
-	tag := ""
-	if end > 0 && rest[end] == '>' {
-		tag = rest[1:end]
-	}
-	scheme, _, ok := strings.Cut(tag, ":")
 	switch {
-	case strings.EqualFold(tag, "br") || strings.EqualFold(tag, "br/"):
-		p.plain.WriteByte('\n')
-		p.at += end + 1
-	case ok && len(scheme) > 1 && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == "":
-		p.add(tag, terminal.Blue)
-		p.at += end + 1
-	default:
-		p.take(1)
+	case label.Len() == 0 && noLabel != "":
+		inner.add(noLabel, style|terminal.Underline)
+	case label.Len() == 0 || label.String() == address:
+		p.add(address, style|terminal.Blue)
+		return
+	}
+	p.out = append(p.out, inner.out...)
+	p.add(" ("+address+")", style|terminal.Blue)
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
+
+// literal resolves escapes, the names and numbers of characters, and <br>.
+func literal(s string) string {
+	var b strings.Builder
+	for {
+		at := strings.IndexAny(s, `\&<`)
+		if at < 0 || at == len(s)-1 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:at])
+		s = s[at:]
+		meant, n := s[:1], 1
+		switch {
+		case s[0] == '\\' && util.IsPunct(s[1]):
+			meant, n = s[1:2], 2
+		case s[0] == '&':
+			meant, n = entity(s)
+		case s[0] == '<':
+			meant, n = lineBreak(s)
+		}
+		b.WriteString(meant)
+		s = s[n:]
 	}
 }
 
 // maxEntity is the longest name of a character in HTML, with & and ;.
 const maxEntity = 33
 
-// entity reads &name; &#1; &#x1;. A character that a terminal acts on is shown
-// as its escape.
-func (p *inlineParser) entity() {
-	rest := p.text[p.at:min(len(p.text), p.at+maxEntity)]
-	end := strings.IndexByte(rest, ';')
-	if end < 2 || strings.ContainsAny(rest[1:end], "& \n") {
-		p.take(1)
-		return
+// entity reads &name; &#1; &#x1; and returns its length. A character that a
+// terminal acts on is shown as its escape.
+func entity(s string) (meant string, n int) {
+	end := strings.IndexByte(s[:min(len(s), maxEntity)], ';')
+	if end < 2 || strings.ContainsAny(s[1:end], "& \n") {
+		return "&", 1
 	}
-	text := html.UnescapeString(rest[:end+1])
-	if text == rest[:end+1] {
-		p.take(1)
-		return
+	meant = html.UnescapeString(s[:end+1])
+	if meant == s[:end+1] {
+		return "&", 1
 	}
-	p.plain.WriteString(terminal.Line(strings.ReplaceAll(text, "\u00a0", " ")))
-	p.at += end + 1
+	return terminal.Line(strings.ReplaceAll(meant, "\u00a0", " ")), end + 1
+}
+
+func lineBreak(s string) (meant string, n int) {
+	for _, tag := range []string{"<br>", "<br/>", "<br />"} {
+		if len(s) >= len(tag) && strings.EqualFold(s[:len(tag)], tag) {
+			return "\n", len(tag)
+		}
+	}
+	return "<", 1
 }

@@ -1,9 +1,12 @@
 package markdown
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
 
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -30,8 +33,8 @@ func Render(text string, o Options) string {
 	if o.Width <= 0 {
 		o.Width = 80
 	}
-	r := &renderer{color: o.Color}
-	r.blocks(parse(lines(text), 0), frame{width: max(o.Width, 20)})
+	r := &renderer{document: read(source(text), o.Color), color: o.Color}
+	r.blocks(r.root, frame{width: max(o.Width, 20)})
 	return r.b.String()
 }
 
@@ -48,14 +51,15 @@ func isJSON(text string) bool {
 	return text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text))
 }
 
-// lines splits text that is safe to show, with tabs expanded.
-func lines(text string) []string {
+// source makes text safe to show, with tabs expanded and no blanks at the ends of
+// lines.
+func source(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	all := strings.Split(strings.Trim(terminal.Visible(text), "\n"), "\n")
 	for i, l := range all {
 		all[i] = strings.TrimRight(expandTabs(l), " ")
 	}
-	return all
+	return strings.Join(all, "\n") + "\n"
 }
 
 // expandTabs puts blanks in place of tabs: to every fourth column where they
@@ -104,6 +108,7 @@ func (f frame) next() frame {
 }
 
 type renderer struct {
+	*document
 	color bool
 	b     strings.Builder
 }
@@ -128,44 +133,79 @@ func (r *renderer) wrapped(f frame, spans []terminal.Span, indent int) {
 	}
 }
 
-func (r *renderer) blocks(all []block, f frame) {
-	for i := range all {
-		if i > 0 {
+func (r *renderer) blocks(parent ast.Node, f frame) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.PreviousSibling() != nil {
 			f = f.next()
-			if all[i].gap {
+			if r.afterBlank(n) || n.Kind() == ast.KindHeading {
 				r.row(f, nil)
 			}
 		}
-		r.block(&all[i], f)
+		r.block(n, f)
 	}
 }
 
-func (r *renderer) block(b *block, f frame) {
-	switch b.kind {
-	case paragraph:
-		r.paragraph(b.lines, f)
-	case heading:
-		style := terminal.Bold
-		if b.level == 1 {
-			style |= terminal.Underline
-		}
-		r.wrapped(f, restyled(oneLine(strings.Repeat("#", b.level)+" "+b.lines[0], r.color), style), 0)
-	case rule:
+func (r *renderer) block(n ast.Node, f frame) {
+	switch n := n.(type) {
+	case *ast.Paragraph, *ast.TextBlock:
+		r.paragraph(n, f)
+	case *ast.Heading:
+		r.heading(n, f)
+	case *ast.ThematicBreak:
 		r.row(f, []terminal.Span{{Text: strings.Repeat("─", f.width), Style: terminal.Dim}})
-	case code:
-		r.code(b, f)
-	case diff:
-		for _, row := range terminal.Diff(strings.Join(b.lines, "\n")) {
-			r.row(f, row)
-			f = f.next()
-		}
-	case quote:
+	case *ast.CodeBlock:
+		r.code(n, "", f)
+	case *ast.FencedCodeBlock:
+		r.code(n, strings.ToLower(string(n.Language(r.source))), f)
+	case *diffBlock:
+		r.diff(n, "", f)
+	case *verbatim:
+		r.lines(n, f)
+	case *ast.Blockquote:
 		mark := terminal.Span{Text: "│ ", Style: terminal.Dim}
-		r.blocks(b.children, f.inside(mark, mark))
-	case list:
-		r.list(b, f)
-	case table:
-		r.table(b, f)
+		r.blocks(n, f.inside(mark, mark))
+	case *ast.List:
+		r.list(n, f)
+	case *tableBlock:
+		r.table(n, f)
+	}
+}
+
+// afterBlank reports whether a block stands behind a blank line. goldmark says
+// so of what follows a fence, too.
+func (r *renderer) afterBlank(n ast.Node) bool {
+	start := r.lineStart(n.Pos())
+	return start > 0 && n.HasBlankPreviousLines() && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
+}
+
+// linesOf returns the lines of a block.
+func (r *renderer) linesOf(n ast.Node) []string {
+	var out []string
+	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
+		out = append(out, strings.TrimSuffix(string(line.Value(r.source)), "\n"))
+	}
+	return out
+}
+
+// lines writes the lines of a block as they are: the terminal breaks them.
+func (r *renderer) lines(n ast.Node, f frame) {
+	for _, l := range r.linesOf(n) {
+		r.row(f, []terminal.Span{{Text: l}})
+		f = f.next()
+	}
+}
+
+func (r *renderer) heading(n *ast.Heading, f frame) {
+	style := terminal.Bold
+	if n.Level == 1 {
+		style |= terminal.Underline
+	}
+	p := painter{document: r.document, color: r.color}
+	p.add(strings.Repeat("#", n.Level)+" ", 0)
+	p.children(n, 0)
+	for _, line := range splitLines(restyled(p.out, style)) {
+		r.wrapped(f, line, 0)
+		f = f.next()
 	}
 }
 
@@ -174,62 +214,63 @@ const codeIndent = "    "
 
 // code writes lines as they are: the terminal breaks them where it must, so
 // that they can be copied.
-func (r *renderer) code(b *block, f frame) {
-	if b.info == "diff" || b.info == "patch" {
-		for _, row := range terminal.Diff(strings.Join(b.lines, "\n")) {
-			r.row(f, append([]terminal.Span{{Text: codeIndent}}, row...))
-			f = f.next()
-		}
+func (r *renderer) code(n ast.Node, language string, f frame) {
+	if language == "diff" || language == "patch" {
+		r.diff(n, codeIndent, f)
 		return
 	}
-	for _, l := range b.lines {
+	for _, l := range r.linesOf(n) {
 		r.row(f, []terminal.Span{{Text: codeIndent}, {Text: l, Style: terminal.Cyan}})
 		f = f.next()
 	}
 }
 
-func (r *renderer) list(b *block, f frame) {
+func (r *renderer) diff(n ast.Node, indent string, f frame) {
+	for _, row := range terminal.Diff(strings.Join(r.linesOf(n), "\n")) {
+		r.row(f, append([]terminal.Span{{Text: indent}}, row...))
+		f = f.next()
+	}
+}
+
+func (r *renderer) list(n *ast.List, f frame) {
 	bullets := []string{"•", "◦", "▪"}
-	for i := range b.children {
-		item := &b.children[i]
-		if i > 0 {
+	number := n.Start
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		if item.PreviousSibling() != nil {
 			f = f.next()
-			if item.gap {
+			if r.afterBlank(item) {
 				r.row(f, nil)
 			}
 		}
 		mark := terminal.Span{Text: bullets[f.depth%len(bullets)] + " "}
-		switch {
-		case item.task == "x":
+		switch checked, task := r.tasks[item]; {
+		case checked:
 			mark = terminal.Span{Text: "[x] ", Style: terminal.Green}
-		case item.task != "":
+		case task:
 			mark = terminal.Span{Text: "[ ] "}
-		case b.ordered:
-			mark.Text = fmt.Sprintf("%d%s ", b.level+i, b.info)
+		case n.IsOrdered():
+			mark.Text = fmt.Sprintf("%d%c ", number, n.Marker)
 		}
+		number++
 		inner := f.inside(mark, terminal.Span{Text: strings.Repeat(" ", terminal.Width(mark.Text))})
 		inner.depth++
-		if len(item.children) == 0 {
+		if !item.HasChildren() {
 			r.row(inner, nil)
 			continue
 		}
-		r.blocks(item.children, inner)
+		r.blocks(item, inner)
 	}
 }
 
 // paragraph keeps its lines, unless it is prose that its author broke at a
 // width that the screen does not have: that is broken anew.
-func (r *renderer) paragraph(text []string, f frame) {
-	if prose(text, f.width) {
-		for i, l := range text[:len(text)-1] {
-			text[i] = strings.TrimRight(l, " ") + " "
-		}
-		for i, l := range text[1:] {
-			text[i+1] = strings.TrimLeft(l, " ")
-		}
-		text = []string{strings.Join(text, "")}
+func (r *renderer) paragraph(n ast.Node, f frame) {
+	p := painter{document: r.document, color: r.color, joined: prose(r.linesOf(n), f.width)}
+	if first := n.Lines().At(0).Start; !p.joined {
+		p.add(strings.Repeat(" ", r.indents[r.lineStart(first)]), 0)
 	}
-	for i, line := range splitLines(inline(strings.Join(text, "\n"), r.color)) {
+	p.children(n, 0)
+	for i, line := range splitLines(p.out) {
 		if i > 0 {
 			f = f.next()
 		}

@@ -14,7 +14,7 @@ import (
 // readable writes escape sequences as short marks: <b> for ESC[1m and so on.
 var readable = strings.NewReplacer("\x1b[0m", "</>", "\x1b[1m", "<b>", "\x1b[2m", "<dim>", "\x1b[3m", "<i>", "\x1b[1;3m", "<bi>",
 	"\x1b[9m", "<s>", "\x1b[1;4m", "<bu>", "\x1b[4m", "<u>", "\x1b[31m", "<red>", "\x1b[32m", "<green>", "\x1b[34m", "<blue>", "\x1b[36m", "<cyan>",
-	"\x1b[7;31m", "<red!>", "\x1b[7;32m", "<green!>", "\x1b[4;36m", "<cyan u>", "\x1b[4;34m", "<blue u>", "\x1b[1;3;4m", "<biu>")
+	"\x1b[7;31m", "<red!>", "\x1b[7;32m", "<green!>", "\x1b[4;36m", "<cyan u>", "\x1b[4;34m", "<blue u>", "\x1b[1;3;4m", "<biu>", "\x1b[1;36m", "<bold cyan>")
 
 func TestRender(t *testing.T) {
 	for _, tt := range []struct{ name, text, want, plain string }{
@@ -41,7 +41,7 @@ func TestRender(t *testing.T) {
 		{"table", "| a | *b* |\n|--|:-:|\n| 1\\|2 | `x` |\n| 日本 | y | z |\n\nend",
 			"<b>a</>   <dim> │ </>  <bi>b</>\n<dim>─────┼──────</>\n1|2 <dim> │ </>  <cyan>x</>\n日本<dim> │ </>y | z\n\nend\n", "a    │  *b*\n─────┼──────\n1|2  │  `x`\n日本 │ y | z\n\nend\n"},
 		{"narrow: rule", "a\n\n---\nb", "a\n\n<dim>" + strings.Repeat("─", 30) + "</>\nb\n", "a\n\n" + strings.Repeat("─", 30) + "\nb\n"},
-		{"narrow: underlined headings", "A\n===\nB\n--\nc\nd\n---", "<bu># A</>\n\n<b>## B</>\nc\nd\n<dim>" + strings.Repeat("─", 30) + "</>\n", ""},
+		{"narrow: underlined headings", "A\n===\nB\n--\nc\nd\n---", "<bu># A</>\n\n<b>## B</>\n\n<b>## c</>\n<b>d</>\n", "# A\n\n## B\n\n## c\nd\n"},
 		{"entities", "a &lt;b&gt; &#27;[31m &#x202e; &nope; &amp", `a <b> \x1b[31m \u202e &nope; &amp` + "\n", `a <b> \x1b[31m \u202e &nope; &amp` + "\n"},
 		{"narrow: words are not broken", "see https://example.com/a/very/long/address and so on, as it is", "see\nhttps://example.com/a/very/long/address\nand so on, as it is\n", "see\nhttps://example.com/a/very/long/address\nand so on, as it is\n"},
 		{"narrow: wide characters break anywhere", "日本語日本語日本語日本語日本語日本語", "日本語日本語日本語日本語日本語\n日本語\n", "日本語日本語日本語日本語日本語\n日本語\n"},
@@ -49,6 +49,13 @@ func TestRender(t *testing.T) {
 		{"JSON is data", "[1,\n2]", "[1,\n2]\n", "[1,\n2]\n"},
 		{"an image in a link", "[![b](c)](d)", "<u>b</><blue u> (c)</><blue> (d)</>\n", "b (c) (d)\n"},
 		{"a break", "a<br>b", "a\nb\n", "a\nb\n"},
+		{"a line that is lazy", "- a\n    - b\n  c\n> d\ne", "• a\n  ◦ b\n    c\n<dim>│ </>d\n<dim>│ </>e\n", "• a\n  ◦ b\n    c\n│ d\n│ e\n"},
+		{"an indented line within an item", "- a\n    b\n\n  c", "• a\n    b\n\n  c\n", "• a\n    b\n\n  c\n"},
+		{"a diff within a quote", "> --- a\n> +++ b\n> @@ -1 +1 @@\n>  x\ny", "<dim>│ </><b>--- a</>\n<dim>│ </><b>+++ b</>\n<dim>│ </><cyan>@@ -1 +1 @@</>\n<dim>│ </> x\ny\n", ""},
+		{"a table below its title", "t\n|a|`b\\|c`|\n|-|-|\nd", "t\n<b>a</><dim> │ </><bold cyan>b|c</>\n<dim>──┼────</>\nd<dim> │ </>\n", "t\na │ `b|c`\n──┼──────\nd │\n"},
+		{"a code span over lines, with blanks", "a `` b`\n c `` d", "a <cyan>b`</>\n<cyan>c</> d\n", "a `` b`\nc `` d\n"},
+		{"addresses with escapes", `[a](b\)&amp;c) <d@e.f>`, "<u>a</><blue> (b)&c)</> <blue>d@e.f</>\n", "a (b)&c) d@e.f\n"},
+		{"HTML is text", "<div a=\"b\">*c*</div>\n<!-- d -->", "<div a=\"b\"><i>c</></div>\n<!-- d -->\n", "<div a=\"b\">*c*</div>\n<!-- d -->\n"},
 		{"nothing", "", "", ""},
 		{"no marks of its own", "```\n```\n-", "•\n", "•\n"},
 	} {
@@ -134,6 +141,14 @@ func TestHostileTextIsBounded(t *testing.T) {
 		if len(got) > 60*len(text) {
 			t.Errorf("%s: %d bytes of %d", name, len(got), len(text))
 		}
+	}
+}
+
+func TestLongParagraphKeepsItsMarks(t *testing.T) {
+	long := strings.Repeat("*a* `b`\n", maxInline/8+1)
+	want := long + "\n\x1b[3mc\x1b[0m\n"
+	if got := Render(long+"\n*c*", Options{Color: true}); got != want {
+		t.Errorf("got %.100q … %q", got, got[max(len(got)-20, 0):])
 	}
 }
 

@@ -1,7 +1,11 @@
 package markdown
 
 import (
+	"bytes"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -12,29 +16,75 @@ const (
 	between    = " │ "
 )
 
-// tableLength returns how many of the lines are one table that begins with the
-// first of them: a head, a line of dashes, and rows.
-func tableLength(text []string) int {
-	if len(text) < 2 || !strings.Contains(text[0], "|") || !isDelimiter(text[1]) {
-		return 0
+// tableBlock is a table. Its children are the cells, row by row, the head first;
+// every row has as many as the head.
+type tableBlock struct {
+	ast.CodeBlock
+	align []string // of each column, as written: --- or :-: and the like
+}
+
+// readTable makes the lines of a paragraph a table, from a head with bars above
+// a line of dashes to the end.
+func (d *document) readTable(node *ast.Paragraph) {
+	all := node.Lines()
+	for i := range all.Len() - 1 {
+		head, under := d.cells(all.At(i)), d.cells(all.At(i+1))
+		if len(head) != len(under) || len(head) > maxColumns || !d.isDelimiter(all.At(i+1), under) || !bytes.Contains(d.value(all, i), []byte("|")) {
+			continue
+		}
+		t := &tableBlock{}
+		for _, c := range under {
+			t.align = append(t.align, string(c.Value(d.source)))
+		}
+		for n, line := range all.Sliced(i, all.Len()) {
+			t.Lines().Append(line)
+			if n != 1 {
+				d.readRow(t, line)
+			}
+		}
+		t.SetBlankPreviousLines(i == 0 && node.HasBlankPreviousLines())
+		t.SetPos(all.At(i).Start)
+		node.Parent().InsertAfter(node.Parent(), node, t)
+		if all.SetSliced(0, i); i == 0 {
+			node.Parent().RemoveChild(node.Parent(), node)
+		}
+		return
 	}
-	if n := len(cells(text[0])); n != len(cells(text[1])) || n > maxColumns {
-		return 0
+}
+
+func (d *document) value(lines *text.Segments, i int) []byte {
+	line := lines.At(i)
+	return line.Value(d.source)
+}
+
+// readRow adds the cells of one row. What is too much is in the last one:
+// nothing that was written is left out.
+func (d *document) readRow(t *tableBlock, line text.Segment) {
+	row := d.cells(line)
+	if n := len(t.align); len(row) > n {
+		row[n-1] = row[n-1].WithStop(row[len(row)-1].Stop)
+		row = row[:n]
 	}
-	n := 2
-	for n < len(text) && strings.Contains(text[n], "|") {
-		n++
+	for i := range t.align {
+		var cell ast.Node = ast.NewTextBlock()
+		if i < len(row) && row[i].Len() > maxInline {
+			cell = &verbatim{}
+		}
+		if i < len(row) && row[i].Len() > 0 {
+			cell.Lines().Append(row[i])
+		}
+		t.AppendChild(t, cell)
 	}
-	return n
 }
 
 // isDelimiter reports whether a line is like | --- | :-: |.
-func isDelimiter(line string) bool {
-	if strings.Trim(line, "|-: ") != "" || !strings.Contains(line, "|") {
+func (d *document) isDelimiter(line text.Segment, cells []text.Segment) bool {
+	if !bytes.Contains(line.Value(d.source), []byte("|")) {
 		return false
 	}
-	for _, c := range cells(line) {
-		if strings.Trim(strings.TrimSuffix(strings.TrimPrefix(c, ":"), ":"), "-") != "" || !strings.Contains(c, "-") {
+	for _, c := range cells {
+		dashes := strings.TrimSuffix(strings.TrimPrefix(string(c.Value(d.source)), ":"), ":")
+		if dashes == "" || strings.Trim(dashes, "-") != "" {
 			return false
 		}
 	}
@@ -42,56 +92,51 @@ func isDelimiter(line string) bool {
 }
 
 // cells splits a row at the bars that are not escaped.
-func cells(line string) []string {
-	line = strings.TrimPrefix(strings.TrimSpace(line), "|")
-	if strings.HasSuffix(line, "|") && !strings.HasSuffix(line, `\|`) {
-		line = line[:len(line)-1]
+func (d *document) cells(line text.Segment) []text.Segment {
+	line = line.TrimLeftSpace(d.source)
+	line = line.TrimRightSpace(d.source)
+	value := line.Value(d.source)
+	start, end := 0, len(value)
+	if bytes.HasPrefix(value, []byte("|")) {
+		start = 1
 	}
-	var out []string
-	start := 0
-	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '\\':
-			i++
-		case '|':
-			out = append(out, line[start:i])
+	if end > start && value[end-1] == '|' && !bytes.HasSuffix(value, []byte(`\|`)) {
+		end--
+	}
+	var out []text.Segment
+	for i := start; i <= end; i++ {
+		switch {
+		case i == end || value[i] == '|':
+			cell := text.NewSegment(line.Start+start, line.Start+i)
+			cell = cell.TrimLeftSpace(d.source)
+			out = append(out, cell.TrimRightSpace(d.source))
 			start = i + 1
+		case value[i] == '\\':
+			i++
 		}
-	}
-	out = append(out, line[min(start, len(line)):])
-	for i, c := range out {
-		out[i] = strings.ReplaceAll(strings.TrimSpace(c), `\|`, "|")
 	}
 	return out
 }
 
 // table aligns cells under their heads and breaks within cells where the screen
 // is too narrow. Where even that does not help, the lines stay as they are.
-func (r *renderer) table(b *block, f frame) {
-	head, align := cells(b.lines[0]), cells(b.lines[1])
-	rows := [][][]terminal.Span{}
-	for i, l := range b.lines {
-		if i == 1 {
-			continue
-		}
-		row := make([][]terminal.Span, len(head))
-		for n, c := range cells(l) {
-			if n < len(head) {
-				row[n] = oneLine(c, r.color)
+func (r *renderer) table(t *tableBlock, f frame) {
+	var rows [][][]terminal.Span
+	for cell := t.FirstChild(); cell != nil; {
+		row := make([][]terminal.Span, len(t.align))
+		for i := range row {
+			p := painter{document: r.document, color: r.color, joined: true, cell: true}
+			p.children(cell, 0)
+			for n := range p.out {
+				p.out[n].Text = oneLine(p.out[n].Text)
 			}
-		}
-		if extra := cells(l); len(extra) > len(head) { // nothing that was written is left out
-			last := len(head) - 1
-			row[last] = oneLine(strings.Join(extra[last:], " | "), r.color)
+			row[i], cell = p.out, cell.NextSibling()
 		}
 		rows = append(rows, row)
 	}
-	widths, ok := columnWidths(rows, f.width-len([]rune(between))*(len(head)-1))
+	widths, ok := columnWidths(rows, f.width-len([]rune(between))*(len(t.align)-1))
 	if !ok {
-		for _, l := range b.lines {
-			r.row(f, []terminal.Span{{Text: l}})
-			f = f.next()
-		}
+		r.lines(t, f)
 		return
 	}
 	for i, row := range rows {
@@ -100,7 +145,7 @@ func (r *renderer) table(b *block, f frame) {
 				row[n] = restyled(row[n], terminal.Bold)
 			}
 		}
-		f = r.tableRow(f, row, widths, align)
+		f = r.tableRow(f, row, widths, t.align)
 		if i == 0 {
 			r.row(f, []terminal.Span{{Text: underHead(widths), Style: terminal.Dim}})
 		}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,19 +35,25 @@ func Diff(text string) [][]Span {
 }
 
 // DiffLength returns how many of the lines are one unified diff that begins
-// with the first of them; 0 where there is none.
-func DiffLength(lines []string) int {
-	if len(lines) < 3 {
-		return 0
-	}
-	files := strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") && strings.HasPrefix(lines[2], "@@ -")
-	if !files && !strings.HasPrefix(lines[0], "diff --git ") {
-		return 0
-	}
+// with the first of them; 0 where there is none. It reads one line behind it at
+// most.
+func DiffLength(lines iter.Seq[string]) int {
 	var s diffScanner
-	n := 0
-	for n < len(lines) && s.next(lines[n]) != diffNone {
+	n, heads := 0, []string{"--- ", "+++ ", "@@ -"}
+	for l := range lines {
+		if n == 0 && strings.HasPrefix(l, "diff --git ") {
+			heads = nil
+		}
+		if n < len(heads) && !strings.HasPrefix(l, heads[n]) {
+			return 0
+		}
+		if s.next(l) == diffNone {
+			break
+		}
 		n++
+	}
+	if n < len(heads) {
+		return 0
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestDiffLength(t *testing.T) {
 		"- a\n- b\n- c":      0,
 		"---":                0,
 	} {
-		if got := DiffLength(strings.Split(text, "\n")); got != want {
+		if got := DiffLength(strings.SplitSeq(text, "\n")); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
@@ -81,7 +82,7 @@ func FuzzDiff(f *testing.F) {
 			t.Fatalf("%q became %q", want, got)
 		}
 		lines := strings.Split(text, "\n")
-		if n := DiffLength(lines); n < 0 || n > len(lines) {
+		if n := DiffLength(slices.Values(lines)); n < 0 || n > len(lines) {
 			t.Fatalf("%d of %d lines", n, len(lines))
 		}
 	})

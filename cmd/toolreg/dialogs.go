@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -25,7 +26,7 @@ func (a *app) talk(ctx context.Context, s *settings.Settings, server settings.Se
 
 // elicit puts the question of a server to the person. Where nobody is there, or
 // inside the run of a tool, it declines at once.
-func (a *app) elicit(ctx context.Context, e mcpclient.Elicitation) (mcpclient.Answer, error) {
+func (a *app) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	start := time.Now()
 	answer, err := a.putQuestion(ctx, e)
 	if err != nil {
@@ -35,8 +36,8 @@ func (a *app) elicit(ctx context.Context, e mcpclient.Elicitation) (mcpclient.An
 	return answer, err
 }
 
-func (a *app) putQuestion(ctx context.Context, e mcpclient.Elicitation) (mcpclient.Answer, error) {
-	declined := mcpclient.Answer{Action: "decline"}
+func (a *app) putQuestion(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
+	declined := ask.Answer{Action: "decline"}
 	why := ""
 	switch {
 	case a.globals.NonInteractive:
@@ -64,7 +65,7 @@ func (a *app) putQuestion(ctx context.Context, e mcpclient.Elicitation) (mcpclie
 	if context.Cause(ctx) != nil {
 		time.Sleep(regroup) // nobody waits for this but the next question
 	}
-	return mcpclient.Answer{Action: replyWord(reply), Content: content}, err
+	return ask.Answer{Action: replyWord(reply), Content: content}, err
 }
 
 // regroup is how long the terminal rests after a question was taken off it
@@ -99,7 +100,7 @@ func (a *app) warnPaused(d registry.Diagnostic) {
 
 // auditQuestion logs what became of a question: who asked, during what, and
 // whether it was answered, never the answer.
-func (a *app) auditQuestion(ctx context.Context, e mcpclient.Elicitation, action string, start time.Time) {
+func (a *app) auditQuestion(ctx context.Context, e ask.Elicitation, action string, start time.Time) {
 	if a.set == nil || !a.set.Audit.Enabled {
 		return
 	}

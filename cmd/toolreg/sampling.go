@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -32,10 +32,10 @@ const (
 // SERVER__sampling: a trusted server is not asked about, others are, at the
 // terminal, and an answer of always is kept; rules, modes, hooks and the audit
 // log hold for it.
-func (a *app) sampler(ctx context.Context, server settings.Server) func(context.Context, mcpclient.Sampling) (json.RawMessage, error) {
+func (a *app) sampler(ctx context.Context, server settings.Server) func(context.Context, ask.Sampling) (json.RawMessage, error) {
 	var one sync.Mutex // request at a time
 	var x *exec.Executor
-	return func(callCtx context.Context, q mcpclient.Sampling) (json.RawMessage, error) {
+	return func(callCtx context.Context, q ask.Sampling) (json.RawMessage, error) {
 		one.Lock()
 		defer one.Unlock()
 		if err := context.Cause(callCtx); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -191,7 +192,7 @@ func (l *login) offered(ctx context.Context) bool {
 // connect lists the server's tools, as a stranger or with the tokens.
 func (l *login) connect(ctx context.Context, stranger bool) (tools int, err error) {
 	o := l.options
-	o.Auth = func(s settings.Server) mcpclient.Authorizer {
+	o.Auth = func(s settings.Server) transport.Authorizer {
 		if l.client == nil {
 			l.client = l.a.oauthClient(s, l.logins)
 		}

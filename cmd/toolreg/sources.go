@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -95,7 +96,7 @@ func (a *app) serverOptions(ctx context.Context, s *settings.Settings, server se
 		Expand:      x.Server,
 		ProjectRoot: s.ProjectRoot, Workspace: s.Workspace, Environ: a.childEnviron(), Version: version,
 		Logger: a.log, OnState: a.serverState, Counts: a.counts, Listings: kept, Protocols: kept,
-		Auth: func(s settings.Server) mcpclient.Authorizer { return a.oauthClient(s, logins) },
+		Auth: func(s settings.Server) transport.Authorizer { return a.oauthClient(s, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.Limits.Frame, Result: s.Limits.Result, Tools: s.Limits.Tools, Pages: s.Limits.Pages, Schema: s.Limits.Schema,
 		},

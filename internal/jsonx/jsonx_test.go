@@ -231,7 +231,10 @@ func FuzzJSON(f *testing.F) {
 		if refused := Check(data, Options{}); (refused == nil) != (err == nil) || refused != nil && *refused != *(err.(*SyntaxError)) {
 			t.Fatalf("Check says %v, Parse %v", refused, err)
 		}
-		if err != nil {
+		if err != nil { // looking must end without a panic all the same
+			Elements(data)
+			Get(data, "a")
+			Text(data)
 			return
 		}
 		want, err := Decode(data)

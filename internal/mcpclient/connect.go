@@ -8,8 +8,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // The transports as Info names them.
@@ -26,17 +28,27 @@ const (
 	knownSSE    = "sse"
 )
 
+// How long a probe waits for its answer before initialize is sent too. HTTP
+// servers answer every request, but one that is just being woken takes its time,
+// and a modern one counts initialize as a mistake; the long one is for servers
+// that are known to be modern.
+const (
+	stdioWindow = 150 * time.Millisecond
+	httpWindow  = 3 * time.Second
+	knownWindow = 5 * time.Second
+)
+
 // attempt is one way to connect.
 type attempt struct {
-	transport string
-	mode      protocolMode
-	window    time.Duration
-	recalled  bool // chosen because it worked on an earlier run
+	transport  string
+	mode       transport.Mode
+	window     time.Duration
+	remembered bool // chosen because it worked on an earlier run
 }
 
 func (a attempt) options() *mcp.ClientSessionOptions {
-	if a.mode == modeLegacy {
-		return &mcp.ClientSessionOptions{ProtocolVersion: lastLegacy}
+	if a.mode == transport.ModeLegacy {
+		return &mcp.ClientSessionOptions{ProtocolVersion: transport.LastLegacy}
 	}
 	return nil
 }
@@ -60,15 +72,15 @@ func firstAttempt(s settings.Server, known string) attempt {
 	}
 	switch {
 	case a.transport == transportSSE || s.Protocol == "legacy":
-		a.mode = modeLegacy // SSE ended with the legacy revisions
+		a.mode = transport.ModeLegacy // SSE ended with the legacy revisions
 	case s.Protocol == "modern":
-		a.mode = modeModern
+		a.mode = transport.ModeModern
 	case known == knownLegacy:
-		a.mode, a.recalled = modeLegacy, true
+		a.mode, a.remembered = transport.ModeLegacy, true
 	case known == knownModern:
 		a.window = knownWindow
 	case known == knownSSE && mayBeSSE(s):
-		a.transport, a.mode, a.recalled = transportSSE, modeLegacy, true
+		a.transport, a.mode, a.remembered = transportSSE, transport.ModeLegacy, true
 	}
 	return a
 }
@@ -115,26 +127,23 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 // a fresh start can change.
 func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
 	var start *process.StartError
-	if errors.As(err, &start) || sess.guard.loginFailure() != nil {
+	if errors.As(err, &start) || sess.http.LoginFailure() != nil {
 		return a, false
 	}
-	if a.recalled { // what worked once does no more: begin at the beginning
+	if a.remembered { // what worked once does no more: begin at the beginning
 		return firstAttempt(server, ""), true
 	}
-	var hands handshake
-	if sess.wire != nil {
-		hands = sess.wire.state()
+	probed, answered := false, false
+	if sess.conn != nil {
+		probed, answered = sess.conn.Handshake()
 	}
-	var r *refusal
-	if sess.guard != nil {
-		r = sess.guard.lastRefusal()
-	}
+	r := sess.http.LastRefusal()
 	switch {
-	case a.mode == modeAuto && hands.probed && !hands.shaken && r == nil:
-		a.mode = modeLegacy
+	case a.mode == transport.ModeAuto && probed && !answered && r == nil:
+		a.mode = transport.ModeLegacy
 		return a, true
 	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(r):
-		return attempt{transport: transportSSE, mode: modeLegacy}, true
+		return attempt{transport: transportSSE, mode: transport.ModeLegacy}, true
 	}
 	return a, false
 }
@@ -142,11 +151,11 @@ func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, e
 // isNotStreamable reports whether an answer may come from a server that knows
 // the older HTTP transport alone (revision 2025-11-25, transports, backwards
 // compatibility).
-func isNotStreamable(r *refusal) bool {
-	if r == nil || r.status < 400 || r.status > 499 {
+func isNotStreamable(r *transport.Refusal) bool {
+	if r == nil || r.Status < 400 || r.Status > 499 {
 		return false
 	}
-	switch r.status {
+	switch r.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 		return false
 	}
@@ -156,12 +165,12 @@ func isNotStreamable(r *refusal) bool {
 func (s *Source) connectError(sess *session, err error) error {
 	phase := "initialize"
 	var start *process.StartError
-	switch login := sess.guard.loginFailure(); {
+	switch login := sess.http.LoginFailure(); {
 	case login != nil:
 		return s.loginError(login)
 	case errors.As(err, &start):
-		return s.errorf("start", err, quoteControls(sess.hide(start.Error())))
-	case sess.wire == nil:
+		return s.errorf("start", err, text.Escape(sess.hide(start.Error())))
+	case sess.conn == nil:
 		phase = "connect"
 	}
 	return s.errorf(phase, err, sess.failure(err))
@@ -169,7 +178,7 @@ func (s *Source) connectError(sess *session, err error) error {
 
 // loginError tells why there is no token that the server takes.
 func (s *Source) loginError(cause error) error {
-	return s.errorf("login", cause, quoteControls(cause.Error()))
+	return s.errorf("login", cause, text.Escape(cause.Error()))
 }
 
 func (s *Source) errorf(phase string, cause error, reason string) error {

@@ -8,19 +8,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // resultOf converts the raw result of tools/call (revisions 2024-11-05 to
 // 2026-07-28). Nothing that came is lost: what is not known is kept as its JSON
 // text.
 func resultOf(tool string, raw json.RawMessage) registry.Result {
-	if !isObject(raw) {
-		return registry.ErrorResult(registry.ErrorExecution, "the server answered with no result object: "+cut(string(raw), 300))
+	if jsonx.KindOf(raw) != jsonx.Object {
+		return registry.ErrorResult(registry.ErrorExecution, "the server answered with no result object: "+text.Valid(text.Head(raw, 300)))
 	}
 	var r registry.Result
 	var content, isError, kind json.RawMessage
-	for key, value := range members(raw) {
+	for key, value := range jsonx.Members(raw) {
 		switch key {
 		case "content":
 			content = value
@@ -34,10 +36,10 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 			kind = value
 		}
 	}
-	if isNull(r.Meta) {
+	if jsonx.IsNull(r.Meta) {
 		r.Meta = nil
 	}
-	blocks, listed := elements(content)
+	blocks, listed := jsonx.Elements(content)
 	var texts []string
 	if listed {
 		texts = make([]string, 0, len(blocks))
@@ -49,9 +51,9 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 			texts = append(texts, c.Text)
 		}
 	}
-	switch name, _ := text(kind); {
+	switch name, _ := jsonx.Text(kind); {
 	case name == "task":
-		return registry.ErrorResult(registry.ErrorExecution, "the server answered with a task instead of a result, which is not supported: "+cut(string(raw), 1000))
+		return registry.ErrorResult(registry.ErrorExecution, "the server answered with a task instead of a result, which is not supported: "+text.Valid(text.Head(raw, 1000)))
 	case len(r.Content) == 0 && r.Structured != nil:
 		r.Content = []registry.Content{registry.TextContent(string(r.Structured))}
 	case !listed: // revisions before 2024-11-05, or a server's own idea
@@ -69,20 +71,20 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 // what was not is kept as text.
 func contentOf(raw json.RawMessage) (registry.Content, bool) {
 	fields := map[string]json.RawMessage{}
-	for k, v := range members(raw) {
-		if !isNull(v) {
+	for k, v := range jsonx.Members(raw) {
+		if !jsonx.IsNull(v) {
 			fields[k] = v
 		}
 	}
 	c := registry.Content{Annotations: fields["annotations"], Meta: fields["_meta"]}
-	kind, _ := text(fields["type"])
+	kind, _ := jsonx.Text(fields["type"])
 	c.Type = registry.ContentType(kind)
 	ok := false
 	switch c.Type {
 	case registry.ContentText:
-		c.Text, ok = text(fields["text"])
+		c.Text, ok = jsonx.Text(fields["text"])
 	case registry.ContentImage, registry.ContentAudio:
-		c.MIMEType, _ = text(fields["mimeType"])
+		c.MIMEType, _ = jsonx.Text(fields["mimeType"])
 		c.Data, ok = decodeBase64(fields["data"])
 	case registry.ContentResource:
 		ok = embedded(&c, fields["resource"])
@@ -96,12 +98,12 @@ func contentOf(raw json.RawMessage) (registry.Content, bool) {
 }
 
 func embedded(c *registry.Content, resource json.RawMessage) bool {
-	if !isObject(resource) {
+	if jsonx.KindOf(resource) != jsonx.Object {
 		return false
 	}
-	c.URI, _ = text(member(resource, "uri"))
-	c.MIMEType, _ = text(member(resource, "mimeType"))
-	if blob := member(resource, "blob"); !isNull(blob) {
+	c.URI, _ = jsonx.Text(jsonx.Get(resource, "uri"))
+	c.MIMEType, _ = jsonx.Text(jsonx.Get(resource, "mimeType"))
+	if blob := jsonx.Get(resource, "blob"); !jsonx.IsNull(blob) {
 		var ok bool
 		if c.Data, ok = decodeBase64(blob); !ok {
 			return false
@@ -109,19 +111,19 @@ func embedded(c *registry.Content, resource json.RawMessage) bool {
 		return true
 	}
 	var ok bool
-	c.Text, ok = text(member(resource, "text"))
+	c.Text, ok = jsonx.Text(jsonx.Get(resource, "text"))
 	return ok
 }
 
 func link(c *registry.Content, fields map[string]json.RawMessage) bool {
 	var ok bool
-	if c.URI, ok = text(fields["uri"]); !ok {
+	if c.URI, ok = jsonx.Text(fields["uri"]); !ok {
 		return false
 	}
-	c.Name, _ = text(fields["name"])
-	c.Title, _ = text(fields["title"])
-	c.Description, _ = text(fields["description"])
-	c.MIMEType, _ = text(fields["mimeType"])
+	c.Name, _ = jsonx.Text(fields["name"])
+	c.Title, _ = jsonx.Text(fields["title"])
+	c.Description, _ = jsonx.Text(fields["description"])
+	c.MIMEType, _ = jsonx.Text(fields["mimeType"])
 	if json.Unmarshal(fields["size"], &c.Size) != nil {
 		c.Size = 0
 	}
@@ -136,7 +138,7 @@ func decodeBase64(raw json.RawMessage) ([]byte, bool) {
 	}
 	encoded := []byte(raw[1 : len(raw)-1])
 	if bytes.IndexByte(encoded, '\\') >= 0 {
-		s, ok := text(raw)
+		s, ok := jsonx.Text(raw)
 		if !ok {
 			return nil, false
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -37,7 +38,7 @@ func TestDisplayVectors(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			parts := c.Parts
 			if c.PartsText != "" {
-				parts, _ = elements(json.RawMessage(c.PartsText))
+				parts, _ = jsonx.Elements(json.RawMessage(c.PartsText))
 			}
 			got := displayParts(parts)
 			if c.MCPResult != nil {
@@ -67,7 +68,7 @@ func displayParts(parts []json.RawMessage) string {
 			if len(parts) == 1 {
 				return s
 			}
-			js = json.RawMessage(jsString(s))
+			js = json.RawMessage(jsonx.Quote(s))
 		}
 		shown[i] = string(js)
 	}
@@ -79,15 +80,15 @@ func displayParts(parts []json.RawMessage) string {
 
 // displayPart returns the text of a part, or its JSON.
 func displayPart(part json.RawMessage) (string, json.RawMessage) {
-	if s, ok := text(part); ok {
+	if s, ok := jsonx.Text(part); ok {
 		return s, nil
 	}
-	response := member(part, "functionResponse")
-	if isNull(response) {
+	response := jsonx.Get(part, "functionResponse")
+	if jsonx.IsNull(response) {
 		return "", part
 	}
-	content := member(member(response, "response"), "content")
-	blocks, listed := elements(content)
+	content := jsonx.Get(jsonx.Get(response, "response"), "content")
+	blocks, listed := jsonx.Elements(content)
 	if !listed {
 		return "", response
 	}

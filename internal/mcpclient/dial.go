@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: roots and sampling
+//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: roots
 
 package mcpclient
 
@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // dial starts or reaches the server and shakes hands. The session outlives ctx;
@@ -22,36 +23,30 @@ import (
 // ended in any case.
 func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	sess := &session{transport: a.transport, limit: &limit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
-	sess.limit.store(s.opts.Limits.frame())
-	transport, err := s.transport(server, sess)
+	sess := &session{transport: a.transport, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
+	sess.limit.Store(s.opts.Limits.frame())
+	inner, err := s.transport(server, sess)
 	if err != nil {
 		return sess, err
 	}
-	wired := &wireTransport{inner: transport, opts: wireOptions{
-		mode: a.mode, window: a.window, greeting: s.greeting(), version: &sess.version, log: s.log(), validated: a.transport == transportStdio,
-		answer: s.answer, note: func(level, logger, text string) { s.note(level, sess.hide(logger), sess.hide(text)) },
+	through := &transport.Transport{Inner: inner, Options: transport.Options{
+		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams(),
+		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
+		LogMessage: func(level, logger, text string) { s.logMessage(level, sess.hide(logger), sess.hide(text)) },
 	}}
-	if t, ok := transport.(*mcp.StreamableClientTransport); ok {
-		wired.opts.barred = sess.guard.barred
-		wired.opts.listen = func(ctx context.Context, session string, hear func(jsonrpc.Message)) {
-			l := &listener{guard: sess.guard, endpoint: t.Endpoint, limit: s.opts.Limits.Frame, log: s.log(), hear: hear}
-			l.listen(ctx, session)
-		}
-	}
 	// The SDK keeps the context of Connect for the life of some transports, so
 	// the deadline reaches it through the session's own.
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	sess.client, err = s.newClient().Connect(life, wired, a.options())
-	sess.wire = wired.made
+	sess.client, err = s.newClient().Connect(life, through, a.options())
+	sess.conn = through.Conn
 	if !stop() {
 		return sess, context.Cause(ctx)
 	}
 	if err != nil {
 		return sess, err
 	}
-	if sess.guard != nil {
-		sess.guard.forget()
+	if sess.http != nil {
+		sess.http.ForgetRefusal()
 	}
 	return sess, nil
 }
@@ -60,23 +55,20 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 	if sess.transport == transportStdio {
 		return s.stdio(server, sess)
 	}
-	guard, endpoint, err := newHTTPGuard(server, sess.limit, &sess.version)
+	h, err := transport.NewHTTP(server, sess.transport == transportHTTP, sess.limit)
 	if err != nil {
 		return nil, err
 	}
-	guard.auth = s.authorizer(server, guard)
-	sess.guard = guard
-	event := int(s.opts.Limits.Result)
-	if sess.transport == transportSSE {
-		if server.OAuth != nil {
-			guard.tokenParam = server.OAuth.TokenParamName
+	sess.http = h
+	// Whoever set an Authorization header has chosen how to log in.
+	if s.opts.Auth != nil && !h.HasAuthorization() {
+		param := ""
+		if sess.transport == transportSSE && server.OAuth != nil {
+			param = server.OAuth.TokenParamName
 		}
-		return &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: guard.client(), MaxEventSize: event}, nil
+		h.Authorize(s.opts.Auth(server), param)
 	}
-	return &mcp.StreamableClientTransport{
-		Endpoint: endpoint, HTTPClient: guard.client(), MaxEventSize: event,
-		MaxRetries: 2, DisableStandaloneSSE: true,
-	}, nil
+	return h.Transport(s.opts.Limits.Result), nil
 }
 
 func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, error) {
@@ -96,10 +88,13 @@ func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, er
 	if err != nil {
 		return nil, err
 	}
-	sess.child = child
-	sess.lines = newLineReader(child.Stdout, sess.limit, s.log())
-	return &stdioTransport{child: child, lines: sess.lines}, nil
+	sess.stdio = transport.NewStdio(child, sess.limit, s.log())
+	return sess.stdio, nil
 }
+
+// maxStderrLine is the longest line of a server's stderr that is logged whole, in
+// bytes.
+const maxStderrLine = 4 << 10
 
 // stderrLines returns what logs the server's stderr by line, nil for no log.
 func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
@@ -111,22 +106,23 @@ func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
 		rest = append(rest, p...)
 		for {
 			line, after, ok := bytes.Cut(rest, []byte("\n"))
-			if !ok && len(rest) < maxNote {
+			if !ok && len(rest) < maxStderrLine {
 				return
 			}
 			rest = after
-			s.log().Info("server stderr", "line", mask.Replace(cut(string(line), maxNote)))
+			s.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
 }
 
-// greeting returns the params of initialize as the SDK's client sends them.
-func (s *Source) greeting() json.RawMessage {
-	caps := s.capabilities()
+// initializeParams returns the params of initialize as the SDK's client sends
+// them.
+func (s *Source) initializeParams() json.RawMessage {
+	caps := s.asker.Capabilities()
 	if caps.RootsV2 != nil {
 		caps.Roots = *caps.RootsV2
 	}
-	params, err := json.Marshal(&mcp.InitializeParams{ProtocolVersion: lastLegacy, ClientInfo: s.implementation(), Capabilities: caps})
+	params, err := json.Marshal(&mcp.InitializeParams{ProtocolVersion: transport.LastLegacy, ClientInfo: s.implementation(), Capabilities: caps})
 	if err != nil {
 		return json.RawMessage("{}") // plain structs: cannot fail
 	}
@@ -142,33 +138,18 @@ func (s *Source) implementation() *mcp.Implementation {
 }
 
 // newClient returns the SDK's client. It answers ping and roots/list alone;
-// what needs a person is answered in question.go and converse.go.
+// what needs a person is answered by package ask.
 func (s *Source) newClient() *mcp.Client {
 	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
-		Capabilities:   s.capabilities(),
+		Capabilities:   s.asker.Capabilities(),
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	if root, ok := s.root(); ok {
-		c.AddRoots(&root)
-	}
+	c.AddRoots(s.asker.Roots()...)
 	return c
 }
 
-func (s *Source) capabilities() *mcp.ClientCapabilities {
-	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
-		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
-	}}
-	if s.opts.Workspace != "" {
-		c.RootsV2 = &mcp.RootCapabilities{}
-	}
-	if s.opts.Sample != nil {
-		c.Sampling = &mcp.SamplingCapabilities{}
-	}
-	return c
-}
-
-// note hands a log message of the server on.
-func (s *Source) note(level, logger, text string) {
+// logMessage hands a log message of the server on.
+func (s *Source) logMessage(level, logger, text string) {
 	s.log().Debug("log message of the server", "level", level, "logger", logger, "text", text)
 	if s.opts.OnLog != nil {
 		s.opts.OnLog(LogMessage{Server: s.opts.Server.Name, Level: level, Logger: logger, Text: text})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // displayResult is what a person sees of a result: its texts joined with
@@ -24,14 +26,14 @@ func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, t
 	if s, ok := joinTexts(blocks); ok {
 		return s
 	}
-	return fence(member(raw, "content"))
+	return fence(jsonx.Get(raw, "content"))
 }
 
 // joinTexts joins the texts of blocks, and reports whether all of them have one.
 func joinTexts(blocks []json.RawMessage) (string, bool) {
 	texts := make([]string, len(blocks))
 	for i, b := range blocks {
-		raw := member(b, "text")
+		raw := jsonx.Get(b, "text")
 		if raw == nil {
 			return "", false
 		}
@@ -42,13 +44,13 @@ func joinTexts(blocks []json.RawMessage) (string, bool) {
 
 // plain is a JSON value as JavaScript's join makes a string of it.
 func plain(raw json.RawMessage) string {
-	if s, ok := text(raw); ok {
+	if s, ok := jsonx.Text(raw); ok {
 		return s
 	}
-	if isNull(raw) {
+	if jsonx.IsNull(raw) {
 		return ""
 	}
-	if list, ok := elements(raw); ok {
+	if list, ok := jsonx.Elements(raw); ok {
 		out := make([]string, len(list))
 		for i, e := range list {
 			out[i] = plain(e)
@@ -85,7 +87,7 @@ func (p *printer) value(raw json.RawMessage, margin string) {
 	case '{':
 		p.b.WriteByte('{')
 		n := 0
-		for k, v := range members(raw) {
+		for k, v := range jsonx.Members(raw) {
 			p.separate(n, inner)
 			p.b.WriteString(jsString(k) + ": ")
 			p.value(v, inner)
@@ -94,14 +96,14 @@ func (p *printer) value(raw json.RawMessage, margin string) {
 		p.close(n, margin, '}')
 	case '[':
 		p.b.WriteByte('[')
-		list, _ := elements(raw)
+		list, _ := jsonx.Elements(raw)
 		for i, v := range list {
 			p.separate(i, inner)
 			p.value(v, inner)
 		}
 		p.close(len(list), margin, ']')
 	case '"':
-		s, _ := text(raw)
+		s, _ := jsonx.Text(raw)
 		p.b.WriteString(jsString(s))
 	default:
 		p.b.WriteString(jsNumber(string(raw)))

@@ -7,14 +7,15 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // ServerError tells that a server could not be used. It wraps
@@ -71,10 +72,10 @@ func tail(stderr string) string {
 	first := max(len(lines)-maxTail, 0)
 	said := "its stderr ends "
 	if cause := lastError(lines[:first]); cause != "" && lastError(lines[first:]) == "" {
-		said = "its stderr has " + quote(cause) + " and ends "
+		said = "its stderr has " + text.Quote(cause) + " and ends "
 	}
 	for i, line := range lines[first:] {
-		lines[first+i] = quote(line)
+		lines[first+i] = text.Quote(line)
 	}
 	return said + strings.Join(lines[first:], ", ")
 }
@@ -90,51 +91,49 @@ func lastError(lines []string) string {
 	return ""
 }
 
-// quote shows a line of foreign text with nothing invisible in it.
-func quote(s string) string { return strconv.Quote(cut(s, 300)) }
-
 // failure describes why a session failed, in words for the person who set the
 // server up, with the secrets of the settings masked.
 func (c *session) failure(err error) string {
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
-	if c.guard != nil && !late {
-		if r := c.guard.lastRefusal(); r != nil {
-			return quoteControls(c.hide(r.text))
-		}
+	if r := c.http.LastRefusal(); r != nil && !late {
+		return text.Escape(c.hide(r.Text))
 	}
-	return quoteControls(c.hide(c.ending(err))) + c.clues()
+	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
 
 // clues tell what else was seen of a server that failed or did not answer, each
 // behind "; ", with the secrets of the settings masked.
 func (c *session) clues() string {
 	var b strings.Builder
-	if c.wire != nil {
-		if id, ok := c.wire.stray(); ok {
-			b.WriteString("; it answered a request that was not made, id " + quote(id))
+	if c.conn != nil {
+		if id, ok := c.conn.UnexpectedAnswer(); ok {
+			b.WriteString("; it answered a request that was not made, id " + text.Quote(id))
 		}
 	}
-	if c.child != nil {
-		if t := tail(c.child.StderrTail()); t != "" {
+	if c.stdio != nil {
+		if t := tail(c.stdio.Child.StderrTail()); t != "" {
 			b.WriteString("; " + t)
 		}
-		if n := c.lines.noticed(); n.lines > 0 {
-			b.WriteString("; its stdout holds text that is no message: " + quote(n.first))
+		if skipped := c.stdio.Skipped(); skipped.Lines > 0 {
+			b.WriteString("; its stdout holds text that is no message: " + text.Quote(skipped.First))
 		}
 	}
 	return c.hide(b.String())
 }
 
+// maxExit is how long the exit of a server that closed its stdout is waited for.
+const maxExit = time.Second
+
 // ending tells how a child ended, or err when it did not.
 func (c *session) ending(err error) string {
-	if c.child == nil || !isDisconnect(err) {
+	if c.stdio == nil || !isDisconnect(err) {
 		return c.reason(err)
 	}
-	timer := time.NewTimer(lastWords)
+	timer := time.NewTimer(maxExit)
 	defer timer.Stop()
 	select {
-	case <-c.child.Done():
-		return fmt.Sprintf("it ended (%s)", c.child.Exit())
+	case <-c.stdio.Child.Done():
+		return fmt.Sprintf("it ended (%s)", c.stdio.Child.Exit())
 	case <-timer.C:
 		return "it closed its stdout"
 	}
@@ -145,7 +144,7 @@ func (c *session) reason(err error) string {
 	reason := err.Error()
 	if strings.HasPrefix(reason, "unsupported protocol version") { // the SDK's error has no type
 		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
-			quote(c.wire.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
+			text.Quote(c.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
 	}
 	if field, ok := wrongField(reason); ok {
 		return fmt.Sprintf("its answer is malformed: %s is of another type than the protocol says", field)
@@ -158,6 +157,15 @@ func (c *session) reason(err error) string {
 		}
 	}
 	return reason
+}
+
+// version returns the revision that initialize was answered with.
+func (c *session) version() string {
+	if c.conn == nil {
+		return ""
+	}
+	v, _ := jsonx.Text(jsonx.Get(c.conn.HandshakeResult(), "protocolVersion"))
+	return v
 }
 
 // wrongField returns the field of an answer that could not be decoded for its
@@ -182,10 +190,4 @@ func isDisconnect(err error) bool {
 		}
 	}
 	return false
-}
-
-// quoteControls escapes what is not visible in a text that is mostly ours.
-func quoteControls(s string) string {
-	q := strconv.Quote(cut(s, 1000))
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -149,17 +150,17 @@ func TestQuestions(t *testing.T) {
 	tests := []struct {
 		name     string
 		revision string
-		elicit   func(context.Context, Elicitation) (Answer, error)
+		elicit   func(context.Context, ask.Elicitation) (ask.Answer, error)
 		want     string
 	}{
 		{"nobody there", "2025-11-25", nil, "decline <nil>"},
 		{"nobody there", "2026-07-28", nil, "decline <nil>"},
 		{"accepted", "2025-11-25", accept(`{"name":"Ada"}`), "accept Ada"},
 		{"accepted", "2026-07-28", accept(`{"name":"Ada"}`), "accept Ada"},
-		{"failed", "2025-11-25", func(context.Context, Elicitation) (Answer, error) {
-			return Answer{Action: "accept"}, errors.New("no tty")
+		{"failed", "2025-11-25", func(context.Context, ask.Elicitation) (ask.Answer, error) {
+			return ask.Answer{Action: "accept"}, errors.New("no tty")
 		}, "cancel <nil>"},
-		{"nonsense", "2025-11-25", func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "maybe"}, nil }, "decline <nil>"},
+		{"nonsense", "2025-11-25", func(context.Context, ask.Elicitation) (ask.Answer, error) { return ask.Answer{Action: "maybe"}, nil }, "decline <nil>"},
 		{"answer is no object", "2025-11-25", accept(`[1]`), "cancel <nil>"},
 	}
 	for _, tt := range tests {
@@ -173,12 +174,12 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-func accept(content string) func(context.Context, Elicitation) (Answer, error) {
-	return func(_ context.Context, e Elicitation) (Answer, error) {
+func accept(content string) func(context.Context, ask.Elicitation) (ask.Answer, error) {
+	return func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
 		if e.Server != "test" || e.Mode != "form" || e.Message != "What is your name?" || !strings.Contains(string(e.Schema), `"name"`) {
-			return Answer{}, fmt.Errorf("odd question %+v", e)
+			return ask.Answer{}, fmt.Errorf("odd question %+v", e)
 		}
-		return Answer{Action: "accept", Content: json.RawMessage(content)}, nil
+		return ask.Answer{Action: "accept", Content: json.RawMessage(content)}, nil
 	}
 }
 
@@ -194,9 +195,9 @@ func TestQuestionsThatReferToThemselves(t *testing.T) {
 	} {
 		question := step{On: "tools/call", Print: []string{`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":` + schema + `}}`}}
 		s := source(t, legacy(t, question, answer(`{"content":[]}`)), func(o *Options) {
-			o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+			o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
 				t.Error("the person was asked")
-				return Answer{Action: "accept", Content: json.RawMessage(`{"a":"x"}`)}, nil
+				return ask.Answer{Action: "accept", Content: json.RawMessage(`{"a":"x"}`)}, nil
 			}
 		})
 		tools, _ := discovered(t, s)
@@ -211,10 +212,10 @@ func TestQuestionsThatReferToThemselves(t *testing.T) {
 func TestCloseDuringAQuestion(t *testing.T) {
 	asked := make(chan struct{})
 	s := source(t, stdioServer(t, "--protocol", "2025-11-25"), func(o *Options) {
-		o.Elicit = func(ctx context.Context, _ Elicitation) (Answer, error) {
+		o.Elicit = func(ctx context.Context, _ ask.Elicitation) (ask.Answer, error) {
 			close(asked)
 			<-ctx.Done()
-			return Answer{}, ctx.Err()
+			return ask.Answer{}, ctx.Err()
 		}
 	})
 	tools, _ := discovered(t, s)
@@ -256,12 +257,12 @@ func TestAddressesToVisitFirst(t *testing.T) {
 	for _, action := range []string{"accept", "decline"} {
 		asked := 0
 		s := source(t, legacy(t, refusal), func(o *Options) {
-			o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) {
+			o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
 				asked++
 				if e.Mode != "url" || e.URL != "https://example.com/in" || e.ID != "e1" {
 					t.Errorf("asked %+v", e)
 				}
-				return Answer{Action: action}, nil
+				return ask.Answer{Action: action}, nil
 			}
 		})
 		tools, _ := discovered(t, s)

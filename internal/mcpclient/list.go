@@ -10,7 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // listing is what all pages of a list gave.
@@ -52,8 +55,8 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 	seen := map[string]bool{"": true}
 	cursor := ""
 	for range limits.Pages {
-		x := newExchange()
-		err := page(withExchange(ctx, x), cursor)
+		x := transport.NewExchange(nil, nil)
+		err := page(x.Context(ctx), cursor)
 		var refused *jsonrpc.Error
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
@@ -61,7 +64,7 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 		if err != nil {
 			return l, err
 		}
-		items, next, err := readPage(x.result(), key, limits.frame())
+		items, next, err := readPage(x.Result(), key, limits.frame())
 		if err != nil {
 			return l, err
 		}
@@ -74,7 +77,7 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 		case next == "":
 			return l, nil
 		case seen[next]:
-			l.loop, l.cut = true, fmt.Sprintf("it repeats the cursor %s; listing was ended", quote(next))
+			l.loop, l.cut = true, fmt.Sprintf("it repeats the cursor %s; listing was ended", text.Quote(next))
 			return l, nil
 		}
 		seen[next] = true
@@ -84,19 +87,19 @@ func (s *Source) list(ctx context.Context, page pager, key string) (listing, err
 	return l, nil
 }
 
-func readPage(raw json.RawMessage, key string, limit bound) (items []json.RawMessage, next string, err error) {
-	if int64(len(raw)) > limit.bytes {
-		return nil, "", limit.exceeded("message")
+func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []json.RawMessage, next string, err error) {
+	if int64(len(raw)) > limit.Bytes {
+		return nil, "", limit.Exceeded("message")
 	}
-	items, ok := elements(member(raw, key))
+	items, ok := jsonx.Elements(jsonx.Get(raw, key))
 	if !ok {
 		return nil, "", fmt.Errorf("its answer holds no list %q", key)
 	}
-	cursor := member(raw, "nextCursor")
-	if isNull(cursor) {
+	cursor := jsonx.Get(raw, "nextCursor")
+	if jsonx.IsNull(cursor) {
 		return items, "", nil
 	}
-	next, ok = text(cursor)
+	next, ok = jsonx.Text(cursor)
 	if !ok {
 		return nil, "", errors.New("its nextCursor is no string")
 	}
@@ -116,17 +119,17 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 			return nil, nil, s.listError(ctx, sess, "tools/list", err)
 		}
 		s.mu.Lock()
-		s.mirror = slices.ContainsFunc(l.items, mirrorsParams)
+		s.paramHeaders = slices.ContainsFunc(l.items, transport.HasParamHeaders)
 		s.mu.Unlock()
 	}
-	tools, diags := s.tools(l, sess.mirrors())
+	tools, diags := s.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts
 	if counted {
 		failed := s.countOthers(ctx, sess, caps)
 		counted = len(failed) == 0
 		diags = append(diags, failed...)
 	}
-	s.keep(ctx, l, tools, counted)
+	s.storeListing(ctx, l, tools, counted)
 	return tools, diags, nil
 }
 
@@ -155,7 +158,7 @@ func (s *Source) listError(ctx context.Context, sess *session, phase string, err
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if login := sess.guard.loginFailure(); login != nil {
+	if login := sess.http.LoginFailure(); login != nil {
 		return s.loginError(login)
 	}
 	return s.errorf(phase, err, sess.failure(err))

@@ -3,15 +3,11 @@ package mcpclient
 import (
 	"encoding/base64"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 )
-
-// minSecret is the length from which on a value is masked: masking "1" would
-// make every text unreadable and hide nothing.
-const minSecret = 6
 
 // newMask returns what hides the secret values of an expanded server wherever
 // they turn up in foreign text: stderr lines, error bodies, addresses.
@@ -24,22 +20,14 @@ func newMask(raw, expanded settings.Server) *strings.Replacer {
 		}
 	}
 	for i, e := range expanded.Env {
-		if isSecretName(e.Name) || i < len(raw.Env) && raw.Env[i].Value != e.Value {
+		if secret.Named(e.Name) || i < len(raw.Env) && raw.Env[i].Value != e.Value {
 			secrets = append(secrets, e.Value)
 		}
 	}
 	for _, address := range []string{expanded.URL, expanded.HTTPURL} {
 		secrets = append(secrets, secretsOf(address)...)
 	}
-	// The longest first: one may hold another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range secrets {
-		if len(s) >= minSecret {
-			pairs = append(pairs, s, "***")
-		}
-	}
-	return strings.NewReplacer(pairs...)
+	return secret.NewReplacer(secrets)
 }
 
 // secretsOf returns the userinfo and the query values of an address.
@@ -65,16 +53,5 @@ func secretsOf(address string) []string {
 // hide masks the secrets of the settings, and the token of the login, in text of
 // the server.
 func (c *session) hide(text string) string {
-	text = c.mask.Replace(text)
-	if token := c.guard.sentToken(); len(token) >= minSecret {
-		text = strings.ReplaceAll(text, token, "***")
-	}
-	return text
-}
-
-func isSecretName(name string) bool {
-	name = strings.ToUpper(name)
-	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CREDENTIAL"}, func(word string) bool {
-		return strings.Contains(name, word)
-	})
+	return secret.NewReplacer([]string{c.http.SentToken()}).Replace(c.mask.Replace(text))
 }

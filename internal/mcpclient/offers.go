@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -121,7 +122,7 @@ type offers struct {
 func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
 	o := &offers{source: s, stop: func() {}}
 	start := time.Now()
-	sess, err := s.live(ctx)
+	sess, err := s.liveSession(ctx)
 	if err != nil {
 		return ctx, o, err
 	}
@@ -161,7 +162,7 @@ func offered[T any](ctx context.Context, o *offers, page pager, key string, usab
 	out := make([]T, 0, len(l.items))
 	for i, raw := range l.items {
 		var item T
-		if err := json.Unmarshal(raw, &item); err != nil || !isObject(raw) || !usable(&item) {
+		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
 			o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_malformed", "",
 				fmt.Sprintf("%s: item %d is left out: it is malformed or has no name", phase, i+1), "its server has to mend it"))
 			continue

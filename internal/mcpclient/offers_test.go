@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
 func TestPromptsAndResources(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
-			o.Elicit = func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "accept"}, nil }
+			o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) { return ask.Answer{Action: "accept"}, nil }
 		})
 		prompts, diags, err := s.Prompts(t.Context())
 		want := []Prompt{{Server: "test", Name: "curious"}, {Server: "test", Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."},

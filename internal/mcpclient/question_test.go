@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -56,7 +58,7 @@ func (h *heard) text() string {
 func TestFormsReachThePerson(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
-			o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) {
+			o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
 				var names []string
 				for _, f := range e.Form.Fields {
 					names = append(names, f.Name)
@@ -64,7 +66,7 @@ func TestFormsReachThePerson(t *testing.T) {
 				if e.During != `tool "form"` || e.Message != "hi" || !slices.Equal(names, []string{"z", "b", "a"}) {
 					t.Errorf("asked %+v, fields %v", e, names)
 				}
-				return Answer{Action: "accept", Content: json.RawMessage(`{"z":9007199254740993,"b":["x"]}`)}, nil
+				return ask.Answer{Action: "accept", Content: json.RawMessage(`{"z":9007199254740993,"b":["x"]}`)}, nil
 			}
 		})
 		tools, _ := discovered(t, s)
@@ -78,11 +80,11 @@ func TestFormsReachThePerson(t *testing.T) {
 func TestAddressesReachThePerson(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
-			o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) {
+			o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
 				if e.Mode != "url" || e.URL != "https://example.com/in" || e.Form != nil || e.Done != nil {
 					t.Errorf("asked %+v", e)
 				}
-				return Answer{Action: "accept", Content: json.RawMessage(`{"never":"sent"}`)}, nil
+				return ask.Answer{Action: "accept", Content: json.RawMessage(`{"never":"sent"}`)}, nil
 			}
 		})
 		tools, _ := discovered(t, s)
@@ -105,7 +107,7 @@ func TestRootsAreTheWorkspace(t *testing.T) {
 func TestSampling(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
-			o.Sample = func(_ context.Context, q Sampling) (json.RawMessage, error) {
+			o.Sample = func(_ context.Context, q ask.Sampling) (json.RawMessage, error) {
 				want := `{"maxTokens":100,"messages":[{"content":{"type":"text","text":"why?"},"role":"user"}],"systemPrompt":"Be brief."}`
 				if string(q.Params) != want || q.Server != "test" || q.During != `tool "sample"` {
 					t.Errorf("asked %+v: %s", q, q.Params)
@@ -124,19 +126,19 @@ func TestSamplingThatIsRefused(t *testing.T) {
 	good := json.RawMessage(`{"role":"assistant","model":"m1","content":{"type":"text","text":"because"}}`)
 	tests := []struct {
 		name   string
-		sample func(context.Context, Sampling) (json.RawMessage, error)
+		sample func(context.Context, ask.Sampling) (json.RawMessage, error)
 		params string
 		want   string
 		times  int
 	}{
 		{"no command", nil, `{"prompt":"x"}`, "-32601", 0},
-		{"no agreement", func(context.Context, Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
-		{"no message", func(context.Context, Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "no message with a role", 1},
-		{"broken", func(context.Context, Sampling) (json.RawMessage, error) {
+		{"no agreement", func(context.Context, ask.Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
+		{"no message", func(context.Context, ask.Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "no message with a role", 1},
+		{"broken", func(context.Context, ask.Sampling) (json.RawMessage, error) {
 			return json.RawMessage(`{"role":"a","content":{}`), nil
 		}, `{"prompt":"x"}`, "no message with a role", 1},
-		{"tools", func(context.Context, Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","tools":true}`, "", 0},
-		{"flood", func(context.Context, Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","count":14}`, "more than 3 came during one request", 3},
+		{"tools", func(context.Context, ask.Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","tools":true}`, "", 0},
+		{"flood", func(context.Context, ask.Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","count":14}`, "more than 3 came during one request", 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,7 +146,7 @@ func TestSamplingThatIsRefused(t *testing.T) {
 			s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
 				o.Limits.Samples = 3
 				if tt.sample != nil {
-					o.Sample = func(ctx context.Context, q Sampling) (json.RawMessage, error) { asked++; return tt.sample(ctx, q) }
+					o.Sample = func(ctx context.Context, q ask.Sampling) (json.RawMessage, error) { asked++; return tt.sample(ctx, q) }
 				}
 			})
 			tools, _ := discovered(t, s)
@@ -169,7 +171,10 @@ func TestQuestionsWithoutEnd(t *testing.T) {
 		asked := 0
 		s := source(t, stdioServer(t, "--dialogs", "--protocol", tt.revision), func(o *Options) {
 			o.Refused = refused.add
-			o.Elicit = func(context.Context, Elicitation) (Answer, error) { asked++; return Answer{Action: "accept"}, nil }
+			o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
+				asked++
+				return ask.Answer{Action: "accept"}, nil
+			}
 		})
 		tools, _ := discovered(t, s)
 		if r := run(t, tools, "rounds", tt.params); !strings.Contains(r.Text(), tt.want) || asked != tt.asked {
@@ -189,14 +194,14 @@ func TestQuestionsAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	waiting, full := 0, make(chan struct{})
 	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
-		o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+		o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
 			mu.Lock()
-			if waiting++; waiting == maxServerRequests {
+			if waiting++; waiting == transport.MaxServerRequests {
 				close(full)
 			}
 			mu.Unlock()
 			<-full
-			return Answer{Action: "accept"}, nil
+			return ask.Answer{Action: "accept"}, nil
 		}
 	})
 	tools, _ := discovered(t, s)
@@ -236,9 +241,9 @@ func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
 			told := make(chan string, 10)
 			s := source(t, scripted(t, append([]step{refuseProbe, shakeHands}, tt.steps...)...), func(o *Options) {
 				o.Refused = func(_, what, reason string) { told <- what + ": " + reason }
-				o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+				o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
 					t.Error("the person was asked")
-					return Answer{}, nil
+					return ask.Answer{}, nil
 				}
 			})
 			tools, _ := discovered(t, s)
@@ -259,26 +264,26 @@ func TestQuestionsThatAreOver(t *testing.T) {
 		tail []string
 		want error
 	}{
-		{"withdrawn", []string{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`}, errWithdrawn},
-		{"call ended", []string{done}, errRequestOver},
+		{"withdrawn", []string{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`}, transport.ErrWithdrawn},
+		{"call ended", []string{done}, transport.ErrRequestOver},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			over := make(chan error, 1)
 			print := append([]string{question(plainQuestion)}, tt.tail...)
-			if tt.want == errWithdrawn {
+			if tt.want == transport.ErrWithdrawn {
 				print = append(print, done)
 			}
 			s := source(t, legacy(t, step{On: "tools/call", Print: print}), func(o *Options) {
-				o.Elicit = func(ctx context.Context, _ Elicitation) (Answer, error) {
+				o.Elicit = func(ctx context.Context, _ ask.Elicitation) (ask.Answer, error) {
 					<-ctx.Done()
 					over <- context.Cause(ctx)
-					return Answer{}, ctx.Err()
+					return ask.Answer{}, ctx.Err()
 				}
 			})
 			tools, _ := discovered(t, s)
 			run(t, tools, "t", `{}`)
-			if err := <-over; !errors.Is(err, tt.want) && !errors.Is(err, errRequestOver) {
+			if err := <-over; !errors.Is(err, tt.want) && !errors.Is(err, transport.ErrRequestOver) {
 				t.Errorf("ended by %v", err)
 			}
 		})
@@ -291,11 +296,11 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := make(chan struct{})
 	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
-		o.Elicit = func(ctx context.Context, _ Elicitation) (Answer, error) {
+		o.Elicit = func(ctx context.Context, _ ask.Elicitation) (ask.Answer, error) {
 			cancel(why)
 			<-ctx.Done()
 			close(over)
-			return Answer{}, ctx.Err()
+			return ask.Answer{}, ctx.Err()
 		}
 	})
 	tools, _ := discovered(t, s)
@@ -308,11 +313,11 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 func TestLongWordsAreCut(t *testing.T) {
 	big := step{On: "tools/call", Big: 1 << 20, Print: []string{question(`{"message":"$BIG","requestedSchema":{"properties":{"a":{"type":"string","title":"$BIG"}}}}`), question(`{"message":"$BIG","requestedSchema":{}}`),
 		answer(`{"content":[]}`).Print[0]}}
-	asked := make(chan Elicitation, 2)
+	asked := make(chan ask.Elicitation, 2)
 	var refused heard
 	s := source(t, legacy(t, big), func(o *Options) {
 		o.Refused = refused.add
-		o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) { asked <- e; return Answer{}, nil }
+		o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) { asked <- e; return ask.Answer{}, nil }
 	})
 	tools, _ := discovered(t, s)
 	run(t, tools, "t", `{}`)

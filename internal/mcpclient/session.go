@@ -3,38 +3,37 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 )
 
 const (
-	// quiet is the time a server gets after its stdin was closed, grace what it
-	// gets after SIGTERM before its group is killed: what runs in a container
-	// or saves a file on the way out needs more than an instant.
-	quiet = 300 * time.Millisecond
-	grace = 1300 * time.Millisecond
-	// maxTeardown bounds the end of a session in all.
-	maxTeardown = 2 * time.Second
-	// lastWords is how long a dying server's end is awaited for an error text.
-	lastWords = time.Second
+	// eofGrace is the time a server gets after its stdin was closed, termGrace
+	// what it gets after SIGTERM before its group is killed: what runs in a
+	// container or saves a file on the way out needs more than an instant.
+	eofGrace  = 300 * time.Millisecond
+	termGrace = 1300 * time.Millisecond
+	// maxEnd is the limit on the end of a session in all.
+	maxEnd = 2 * time.Second
+	// maxLogLevel is how long a server may take to say that it will log.
+	maxLogLevel = 100 * time.Millisecond
 )
 
 // session is one connection to a server, from its start to its end.
 type session struct {
 	transport string // stdio, http, sse
 	client    *mcp.ClientSession
-	wire      *wire
-	child     *process.Child          // stdio
-	lines     *lineReader             // stdio
-	guard     *httpGuard              // http and sse
-	limit     *limit                  // bytes of one message
-	version   atomic.Pointer[string]  // that initialize agreed on, nil before
+	conn      *transport.Conn  // nil where there is no connection
+	stdio     *transport.Stdio // nil for others
+	http      *transport.HTTP  // http and sse
+	limit     *transport.CurrentLimit
 	mask      *strings.Replacer       // see hide
 	cancel    context.CancelCauseFunc // ends everything that the session does
 	once      sync.Once
@@ -47,11 +46,11 @@ type session struct {
 
 // modern reports whether the session speaks revision 2026-07-28 or later.
 func (c *session) modern() bool {
-	return c.client.InitializeResult().ProtocolVersion >= firstModern
+	return c.client.InitializeResult().ProtocolVersion >= transport.FirstModern
 }
 
-// mirrors reports whether params may have to be repeated in HTTP headers.
-func (c *session) mirrors() bool { return c.transport == transportHTTP && c.modern() }
+// hasParamHeaders reports whether params may have to be repeated in HTTP headers.
+func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.modern() }
 
 // generation returns what Protocols should know on a later run.
 func (c *session) generation() string {
@@ -62,18 +61,6 @@ func (c *session) generation() string {
 		return knownModern
 	}
 	return knownLegacy
-}
-
-// alive reports whether calls can still be made.
-func (c *session) alive() bool {
-	select {
-	case <-c.wire.eof:
-		return false
-	case <-c.wire.done:
-		return false
-	default:
-		return true
-	}
 }
 
 // begin counts a call in, so that end can cancel it.
@@ -95,9 +82,17 @@ func (c *session) begin(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// end ends the session within maxTeardown: its calls, the connection, the
-// process group. It may be called more than once and from several goroutines;
-// each call returns when all is over.
+// token returns a progress token that no other call of the session has.
+func (c *session) token() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serial++
+	return fmt.Sprintf("toolreg-%d", c.serial)
+}
+
+// end ends the session within maxEnd: its calls, the connection, the process
+// group. It may be called more than once and from several goroutines; each call
+// returns when all is over.
 func (c *session) end() {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -111,7 +106,7 @@ func (c *session) end() {
 			defer close(over)
 			c.close()
 		}()
-		timer := time.NewTimer(maxTeardown)
+		timer := time.NewTimer(maxEnd)
 		defer timer.Stop()
 		select {
 		case <-over:
@@ -121,29 +116,43 @@ func (c *session) end() {
 }
 
 func (c *session) close() {
-	if c.wire != nil {
-		_ = c.wire.Close() // what a server says to its end changes nothing
+	if c.conn != nil {
+		_ = c.conn.Close() // what a server says to its end changes nothing
 	}
-	if c.child != nil {
-		c.child.Stop(quiet, grace)
-		_ = c.child.Stdout.Close()
+	if c.stdio != nil {
+		c.stdio.Child.Stop(eofGrace, termGrace)
+		_ = c.stdio.Child.Stdout.Close()
 	}
 	if c.client != nil {
 		_ = c.client.Close()
 	}
-	if c.wire != nil {
-		c.wire.wait()
+	if c.conn != nil {
+		c.conn.Wait()
 	}
-	if c.guard != nil {
-		c.guard.base.CloseIdleConnections()
+	if c.http != nil {
+		c.http.CloseIdleConnections()
 	}
 }
 
 // serverInfo returns the server's name and version as it sent them.
 func (c *session) serverInfo() json.RawMessage {
-	result := c.wire.state().result
-	if info := member(result, "serverInfo"); info != nil {
+	result := c.conn.HandshakeResult()
+	if info := jsonx.Get(result, "serverInfo"); info != nil {
 		return info
 	}
-	return member(member(result, "_meta"), mcp.MetaKeyServerInfo)
+	return jsonx.Get(jsonx.Get(result, "_meta"), mcp.MetaKeyServerInfo)
+}
+
+// askForLogs asks a legacy server for its log messages, once: many send none
+// unasked. It waits for the answer, since a server may deal with requests at once
+// and begin with the call. Over HTTP, where that costs a round trip, it asks only
+// where everything is to be seen. A modern server is told with each request.
+func (c *session) askForLogs(ctx context.Context, level string) {
+	c.logs.Do(func() {
+		caps := c.client.InitializeResult().Capabilities
+		if level == "" || c.stdio == nil && level != "debug" || c.modern() || caps == nil || caps.Logging == nil {
+			return
+		}
+		c.conn.SetLogLevel(ctx, level, maxLogLevel)
+	})
 }

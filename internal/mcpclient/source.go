@@ -6,25 +6,27 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // Source is one MCP server as a source of tools. It implements
 // [registry.Source] and io.Closer, and is safe for concurrent use.
 type Source struct {
-	opts Options
+	opts  Options
+	asker *ask.Handler
 
 	connecting sync.Mutex // one connection is made at a time
 
-	mu     sync.Mutex
-	info   Info
-	sess   *session
-	closed bool
-	mirror bool                    // a tool has params that HTTP headers repeat
-	cancel context.CancelCauseFunc // of the connection being made
+	mu           sync.Mutex
+	info         Info
+	sess         *session
+	closed       bool
+	paramHeaders bool                    // a tool has params that HTTP headers repeat
+	cancel       context.CancelCauseFunc // of the connection being made
 
-	asked  bool            // Discover was called before: the server is asked
-	listed []registry.Tool // what the server listed in this run, nil before it did
+	discovered bool            // Discover was called before: the server is asked
+	listed     []registry.Tool // what the server listed in this run, nil before it did
 
 	confirming sync.Mutex // one listing is asked for at a time
 }
@@ -32,12 +34,17 @@ type Source struct {
 // New returns a Source that has started nothing yet.
 func New(opts Options) *Source {
 	opts.Limits = opts.Limits.withDefaults()
-	return &Source{opts: opts, info: Info{
+	s := &Source{opts: opts, info: Info{
 		Name:      opts.Server.Name,
 		Transport: transportOf(opts.Server),
 		State:     StateDisconnected,
 		Origin:    opts.Server.Origin.String(),
 	}}
+	s.asker = ask.New(ask.Options{
+		Server: opts.Server.Name, Workspace: opts.Workspace, Elicit: opts.Elicit, Sample: opts.Sample, Refused: opts.Refused,
+		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: s.log(),
+	})
+	return s
 }
 
 // Name returns "mcp:SERVER".
@@ -53,7 +60,7 @@ func (s *Source) Info() Info {
 	} else {
 		info.CachedAt = nil
 	}
-	if info.State == StateConnected && s.sess != nil && !s.sess.alive() {
+	if info.State == StateConnected && s.sess != nil && !s.sess.conn.Alive() {
 		info.State = StateDisconnected
 	}
 	return info
@@ -71,11 +78,11 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 			fmt.Sprintf("server %q is switched off (%s)", s.opts.Server.Name, setting), "")}, nil
 	}
 	s.mu.Lock()
-	again := s.asked
-	s.asked = true
+	again := s.discovered
+	s.discovered = true
 	s.mu.Unlock()
 	if !again {
-		tools, diags, ok, err := s.recall(ctx)
+		tools, diags, ok, err := s.loadListing(ctx)
 		if err != nil {
 			s.setState(StateFailed, err)
 			return nil, nil, err
@@ -84,11 +91,11 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 			return tools, diags, nil
 		}
 	}
-	return s.inquire(ctx)
+	return s.connectAndList(ctx)
 }
 
-// inquire connects and lists.
-func (s *Source) inquire(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+// connectAndList connects and lists.
+func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
 	ctx, stop := s.deadline(ctx)
 	defer stop()
@@ -105,7 +112,7 @@ func (s *Source) inquire(ctx context.Context) ([]registry.Tool, []registry.Diagn
 		sess.end()
 		return nil, nil, err
 	}
-	sess.limit.store(s.opts.Limits.result())
+	sess.limit.Store(s.opts.Limits.result())
 	s.update(func(i *Info) { i.Tools, i.ConnectMs = len(tools), time.Since(start).Milliseconds() })
 	s.setState(StateConnected, nil)
 	return tools, diags, nil
@@ -123,7 +130,8 @@ func (s *Source) switchedOff() (string, bool) {
 	return "", false
 }
 
-// deadline bounds connecting and listing, and makes Close end both.
+// deadline sets the time limit on connecting and listing, and makes Close end
+// both.
 func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -175,7 +183,7 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	sess := s.sess
 	s.mu.Unlock()
 	switch {
-	case sess != nil && sess.alive():
+	case sess != nil && sess.conn.Alive():
 		return sess, nil
 	case sess != nil:
 		sess.end()
@@ -183,16 +191,16 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	return s.open(ctx)
 }
 
-// live returns the session for a call, a new one where the old was lost: nothing
+// liveSession returns the session for a call, a new one where the old was lost: nothing
 // of the coming call has reached the server yet.
-func (s *Source) live(ctx context.Context) (*session, error) {
+func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	s.mu.Lock()
 	sess, closed := s.sess, s.closed
 	s.mu.Unlock()
 	switch {
 	case closed:
 		return nil, s.errorf("tools/call", errClosed, errClosed.Error())
-	case sess != nil && sess.alive():
+	case sess != nil && sess.conn.Alive():
 		return sess, nil
 	}
 	ctx, stop := s.deadline(ctx)
@@ -202,22 +210,22 @@ func (s *Source) live(ctx context.Context) (*session, error) {
 		s.setState(failedState(err), err)
 		return nil, err
 	}
-	if s.mirrors() && sess.mirrors() {
+	if s.hasParamHeaders() && sess.hasParamHeaders() {
 		// The SDK knows from the listing which params go into headers too.
 		if _, err := s.list(ctx, toolPages(sess.client), "tools"); err != nil {
 			sess.end()
 			return nil, s.listError(ctx, sess, "tools/list", err)
 		}
 	}
-	sess.limit.store(s.opts.Limits.result())
+	sess.limit.Store(s.opts.Limits.result())
 	s.setState(StateConnected, nil)
 	return sess, nil
 }
 
-func (s *Source) mirrors() bool {
+func (s *Source) hasParamHeaders() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mirror
+	return s.paramHeaders
 }
 
 // Close ends the session and a stdio server's process group, within two

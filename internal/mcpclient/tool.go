@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // errNeedsTask tells of a tool that its server runs as a task alone (revision
@@ -19,8 +22,9 @@ var errNeedsTask = errors.New("it can be called as a task alone, which toolreg d
 const noParams = `{"type":"object","properties":{}}`
 
 // tools makes registry tools of listed ones. What cannot be used is left out
-// with a diagnostic of its own; mirrors says that params may go into headers.
-func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Diagnostic) {
+// with a diagnostic of its own; headers says that params may go
+// into HTTP headers.
+func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
 	if l.cut != "" {
@@ -34,12 +38,12 @@ func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Dia
 	seen := make(map[string]bool, len(l.items))
 	for i, raw := range l.items {
 		d, err := s.definition(raw)
-		if err == nil && mirrors {
-			err = checkMirrored(d.InputSchema)
+		if err == nil && headers {
+			err = transport.CheckParamHeaders(d.InputSchema)
 		}
 		switch {
 		case errors.Is(err, errNeedsTask):
-			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s is left out: %v", quote(d.ServerTool), err), ""))
+			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s is left out: %v", text.Quote(d.ServerTool), err), ""))
 			continue
 		case err != nil:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
@@ -47,7 +51,7 @@ func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Dia
 			continue
 		case seen[d.ServerTool]:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
-				fmt.Sprintf("tool %d of the listing is left out: its name %s was listed before", i+1, quote(d.ServerTool)), ""))
+				fmt.Sprintf("tool %d of the listing is left out: its name %s was listed before", i+1, text.Quote(d.ServerTool)), ""))
 			continue
 		}
 		seen[d.ServerTool] = true
@@ -60,12 +64,12 @@ func (s *Source) tools(l listing, mirrors bool) ([]registry.Tool, []registry.Dia
 // Beside an error it holds the name as far as there is one.
 func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	d := registry.Definition{Source: s.Name(), Server: s.opts.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
-	if !isObject(raw) {
+	if jsonx.KindOf(raw) != jsonx.Object {
 		return d, errors.New("it is no object")
 	}
 	var name, description, execution json.RawMessage
-	for key, value := range members(raw) {
-		if isNull(value) {
+	for key, value := range jsonx.Members(raw) {
+		if jsonx.IsNull(value) {
 			continue
 		}
 		switch key {
@@ -84,20 +88,20 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 		}
 	}
 	var ok bool
-	if d.ServerTool, ok = text(name); !ok || d.ServerTool == "" {
+	if d.ServerTool, ok = jsonx.Text(name); !ok || d.ServerTool == "" {
 		return d, errors.New("it has no name")
 	}
 	d.Name = registry.ValidName(d.ServerTool)
 	d.DisplayName = fmt.Sprintf("%s (%s MCP Server)", d.ServerTool, d.Server)
 	if description != nil {
-		if d.Description, ok = text(description); !ok {
+		if d.Description, ok = jsonx.Text(description); !ok {
 			return d, errors.New("its description is no string")
 		}
 	}
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(noParams)
 	}
-	if support, _ := text(member(execution, "taskSupport")); support == "required" {
+	if support, _ := jsonx.Text(jsonx.Get(execution, "taskSupport")); support == "required" {
 		return d, errNeedsTask
 	}
 	return d, s.checkParts(&d)
@@ -112,7 +116,7 @@ func (s *Source) checkParts(d *registry.Definition) error {
 		switch {
 		case *part.raw == nil:
 			continue
-		case !isObject(*part.raw):
+		case jsonx.KindOf(*part.raw) != jsonx.Object:
 			return fmt.Errorf("its %s is no object", part.name)
 		case int64(len(*part.raw)) > s.opts.Limits.Schema:
 			return fmt.Errorf("its %s has %d bytes, the limit is %d (limits.schema)", part.name, len(*part.raw), s.opts.Limits.Schema)
@@ -137,7 +141,7 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 			return s.call(ctx, name, call, validator)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", quote(name), quote(server.Name))}, nil
+			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(name), text.Quote(server.Name))}, nil
 		},
 	}
 }

@@ -1,10 +1,11 @@
-package mcpclient
+package transport
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,26 +13,33 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// maxNoise is how much text that is no protocol a server may print on stdout.
-const maxNoise = 1 << 20
-
-// stdioTransport speaks newline-delimited JSON with a child that was started.
-// It is our own because the SDK's gives up on the first line that is no JSON,
-// blocks for ever on a server that does not read, and knows no process groups.
-type stdioTransport struct {
-	child *process.Child
-	lines *lineReader // over the child's stdout
+// Stdio speaks newline-delimited JSON with a child process that was started. It
+// is our own because the SDK's gives up on the first line that is no JSON, blocks
+// for ever on a server that does not read, and knows no process groups.
+type Stdio struct {
+	Child *process.Child // stopping it is the caller's
+	lines *lineReader    // over the child's stdout
 }
 
+// NewStdio returns the transport to a child. limit is that of one line; log,
+// which is not nil, gets a warning of text that is no message.
+func NewStdio(child *process.Child, limit *CurrentLimit, log *slog.Logger) *Stdio {
+	return &Stdio{Child: child, lines: newLineReader(child.Stdout, limit, log)}
+}
+
+// Skipped returns what the server printed so far that is no message.
+func (t *Stdio) Skipped() Skipped { return t.lines.skippedSoFar() }
+
 // Connect implements [mcp.Transport].
-func (t *stdioTransport) Connect(context.Context) (mcp.Connection, error) {
+func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
 	c := &stdioConn{
-		stdioTransport: t,
-		frames:         make(chan *frame),
-		done:           make(chan struct{}),
+		Stdio:  t,
+		frames: make(chan *frame),
+		done:   make(chan struct{}),
 	}
 	go c.writeFrames()
 	return c, nil
@@ -40,7 +48,7 @@ func (t *stdioTransport) Connect(context.Context) (mcp.Connection, error) {
 // stdioConn is the connection over a child's stdin and stdout. Read is called
 // by one goroutine.
 type stdioConn struct {
-	*stdioTransport
+	*Stdio
 	queue  []jsonrpc.Message // rest of a batch
 	frames chan *frame
 	done   chan struct{}
@@ -49,9 +57,9 @@ type stdioConn struct {
 
 // frame is one message on its way to the server's stdin.
 type frame struct {
-	data []byte
-	gone atomic.Bool // nobody waits for it any more
-	sent chan error
+	data      []byte
+	abandoned atomic.Bool // nobody waits for it any more
+	sent      chan error
 }
 
 // SessionID implements [mcp.Connection].
@@ -72,7 +80,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 			return decodeMessage(line)
 		}
 		// Batches exist up to revision 2025-03-26.
-		parts, _ := elements(line)
+		parts, _ := jsonx.Elements(line)
 		for _, p := range parts {
 			if m, err := decodeMessage(p); err == nil {
 				c.queue = append(c.queue, m)
@@ -104,7 +112,7 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	case err := <-f.sent:
 		return err
 	case <-ctx.Done():
-		f.gone.Store(true)
+		f.abandoned.Store(true)
 		return ctx.Err()
 	case <-c.done:
 		return io.ErrClosedPipe
@@ -115,10 +123,10 @@ func (c *stdioConn) writeFrames() {
 	for {
 		select {
 		case f := <-c.frames:
-			if f.gone.Load() {
+			if f.abandoned.Load() {
 				continue
 			}
-			_, err := c.child.Stdin.Write(f.data)
+			_, err := c.Child.Stdin.Write(f.data)
 			f.sent <- err
 		case <-c.done:
 			return
@@ -132,7 +140,7 @@ func (c *stdioConn) writeFrames() {
 func (c *stdioConn) Close() error {
 	c.once.Do(func() {
 		close(c.done)
-		_ = c.child.Stdin.Close() // a server that has gone closed it for us
+		_ = c.Child.Stdin.Close() // a server that has gone closed it for us
 	})
 	return nil
 }

@@ -10,7 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // codeNoResource is what servers answer for a resource that is not there, up to
@@ -51,19 +54,19 @@ type Reading struct {
 // ReadResource connects to the server and reads a resource. progress may be nil.
 // Errors: *NotOfferedError, *RefusedError, *ServerError, the cause of ctx.
 func (s *Source) ReadResource(ctx context.Context, uri string, progress func(registry.Progress)) (Reading, error) {
-	x := newConversation("resource " + quote(uri))
-	raw, err := s.fetch(ctx, x, progress, "resources", "resources/read", func(ctx context.Context, sess *session) error {
+	request := newRequest("resource "+text.Quote(uri), progress, func(ctx context.Context, sess *session, token string) error {
 		params := &mcp.ReadResourceParams{URI: uri}
-		params.SetProgressToken(x.token)
+		params.SetProgressToken(token)
 		s.setLogLevel(sess, params.Meta)
 		_, err := sess.client.ReadResource(ctx, params)
 		return err
 	})
+	raw, err := s.fetch(ctx, request, "resources", "resources/read")
 	if err != nil {
 		return Reading{}, err
 	}
-	r := Reading{Raw: member(raw, "contents")}
-	items, ok := elements(r.Raw)
+	r := Reading{Raw: jsonx.Get(raw, "contents")}
+	items, ok := jsonx.Elements(r.Raw)
 	if !ok {
 		return r, s.malformed("resources/read", "its answer holds no list \"contents\"")
 	}
@@ -93,26 +96,26 @@ type Filled struct {
 // GetPrompt connects to the server and has it fill in a prompt. progress may be
 // nil. Errors are as those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
-	x := newConversation("prompt " + quote(name))
-	raw, err := s.fetch(ctx, x, progress, "prompts", "prompts/get", func(ctx context.Context, sess *session) error {
+	request := newRequest("prompt "+text.Quote(name), progress, func(ctx context.Context, sess *session, token string) error {
 		params := &mcp.GetPromptParams{Name: name, Arguments: arguments}
-		params.SetProgressToken(x.token)
+		params.SetProgressToken(token)
 		s.setLogLevel(sess, params.Meta)
 		_, err := sess.client.GetPrompt(ctx, params)
 		return err
 	})
+	raw, err := s.fetch(ctx, request, "prompts", "prompts/get")
 	if err != nil {
 		return Filled{}, err
 	}
-	f := Filled{Raw: member(raw, "messages")}
-	f.Description, _ = text(member(raw, "description"))
-	items, ok := elements(f.Raw)
+	f := Filled{Raw: jsonx.Get(raw, "messages")}
+	f.Description, _ = jsonx.Text(jsonx.Get(raw, "description"))
+	items, ok := jsonx.Elements(f.Raw)
 	if !ok {
 		return f, s.malformed("prompts/get", "its answer holds no list \"messages\"")
 	}
 	for _, item := range items {
-		role, _ := text(member(item, "role"))
-		c, _ := contentOf(member(item, "content"))
+		role, _ := jsonx.Text(jsonx.Get(item, "role"))
+		c, _ := contentOf(jsonx.Get(item, "content"))
 		f.Messages = append(f.Messages, Message{Role: role, Content: c})
 	}
 	return f, nil
@@ -120,32 +123,30 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 
 // fetch makes one request of the person's own, and answers what the server asks
 // before it answers.
-func (s *Source) fetch(ctx context.Context, x *exchange, progress func(registry.Progress), what, method string, send request) (json.RawMessage, error) {
-	sess, err := s.live(ctx)
+func (s *Source) fetch(ctx context.Context, r *request, what, method string) (json.RawMessage, error) {
+	sess, err := s.liveSession(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !sess.offers(what) {
 		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: what}
 	}
-	x.progress = progress
-	x.setToken(sess)
-	raw, sess, err := s.exchange(ctx, sess, x, send)
+	raw, sess, err := s.do(ctx, sess, r)
 	switch {
-	case err == nil && !isObject(raw):
+	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
 		return nil, s.malformed(method, "the server answered with no result object")
 	case err == nil:
 		return raw, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("server %q: %s: %w", s.opts.Server.Name, method, context.Cause(ctx))
 	}
-	var unmet *inputError
+	var unmet *ask.InputError
 	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &unmet):
-		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.reason}
+		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
 	case errors.As(err, &refused) && refused.Code != codeRejected:
-		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: cut(sess.hide(refused.Message), maxNote)}
+		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
 	}
 	return nil, s.errorf(method, err, sess.failure(err))
 }

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Protocols remembers how servers were reached (spec section 6.4: what worked is
@@ -50,8 +52,8 @@ type Facts struct {
 	Resources       int             `json:"resources,omitempty"`
 }
 
-// recall makes tools of a kept listing, as if the server had just given it.
-func (s *Source) recall(ctx context.Context) (tools []registry.Tool, diags []registry.Diagnostic, ok bool, err error) {
+// loadListing makes tools of a kept listing, as if the server had just given it.
+func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags []registry.Diagnostic, ok bool, err error) {
 	if s.opts.Listings == nil {
 		return nil, nil, false, nil
 	}
@@ -66,8 +68,8 @@ func (s *Source) recall(ctx context.Context) (tools []registry.Tool, diags []reg
 	for i, item := range l.Tools {
 		items[i] = item
 	}
-	mirrors := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= firstModern
-	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop}, mirrors)
+	headers := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= transport.FirstModern
+	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop}, headers)
 	for i := range tools {
 		tools[i].Run = s.confirmed(tools[i])
 	}
@@ -80,8 +82,8 @@ func (s *Source) recall(ctx context.Context) (tools []registry.Tool, diags []reg
 	return tools, diags, true, nil
 }
 
-// keep takes what the server listed.
-func (s *Source) keep(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
+// storeListing takes what the server listed.
+func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
 	s.mu.Lock()
 	s.listed = tools
 	info := s.info
@@ -104,7 +106,7 @@ func (s *Source) keep(ctx context.Context, l listing, tools []registry.Tool, cou
 // decided on.
 var errOutdated = errors.New("its definition in the cache is not the server's any more")
 
-// confirmed is the run of a tool of a recalled listing. It makes sure that the
+// confirmed is the run of a tool of a stored listing. It makes sure that the
 // tool is what the server has now: what was decided and agreed to holds for that
 // definition alone. Whoever makes calls renews the listing first; this is for
 // those who did not.
@@ -125,13 +127,13 @@ func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
 	s.mu.Unlock()
 	if listed == nil {
 		var err error
-		if listed, _, err = s.inquire(ctx); err != nil {
+		if listed, _, err = s.connectAndList(ctx); err != nil {
 			return err
 		}
 	}
 	i := slices.IndexFunc(listed, func(now registry.Tool) bool { return now.ServerTool == t.ServerTool })
 	if i < 0 || listed[i].Fingerprint() != t.Fingerprint() {
-		return s.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", quote(t.ServerTool), errOutdated))
+		return s.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
 	}
 	return nil
 }

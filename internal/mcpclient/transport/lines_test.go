@@ -1,13 +1,11 @@
-package mcpclient
+package transport
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +14,8 @@ import (
 )
 
 func linesOf(s string, most int64) *lineReader {
-	n := &limit{}
-	n.store(bound{most, "limits.frame"})
+	n := &CurrentLimit{}
+	n.Store(Limit{most, "limits.frame"})
 	return newLineReader(strings.NewReader(s), n, slog.New(slog.DiscardHandler))
 }
 
@@ -52,7 +50,7 @@ func TestLines(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
-			if n := l.noticed(); n.lines != tt.noise {
+			if n := l.skippedSoFar(); n.Lines != tt.noise {
 				t.Errorf("noise %+v, want %d lines", n, tt.noise)
 			}
 		})
@@ -118,49 +116,6 @@ func FuzzLines(f *testing.F) {
 		}
 		t.Error("no end")
 	})
-}
-
-// FuzzView compares the zero-copy view with the standard decoder.
-func FuzzView(f *testing.F) {
-	for _, seed := range []string{
-		`{"a":1,"b":[1,{"c":"\"]}"}],"a":null}`, `[]`, `{}`, ` [ 1 , "\\" , {"x":{}} ] `, `"\\\""`, `{"\u0061":tru}`, `[[],[[]],"[",-0.5e+3]`, `"\ud800é"`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !json.Valid(data) { // must end without a panic all the same
-			elements(data)
-			member(data, "a")
-			text(data)
-			return
-		}
-		data = bytes.TrimSpace(data)
-		var list []json.RawMessage
-		got, ok := elements(data)
-		if err := json.Unmarshal(data, &list); ok != (data[0] == '[') || ok && (err != nil || !equal(list, got)) {
-			t.Errorf("elements of %s: %s, want %s", data, got, list)
-		}
-		var object map[string]json.RawMessage
-		if data[0] == '{' && json.Unmarshal(data, &object) == nil {
-			seen := map[string]json.RawMessage{}
-			for k, v := range members(data) {
-				seen[k] = v
-			}
-			if diff := cmp.Diff(object, seen); diff != "" {
-				t.Errorf("members (-want +got):\n%s", diff)
-			}
-		}
-		var s string
-		if data[0] == '"' && json.Unmarshal(data, &s) == nil {
-			if got, ok := text(data); !ok || got != s {
-				t.Errorf("text of %s: %q, want %q", data, got, s)
-			}
-		}
-	})
-}
-
-func equal(a, b []json.RawMessage) bool {
-	return slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
 func BenchmarkLines20MB(b *testing.B) {

@@ -1,0 +1,139 @@
+// Package ask answers what MCP servers ask of the person and of a model while
+// they work on a request: forms and addresses (elicitation), questions for a
+// model (sampling), and the workspace (roots).
+//
+// The SDK would lose the order of fields and the digits of numbers, and a schema
+// that refers to itself would end the process, so a [Handler] takes params and
+// gives results as JSON. Legacy servers ask by requests of their own, which the
+// connection of package transport hands to Handler.Handle; modern ones ask in
+// the results of package mcpclient's requests, for Handler.Inputs.
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// The methods by which a server asks.
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+)
+
+// maxQuestions is how many questions a server may put during one request.
+const maxQuestions = 20
+
+// IsQuestion reports whether method asks something of a person, or of a program
+// that the person pays for.
+func IsQuestion(method string) bool { return method == methodElicit || method == methodSample }
+
+// Options say who answers the questions of a server.
+type Options struct {
+	Server    string // its name in the settings
+	Workspace string // absolute; the only root told to it, "" = none
+
+	// Elicit asks the person what the server asks for. nil: declined. Its ctx
+	// ends with the request during which the server asked.
+	Elicit func(context.Context, Elicitation) (Answer, error)
+
+	// Sample answers what the server wants to know of a model. nil: it is told
+	// that there is no sampling. The result is that of sampling/createMessage; an
+	// error refuses, in words that the server gets.
+	Sample func(context.Context, Sampling) (json.RawMessage, error)
+
+	// Refused is told what was turned down without asking anybody, such as
+	// "question" or "sampling request", and why. May be nil.
+	Refused func(server, what, reason string)
+
+	MaxSamples int          // sampling requests during one request of ours
+	MaxParams  int64        // bytes of the params of one sampling request
+	Logger     *slog.Logger // never nil
+}
+
+// Handler answers the questions of one server. It is safe for concurrent use.
+type Handler struct{ opts Options }
+
+// New returns a Handler.
+func New(opts Options) *Handler { return &Handler{opts} }
+
+// Handle answers a request for which [IsQuestion] holds. during is the request
+// of ours during which it came, nil if there is none. The error is a
+// *jsonrpc.Error for the server.
+func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
+	if method == methodSample {
+		return h.sample(ctx, during, params)
+	}
+	return h.elicit(ctx, during, params), nil
+}
+
+// refuse tells that a question was turned down without asking anybody.
+func (h *Handler) refuse(what string, err error) {
+	h.opts.Logger.Warn(what+" of the server declined", "reason", err.Error())
+	if h.opts.Refused != nil {
+		h.opts.Refused(h.opts.Server, what, err.Error())
+	}
+}
+
+// Request is a request of ours, during which the server may ask. nil stands for
+// none, during which it may not.
+type Request struct {
+	name string
+
+	mu        sync.Mutex
+	questions int // that the server put during it
+	samples   int // of them, those for a model
+}
+
+// NewRequest returns a Request that name stands for in words to the person, such
+// as "tool echo".
+func NewRequest(name string) *Request { return &Request{name: name} }
+
+// Asked reports whether the server put a question during the request.
+func (r *Request) Asked() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.questions > 0
+}
+
+// count counts a question in, and returns how many there were and how many of
+// them for a model.
+func (r *Request) count(sample bool) (questions, samples int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.questions++
+	if sample {
+		r.samples++
+	}
+	return r.questions, r.samples
+}
+
+var errNoRequest = errors.New("it came while no request was made that it could be about")
+
+// allow counts a question in, and returns why the server may not put it.
+func (r *Request) allow() error {
+	if r == nil {
+		return errNoRequest
+	}
+	if questions, _ := r.count(false); questions > maxQuestions {
+		return fmt.Errorf("more than %d came during %s", maxQuestions, text.Escape(r.name))
+	}
+	return nil
+}
+
+// allowSample is allow for a question for a model, of which limit may come.
+func (r *Request) allowSample(limit int) error {
+	if r == nil {
+		return errNoRequest
+	}
+	if questions, samples := r.count(true); questions > maxQuestions || samples > limit {
+		return fmt.Errorf("more than %d came during one request", limit)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: roots and sampling
+
+package ask
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Capabilities returns what servers are told that they may ask for.
+func (h *Handler) Capabilities() *mcp.ClientCapabilities {
+	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+	}}
+	if h.opts.Workspace != "" {
+		c.RootsV2 = &mcp.RootCapabilities{}
+	}
+	if h.opts.Sample != nil {
+		c.Sampling = &mcp.SamplingCapabilities{}
+	}
+	return c
+}
+
+// Roots returns the workspace as the only root, none where there is no
+// workspace.
+func (h *Handler) Roots() []*mcp.Root {
+	if h.opts.Workspace == "" {
+		return []*mcp.Root{}
+	}
+	path := filepath.ToSlash(h.opts.Workspace)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	return []*mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(h.opts.Workspace)}}
+}
+
+// rootsResult is the result of roots/list.
+func (h *Handler) rootsResult() json.RawMessage {
+	out, err := json.Marshal(map[string]any{"roots": h.Roots()})
+	if err != nil {
+		return json.RawMessage(`{"roots":[]}`) // strings alone: cannot fail
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+// maxMessage is the longest message of a question that is shown, in bytes.
+const maxMessage = 4 << 10
+
+// The answers to an elicitation (revision 2025-11-25).
+const (
+	actionAccept  = "accept"
+	actionDecline = "decline"
+	actionCancel  = "cancel"
+)
+
+// The modes of an elicitation.
+const (
+	modeForm = "form"
+	modeURL  = "url"
+)
+
+// Elicitation is a question of a server to the person.
+type Elicitation struct {
+	Server  string
+	During  string          // the request of ours during which it came, such as "tool echo"
+	Mode    string          // "form" or "url"
+	Message string          // the server's words, not to be trusted
+	Form    *form.Form      // form: what is asked for
+	Schema  json.RawMessage // form: the same as it was sent
+	URL     string          // url: the address to open, which passed [webaddr.Check]
+	ID      string          // url: the server's id of this question
+
+	// Done is set where the request waits until the person has done what an
+	// address is for: accept means that they have. It is closed when the server
+	// says so.
+	Done <-chan struct{}
+}
+
+// Answer is the person's answer. The zero value declines.
+type Answer struct {
+	Action  string          // "accept", "decline" or "cancel"
+	Content json.RawMessage // accept of a form: one JSON object
+}
+
+// elicit puts a question of the server to the person and returns the result of
+// elicitation/create. What cannot be shown is declined, and told.
+func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
+	e, err := h.elicitation(params)
+	if refused := during.allow(); refused != nil {
+		err = refused
+	}
+	if err != nil {
+		h.refuse("question", err)
+		return elicitResult(Answer{Action: actionDecline})
+	}
+	e.During = during.name
+	a := h.askPerson(ctx, e)
+	if a.Action != actionAccept || e.Mode != modeForm {
+		return elicitResult(Answer{Action: a.Action})
+	}
+	if len(a.Content) == 0 {
+		a.Content = json.RawMessage("{}")
+	}
+	if !json.Valid(a.Content) || jsonx.KindOf(a.Content) != jsonx.Object {
+		a = Answer{Action: actionCancel}
+	}
+	return elicitResult(a)
+}
+
+func elicitResult(a Answer) json.RawMessage {
+	if a.Content == nil {
+		return json.RawMessage(`{"action":"` + a.Action + `"}`)
+	}
+	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
+}
+
+// elicitation reads the params of elicitation/create. Revision 2025-06-18 knows
+// no mode.
+func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
+	e := Elicitation{Server: h.opts.Server, Mode: modeForm}
+	if jsonx.KindOf(params) != jsonx.Object {
+		return e, errors.New("it has no params")
+	}
+	message, _ := jsonx.Text(jsonx.Get(params, "message"))
+	e.Message = shorten(message, maxMessage)
+	e.URL, _ = jsonx.Text(jsonx.Get(params, "url"))
+	e.ID, _ = jsonx.Text(jsonx.Get(params, "elicitationId"))
+	if mode, ok := jsonx.Text(jsonx.Get(params, "mode")); ok && mode != "" {
+		e.Mode = mode
+	} else if e.URL != "" {
+		e.Mode = modeURL
+	}
+	switch e.Mode {
+	case modeURL:
+		return e, webaddr.Check(e.URL)
+	case modeForm:
+		e.Schema = jsonx.Get(params, "requestedSchema")
+		if jsonx.IsNull(e.Schema) {
+			e.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		var err error
+		e.Form, err = form.Parse(e.Schema)
+		return e, err
+	}
+	return e, fmt.Errorf("its mode is %s", text.Quote(e.Mode))
+}
+
+// shorten cuts text that is too long to be read, and says so.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return fmt.Sprintf("%s…\n(cut at %d of %d bytes)", text.Head(s, n), n, len(s))
+}
+
+// askPerson asks the person and returns an action that the protocol knows. It
+// returns when ctx is done even if the person never answers.
+func (h *Handler) askPerson(ctx context.Context, e Elicitation) Answer {
+	if h.opts.Elicit == nil {
+		return Answer{Action: actionDecline}
+	}
+	answers := make(chan Answer, 1)
+	go func() {
+		a, err := h.opts.Elicit(ctx, e)
+		if err != nil {
+			a = Answer{Action: actionCancel}
+		}
+		answers <- a
+	}()
+	select {
+	case a := <-answers:
+		if slices.Contains([]string{actionAccept, actionDecline, actionCancel}, a.Action) {
+			return a
+		}
+		return Answer{Action: actionDecline}
+	case <-ctx.Done():
+		return Answer{Action: actionCancel}
+	}
+}
+
+// Completion returns a channel that is closed when the server says that what the
+// address of an elicitation was opened for is done, and a function that ends the
+// waiting for that.
+type Completion func(elicitationID string) (done <-chan struct{}, forget func())
+
+// Addresses deals with a request that was refused until the person has opened
+// addresses (error -32042, whose data is given), and reports whether to send it
+// again. The person, or the server, says when they are done.
+func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawMessage, completion Completion) bool {
+	questions, _ := jsonx.Elements(jsonx.Get(data, "elicitations"))
+	for _, raw := range questions {
+		e, err := h.elicitation(raw)
+		switch {
+		case err == nil && e.Mode != modeURL:
+			err = errors.New("it is no address to visit")
+		case err == nil:
+			err = during.allow()
+		}
+		if err != nil {
+			h.refuse("question", err)
+			return false
+		}
+		e.During = during.name
+		var forget func()
+		e.Done, forget = completion(e.ID)
+		a := h.askPerson(ctx, e)
+		forget()
+		if a.Action != actionAccept {
+			return false
+		}
+	}
+	return len(questions) > 0
+}

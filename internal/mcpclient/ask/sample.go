@@ -1,0 +1,70 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// codeRefusedByUser is the error of a client whose person does not want a model
+// to be asked (revision 2025-11-25, sampling).
+const codeRefusedByUser = -1
+
+// Sampling is a question of a server for a model.
+type Sampling struct {
+	Server string
+	During string          // the request of ours during which it came, such as "tool echo"
+	Params json.RawMessage // of sampling/createMessage, as sent
+}
+
+// sample lets Options.Sample answer a question of the server for a model
+// (sampling/createMessage). The result is checked for what the protocol asks of
+// it and goes to the server as it is.
+func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMessage) (json.RawMessage, error) {
+	if h.opts.Sample == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not available here"}
+	}
+	if err := h.checkSampling(params); err != nil {
+		return nil, h.refuseSampling(jsonrpc.CodeInvalidParams, err)
+	}
+	if err := during.allowSample(h.opts.MaxSamples); err != nil {
+		return nil, h.refuseSampling(codeRefusedByUser, err)
+	}
+	result, err := h.opts.Sample(ctx, Sampling{Server: h.opts.Server, During: during.name, Params: params})
+	if err != nil { // told by whoever refused
+		return nil, samplingError(codeRefusedByUser, err)
+	}
+	role, _ := jsonx.Text(jsonx.Get(result, "role"))
+	if content := jsonx.Get(result, "content"); role == "" || jsonx.KindOf(content) != jsonx.Object || !json.Valid(result) {
+		return nil, h.refuseSampling(jsonrpc.CodeInternalError, errors.New("the answer is no message with a role and content"))
+	}
+	return result, nil
+}
+
+// checkSampling returns what is wrong with the params of a sampling request.
+func (h *Handler) checkSampling(params json.RawMessage) error {
+	switch messages, ok := jsonx.Elements(jsonx.Get(params, "messages")); {
+	case !ok || len(messages) == 0:
+		return errors.New("it holds no messages")
+	case int64(len(params)) > h.opts.MaxParams:
+		return fmt.Errorf("it has %d bytes, the limit is %d", len(params), h.opts.MaxParams)
+	case !jsonx.IsNull(jsonx.Get(params, "tools")) || !jsonx.IsNull(jsonx.Get(params, "toolChoice")):
+		// Only sampling without tools is advertised.
+		return errors.New("it brings tools, which the command of sampling.command does not get")
+	}
+	return nil
+}
+
+func (h *Handler) refuseSampling(code int64, err error) error {
+	h.refuse("sampling request", err)
+	return samplingError(code, err)
+}
+
+func samplingError(code int64, err error) error {
+	return &jsonrpc.Error{Code: code, Message: "sampling was refused: " + err.Error()}
+}

@@ -1,0 +1,56 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// State is where a server's connection stands.
+type State string
+
+// The states of a server (spec section 6.4), with the two steps of connecting.
+const (
+	StateDisconnected State = "disconnected" // the zero state of a new Source
+	StateConnecting   State = "connecting"
+	StateListing      State = "listing"
+	StateConnected    State = "connected"
+	StateCached       State = "cached" // not asked: what it listed on an earlier run stands
+	StateDisabled     State = "disabled"
+	StateFailed       State = "failed"
+	StateNeedsLogin   State = "needs login" // a person has to log in first
+)
+
+// failedState is the state of a server after err.
+func failedState(err error) State {
+	if errors.Is(err, registry.ErrNeedsLogin) {
+		return StateNeedsLogin
+	}
+	return StateFailed
+}
+
+// Info is what `toolreg servers` shows of one server (spec section 3). Absent
+// values are left out.
+type Info struct {
+	Name            string          `json:"name"`
+	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
+	State           State           `json:"state"`
+	ProtocolVersion string          `json:"protocolVersion,omitempty"`
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
+	Tools           int             `json:"tools"`
+	Prompts         int             `json:"prompts"`
+	Resources       int             `json:"resources"`
+	ConnectMs       int64           `json:"connectMs,omitempty"`
+	Origin          string          `json:"origin,omitempty"` // file:line of the setting
+	Error           string          `json:"error,omitempty"`
+	CachedAt        *time.Time      `json:"cachedAt,omitempty"` // of state cached: when the server was asked
+	AgeMs           int64           `json:"ageMs,omitempty"`    // likewise
+
+	// Protocol is the generation that was spoken, "legacy" or "modern"
+	// (2026-07-28 and later), or "sse".
+	Protocol string `json:"-"`
+	// Instructions is the server's text for models. It is not to be trusted.
+	Instructions string `json:"-"`
+}

@@ -1,0 +1,64 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func errorString(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A tool whose headers cannot be sent is left out over HTTP; over stdio, which
+// has no headers, it works.
+func TestToolsWithBadHeaders(t *testing.T) {
+	const tools = `{"name":"good","inputSchema":{"type":"object"}},
+		{"name":"bad","inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}`
+	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+		switch method {
+		case "server/discover":
+			writeRPC(w, http.StatusOK, id, `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		case "tools/list":
+			writeRPC(w, http.StatusOK, id, `"result":{"tools":[`+tools+`]}`)
+		}
+	})
+	byName, diags := discovered(t, source(t, httpServer(web.URL)))
+	if len(byName) != 1 || len(diags) != 1 {
+		t.Fatalf("tools %v, diagnostics %v", byName, diags)
+	}
+	if d := diags[0]; d.Tool != "bad" || !strings.Contains(d.Message, `its x-mcp-header "N" is about a param that is no string`) {
+		t.Errorf("diagnostic %+v", d)
+	}
+	byName, diags = discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(strings.ReplaceAll(tools, "\n", "")))))
+	if len(byName) != 2 || len(diags) != 0 {
+		t.Errorf("stdio: tools %v, diagnostics %v", byName, diags)
+	}
+}
+
+// modernServer answers over HTTP with what reply writes, one request at a time.
+func modernServer(t *testing.T, reply func(w http.ResponseWriter, method, id string)) *served {
+	t.Helper()
+	return serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+				t.Errorf("the request is no JSON: %v", err)
+			}
+			reply(w, m.Method, string(m.ID))
+		})
+	})
+}
+
+func writeRPC(w http.ResponseWriter, status int, id, outcome string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,` + outcome + `}`))
+}

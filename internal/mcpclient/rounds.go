@@ -1,0 +1,119 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	// maxRounds is how often a server may answer one request with a wish for
+	// input.
+	maxRounds = 5
+	// maxCancelled is how long a cancelled request waits for
+	// notifications/cancelled to be written: a process that ends at once would
+	// never send it.
+	maxCancelled = 250 * time.Millisecond
+)
+
+// request is one request of the person's own, during which the server may ask.
+type request struct {
+	asked    *ask.Request
+	exchange *transport.Exchange
+	send     func(ctx context.Context, sess *session, token string) error
+}
+
+// newRequest returns a request that name stands for in words to the person, such
+// as "tool echo". progress may be nil.
+func newRequest(name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
+	asked := ask.NewRequest(name)
+	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}
+}
+
+// do makes a request, once more over a new session where the server forgot the
+// old one and says that it did nothing. It returns the session that was used
+// last.
+func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
+	raw, err := s.doOn(ctx, sess, r)
+	if !errors.Is(err, mcp.ErrSessionMissing) {
+		return raw, sess, err
+	}
+	sess.end()
+	next, err := s.liveSession(ctx)
+	if err != nil {
+		return nil, sess, err
+	}
+	raw, err = s.doOn(ctx, next, r)
+	return raw, next, err
+}
+
+// doOn sends a request over a session and answers what the server asks, until it
+// answers. Legacy servers ask by requests of their own, which the connection hands
+// to package ask; modern ones answer that they need input and get the request
+// again with it (revision 2026-07-28, input_required); both may refuse until the
+// person has opened an address (error -32042). The error is the cause of ctx, an
+// *ask.InputError or the SDK's.
+func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
+	sess.askForLogs(ctx, s.opts.LogLevel)
+	ctx, done := sess.begin(ctx)
+	defer done()
+	defer sess.conn.Forget(r.exchange)
+	stop := context.AfterFunc(ctx, func() { sess.conn.Forget(r.exchange) })
+	defer stop()
+	for round := 0; ; round++ {
+		err := r.send(r.exchange.Context(ctx), sess, r.exchange.Token(sess.token()))
+		raw := r.exchange.Result()
+		addresses := needsAddresses(err)
+		again := false
+		switch {
+		case err == nil && !ask.WantsInput(raw):
+			return raw, nil
+		case ctx.Err() != nil:
+			r.exchange.WaitCancelled(maxCancelled)
+			return nil, context.Cause(ctx)
+		case round >= maxRounds && (err == nil || addresses != nil):
+			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
+		case err == nil:
+			var input json.RawMessage
+			if input, err = s.asker.Inputs(ctx, r.asked, raw, round); err == nil {
+				r.exchange.AddInput(input)
+				again = true
+			}
+		case addresses != nil:
+			again = s.asker.Addresses(ctx, r.asked, addresses.Data, sess.conn.Completion)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !again {
+			return nil, err
+		}
+	}
+}
+
+// needsAddresses returns the error that refuses a request until the person has
+// opened addresses, nil if err is another.
+func needsAddresses(err error) *jsonrpc.Error {
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == mcp.CodeURLElicitationRequired {
+		return refused
+	}
+	return nil
+}
+
+// setLogLevel tells a modern server with each request which log messages are
+// wanted.
+func (s *Source) setLogLevel(sess *session, meta mcp.Meta) {
+	if sess.modern() && s.opts.LogLevel != "" {
+		meta[mcp.MetaKeyLogLevel] = s.opts.LogLevel
+	}
+}

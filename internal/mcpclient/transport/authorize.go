@@ -1,0 +1,132 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Authorizer has the access tokens for one server over HTTP. It is used by many
+// requests at once, and never asks a person.
+type Authorizer interface {
+	// Token returns the token for the next request, "" for none. An error that
+	// wraps registry.ErrNeedsLogin tells that a person has to log in.
+	Token(ctx context.Context) (string, error)
+
+	// Refused is told that a request with the token sent was answered with
+	// status 401 or 403, and the WWW-Authenticate headers of that. again asks to
+	// send the request once more, with a new token. nil and false: no login would
+	// help.
+	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
+}
+
+// Authorize sends the tokens of a with all requests, by the query parameter
+// tokenParam where that is not "". It comes before the first request.
+func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam = a, tokenParam }
+
+// HasAuthorization reports whether the settings give an Authorization header.
+func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
+
+// roundTripAuthorized sends a request with the token there is, and once more
+// where the refusal of that token gave another. r is ours and goes to the
+// configured origin.
+func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
+	token, err := h.auth.Token(r.Context())
+	if err != nil {
+		return nil, h.noToken(err)
+	}
+	resp, err := h.sendWith(r, token)
+	if err != nil || !isRefusal(resp) {
+		return resp, err
+	}
+	again, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		// The SDK knows what to do with the answer, and we remember why.
+		_ = h.noToken(err)
+		return resp, nil
+	}
+	if !again || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return resp, nil
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+	_ = resp.Body.Close()
+	if token, err = h.auth.Token(r.Context()); err != nil {
+		return nil, h.noToken(err)
+	}
+	if r.GetBody != nil {
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, h.refuse(err)
+		}
+	}
+	h.ForgetRefusal()
+	resp, err = h.sendWith(r, token)
+	if err != nil || !isRefusal(resp) {
+		return resp, err
+	}
+	if _, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate")); err != nil {
+		_ = h.noToken(err)
+	}
+	return resp, nil
+}
+
+func isRefusal(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+}
+
+// sendWith sends a request with a token, and takes the token out of what the
+// answer would have us show.
+func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	switch {
+	case token == "":
+	case h.tokenParam != "":
+		q := r.URL.Query()
+		q.Set(h.tokenParam, token)
+		r.URL.RawQuery = q.Encode()
+	default:
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := h.send(r)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if token != "" {
+		h.sent = token
+	}
+	if token != "" && h.refusal != nil {
+		h.refusal.Text = strings.ReplaceAll(h.refusal.Text, token, "***")
+	}
+	if err == nil && resp.StatusCode < 400 {
+		h.login = nil
+	}
+	return resp, err
+}
+
+// SentToken returns the token that a request carried last, "" for none.
+func (h *HTTP) SentToken() string {
+	if h == nil {
+		return ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sent
+}
+
+// noToken remembers why there is no token that the server takes.
+func (h *HTTP) noToken(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.login = err
+	return err
+}
+
+// LoginFailure returns why there is no token that the server takes, nil where
+// there is one or none is needed.
+func (h *HTTP) LoginFailure() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.login
+}

@@ -1,0 +1,304 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Options say how a [Conn] behaves.
+type Options struct {
+	Mode        Mode
+	ProbeWindow time.Duration // how long the probe waits for its answer, see probe.go
+
+	// InitializeParams are what the SDK would send, for an initialize of our own.
+	InitializeParams json.RawMessage
+
+	HTTP     *HTTP // of the transport below; nil: stdio
+	MaxEvent int64 // bytes of one event of the stream of the server's own messages
+
+	Logger *slog.Logger // protocol detail (debug) and malformed messages (warn); not nil
+
+	// Answer answers a request of the server for which [ask.IsQuestion] holds.
+	// during is the request of ours during which it came, nil if there is none.
+	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
+
+	// LogMessage gets the log messages of the server. nil: they are dropped.
+	LogMessage func(level, logger, text string)
+}
+
+// Transport makes the SDK use a [Conn] over Inner. It is used once.
+type Transport struct {
+	Inner   mcp.Transport
+	Options Options
+	Conn    *Conn // set by Connect
+}
+
+// Connect implements [mcp.Transport].
+func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
+	inner, err := t.Inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.Conn = newConn(ctx, inner, t.Options)
+	return t.Conn, nil
+}
+
+// Conn stands between the SDK's session and a connection (stdio, streamable
+// HTTP, SSE). It keeps raw results (exchange.go), answers the SDK's probe in time
+// (probe.go), and deals with notifications itself: the SDK queues them without
+// limit and delivers progress after the result. It is safe for concurrent use.
+type Conn struct {
+	opts  Options
+	inner mcp.Connection
+
+	in   chan jsonrpc.Message // for the SDK
+	eof  chan struct{}        // closed when inner has ended; err is set
+	done signal               // given by Close
+	logs signal               // given when the server has answered SetLogLevel
+
+	receiving sync.Mutex // one message is received at a time
+
+	mu        sync.Mutex
+	err       error
+	requests  requests
+	questions questions
+	handshake handshake
+	waited    bool // Wait was called: no goroutine is started any more
+	running   sync.WaitGroup
+}
+
+// requests are ours to the server.
+type requests struct {
+	pending    map[jsonrpc.ID]*pending // without an answer
+	serial     int                     // of the last one
+	issued     int64                   // the highest id
+	unexpected string                  // id of an answer to none of them, "" if there was none
+}
+
+// pending is a request of ours without an answer.
+type pending struct {
+	method   string
+	exchange *Exchange
+	serial   int // in the order in which they were sent
+}
+
+// signal is a channel that is closed once.
+type signal struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
+
+// newConn returns a Conn over inner that ends with ctx.
+func newConn(ctx context.Context, inner mcp.Connection, opts Options) *Conn {
+	c := &Conn{
+		opts: opts, inner: inner,
+		in:        make(chan jsonrpc.Message),
+		eof:       make(chan struct{}),
+		done:      signal{c: make(chan struct{})},
+		logs:      signal{c: make(chan struct{})},
+		requests:  requests{pending: map[jsonrpc.ID]*pending{}},
+		questions: questions{running: map[jsonrpc.ID]context.CancelCauseFunc{}, completions: map[string]chan struct{}{}},
+	}
+	context.AfterFunc(ctx, c.done.give)
+	go c.receiveAll(context.WithoutCancel(ctx))
+	return c
+}
+
+// SessionID implements [mcp.Connection].
+func (c *Conn) SessionID() string { return c.inner.SessionID() }
+
+// Alive reports whether requests can still be made.
+func (c *Conn) Alive() bool {
+	select {
+	case <-c.eof:
+		return false
+	case <-c.done.c:
+		return false
+	default:
+		return true
+	}
+}
+
+// Read implements [mcp.Connection].
+func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-c.in:
+		return m, nil
+	case <-c.done.c:
+		return nil, io.EOF
+	case <-c.eof:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return nil, c.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements [mcp.Connection].
+func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
+	c.trace("to server", m)
+	r, ok := m.(*jsonrpc.Request)
+	switch {
+	case !ok:
+		c.mu.Lock()
+		c.questions.waiting--
+		c.mu.Unlock()
+		return c.inner.Write(ctx, m)
+	case r.IsCall():
+		return c.request(ctx, r)
+	case r.Method == "notifications/initialized" && c.streamable() && c.SessionID() != "":
+		c.listen(context.WithoutCancel(ctx))
+	}
+	err := c.inner.Write(ctx, m)
+	if x := exchangeOf(ctx); x != nil && r.Method == "notifications/cancelled" {
+		x.cancelled.give()
+	}
+	return err
+}
+
+func (c *Conn) streamable() bool { return c.opts.HTTP != nil && c.opts.HTTP.streamable }
+
+// trace logs which messages come and go, not what is in them.
+func (c *Conn) trace(direction string, m jsonrpc.Message) {
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		c.opts.Logger.Debug(direction, "method", text.Head(m.Method, 100), "id", m.ID.Raw())
+	case *jsonrpc.Response:
+		c.opts.Logger.Debug(direction, "answer", m.ID.Raw(), "bytes", len(m.Result), "failed", m.Error != nil)
+	}
+}
+
+func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
+	c.mu.Lock()
+	c.requests.serial++
+	c.requests.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx), serial: c.requests.serial}
+	if n, ok := r.ID.Raw().(int64); ok {
+		c.requests.issued = max(c.requests.issued, n)
+	}
+	c.mu.Unlock()
+	switch r.Method {
+	case "server/discover":
+		c.probe(ctx, r)
+		return nil
+	case "initialize":
+		if !c.mayInitialize(r.ID) {
+			c.drop(r.ID)
+			return nil
+		}
+	case "tools/call", "prompts/get", "resources/read":
+		r = exchangeOf(ctx).withInput(r)
+	}
+	err := c.inner.Write(ctx, r)
+	if err != nil {
+		c.drop(r.ID)
+	}
+	return err
+}
+
+// logLevelID is the id of the request for log messages.
+const logLevelID = "toolreg-logs"
+
+// SetLogLevel asks a legacy server for its log messages from a level on, and
+// waits at most for limit until it has answered, in whatever way.
+func (c *Conn) SetLogLevel(ctx context.Context, level string, limit time.Duration) {
+	id, err := jsonrpc.MakeID(logLevelID)
+	if err != nil {
+		return
+	}
+	// A server that is gone fails the request that follows.
+	if c.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":` + jsonx.Quote(level) + `}`)}) == nil {
+		waitFor(c.logs.c, limit)
+	}
+}
+
+// UnexpectedAnswer returns the id of an answer that belonged to no request.
+func (c *Conn) UnexpectedAnswer() (id string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests.unexpected, c.requests.unexpected != ""
+}
+
+// drop forgets a request: nothing of the server answers it any more.
+func (c *Conn) drop(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.requests.pending, id)
+	c.endQuestions()
+}
+
+// Forget drops what is pending for a caller that has gone, so that neither late
+// progress nor a question reaches it. It may be called more than once.
+func (c *Conn) Forget(x *Exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.requests.pending, func(_ jsonrpc.ID, p *pending) bool { return p.exchange == x })
+	c.endQuestions()
+}
+
+// Close implements [mcp.Connection]. It ends the SDK's reading, and with it all
+// that the SDK waits for.
+func (c *Conn) Close() error {
+	c.done.give()
+	return c.inner.Close()
+}
+
+// Wait returns when nothing of the Conn runs any more. Close comes first.
+func (c *Conn) Wait() {
+	<-c.eof
+	c.mu.Lock()
+	c.waited = true
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// spawn runs f, which ends when the Conn is closed or has ended.
+func (c *Conn) spawn(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spawnLocked(f)
+}
+
+func (c *Conn) spawnLocked(f func()) {
+	if !c.waited {
+		c.running.Go(f)
+	}
+}
+
+// after runs f when d has passed, unless the Conn ends before.
+func (c *Conn) after(d time.Duration, f func()) {
+	c.spawn(func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			f()
+		case <-c.done.c:
+		case <-c.eof:
+		}
+	})
+}
+
+// waitFor waits for c to be closed, at most d.
+func waitFor(c <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+	}
+}

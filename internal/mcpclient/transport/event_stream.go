@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// eventStream is what outlives one connection of an event stream (HTML, server-
+// sent events).
+type eventStream struct {
+	last  string        // id of the last event
+	pause time.Duration // before the next connection
+}
+
+// read hands on the data of each message event until the stream ends, and
+// reports whether there was any.
+func (s *eventStream) read(r io.Reader, limit int64, hear func([]byte)) bool {
+	lines := bufio.NewReader(r)
+	var data []byte
+	name, any := "", false
+	for {
+		line, err := readLine(lines, limit-int64(len(data)))
+		if err != nil {
+			return any // an event that was not ended is none
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "":
+			if len(line) > 0 {
+				continue // a comment
+			}
+			if data = bytes.TrimSuffix(data, []byte("\n")); len(data) > 0 && (name == "" || name == "message") {
+				any = true
+				hear(data)
+			}
+			data, name = nil, ""
+		case "data":
+			data = append(append(data, value...), '\n')
+		case "event":
+			name = string(value)
+		case "id":
+			s.last = headerValue(value)
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
+				s.pause = min(max(time.Duration(ms)*time.Millisecond, minListenPause), maxListenPause)
+			}
+		}
+	}
+}
+
+// headerValue returns an event's id as a header can carry it, "" otherwise.
+func headerValue(id []byte) string {
+	if len(id) > 1<<10 || !isVisible(string(id)) {
+		return ""
+	}
+	return string(id)
+}
+
+var errLongEvent = errors.New("an event over the limit")
+
+// readLine returns the next line without its end, which is LF or CR LF.
+func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); int64(len(line)) > limit {
+			return nil, errLongEvent
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
+	}
+}

@@ -1,0 +1,144 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Exchange is one request whose raw answer is wanted: the SDK decodes schemas and
+// structured content into maps, which loses key order and big numbers. It
+// travels in the context from the caller to the [Conn], which fills it before
+// the SDK sees the answer.
+type Exchange struct {
+	request   *ask.Request            // nil: the server may not ask during it
+	progress  func(registry.Progress) // nil: nobody listens
+	cancelled signal                  // given when notifications/cancelled was written
+
+	mu    sync.Mutex
+	token string // progress token, "" = none
+	raw   json.RawMessage
+	input json.RawMessage // members to add to the params: what the server asked for
+}
+
+// NewExchange returns an Exchange. request is what the server may ask during, nil
+// if it may not; progress gets the progress of the request, nil if nobody
+// listens.
+func NewExchange(request *ask.Request, progress func(registry.Progress)) *Exchange {
+	return &Exchange{request: request, progress: progress, cancelled: signal{c: make(chan struct{})}}
+}
+
+type exchangeKey struct{}
+
+// Context returns a context for the SDK's request.
+func (x *Exchange) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+func exchangeOf(ctx context.Context) *Exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
+	return x
+}
+
+// Token returns the progress token, which is given at the first call and stays.
+func (x *Exchange) Token(given string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.token == "" {
+		x.token = given
+	}
+	return x.token
+}
+
+// WaitCancelled waits until the server was told that the request is cancelled,
+// at most for limit.
+func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
+
+// Result returns the raw answer that came last, nil if none did.
+func (x *Exchange) Result() json.RawMessage {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.raw
+}
+
+// capture keeps the raw result and leaves for the SDK what it needs to go on.
+func (x *Exchange) capture(method string, r *jsonrpc.Response) {
+	if r.Error != nil {
+		return
+	}
+	x.mu.Lock()
+	x.raw = r.Result
+	x.mu.Unlock()
+	r.Result = substitute(method, r.Result)
+}
+
+// AddInput adds members to the params of the request when it is sent again: the
+// answers to what the server asked.
+func (x *Exchange) AddInput(members json.RawMessage) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.input, x.raw = members, nil
+}
+
+// withInput returns the request with the members of AddInput.
+func (x *Exchange) withInput(r *jsonrpc.Request) *jsonrpc.Request {
+	if x == nil {
+		return r
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	params := bytes.TrimSpace(r.Params)
+	if len(x.input) == 0 || jsonx.KindOf(params) != jsonx.Object || string(params) == "{}" {
+		return r
+	}
+	again := *r
+	again.Params = slices.Concat(params[:len(params)-1], []byte(","), x.input, []byte("}"))
+	return &again
+}
+
+// substitute returns the small result that the SDK gets in place of raw.
+func substitute(method string, raw json.RawMessage) json.RawMessage {
+	switch method {
+	case "tools/call":
+		return json.RawMessage(`{"content":[]}`)
+	case "tools/list":
+		return toolsWithHeaders(raw)
+	case "prompts/list":
+		return json.RawMessage(`{"prompts":[]}`)
+	case "resources/list":
+		return json.RawMessage(`{"resources":[]}`)
+	case "resources/templates/list":
+		return json.RawMessage(`{"resourceTemplates":[]}`)
+	case "prompts/get":
+		return json.RawMessage(`{"messages":[]}`)
+	case "resources/read":
+		return json.RawMessage(`{"contents":[]}`)
+	}
+	return raw
+}
+
+// toolsWithHeaders returns a result of tools/list with the tools alone that tell
+// the SDK to repeat params in HTTP headers.
+func toolsWithHeaders(raw json.RawMessage) json.RawMessage {
+	tools, _ := jsonx.Elements(jsonx.Get(raw, "tools"))
+	kept := []json.RawMessage{}
+	for _, t := range tools {
+		if HasParamHeaders(t) {
+			kept = append(kept, t)
+		}
+	}
+	out, err := json.Marshal(map[string]any{"tools": kept})
+	if err != nil {
+		return json.RawMessage(`{"tools":[]}`)
+	}
+	return out
+}

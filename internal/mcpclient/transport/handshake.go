@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// handshake is the state of the beginning of a connection, see probe.go.
+type handshake struct {
+	probed      bool              // server/discover was sent
+	probeID     jsonrpc.ID        // of the SDK's server/discover
+	probeAnswer *jsonrpc.Response // the server's
+	probeOver   bool              // the SDK has its answer to server/discover
+
+	initializeID     jsonrpc.ID        // of our initialize, invalid while there is none
+	initializeAnswer *jsonrpc.Response // the server's to ours
+	sdkInitializeID  jsonrpc.ID        // of the SDK's initialize that waits for that
+
+	answered bool            // initialize was answered, or server/discover with success
+	result   json.RawMessage // of the one that counts
+}
+
+// Handshake reports how far the beginning of the connection came: whether the
+// probe was sent, and whether it succeeded or initialize was answered.
+func (c *Conn) Handshake() (probed, answered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handshake.probed, c.handshake.answered
+}
+
+// HandshakeResult returns the result of initialize or server/discover, whichever
+// counts, as the server sent it; nil before.
+func (c *Conn) HandshakeResult() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handshake.result
+}
+
+// handshakeAnswer takes an answer of the handshake in and hands the SDK what
+// follows from it.
+func (c *Conn) handshakeAnswer(id jsonrpc.ID, r *jsonrpc.Response) {
+	c.mu.Lock()
+	h := &c.handshake
+	switch id {
+	case h.probeID:
+		h.probeAnswer = r
+	case h.initializeID:
+		h.initializeAnswer = r
+	default: // the SDK's own initialize
+		h.answered = true
+		c.takeResult(r)
+		c.mu.Unlock()
+		c.deliver(r)
+		return
+	}
+	h.answered = h.answered || id == h.initializeID || r.Error == nil
+	answer, wait := h.decide()
+	if answer != nil {
+		c.takeResult(answer)
+	}
+	probe := h.probeID
+	c.mu.Unlock()
+	switch {
+	case answer != nil:
+		c.deliver(answer)
+	case wait:
+		c.after(c.opts.ProbeWindow, func() { c.endProbe(probe) })
+	}
+}
+
+// decide returns what to tell the SDK now, or that another window is to be
+// waited for the answer that is missing.
+func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
+	initialized := h.initializeAnswer != nil && h.initializeAnswer.Error == nil
+	switch {
+	case h.probeOver:
+		if h.initializeAnswer == nil || !h.sdkInitializeID.IsValid() {
+			return nil, false
+		}
+		return withID(h.sdkInitializeID, h.initializeAnswer), false
+	case h.initializeID.IsValid() && initialized:
+		h.probeOver = true
+		return &jsonrpc.Response{ID: h.probeID, Error: refusedHere("initialize succeeded")}, false
+	case h.probeAnswer == nil:
+		return nil, true
+	case h.initializeID.IsValid() && h.initializeAnswer == nil && isModern(h.probeAnswer):
+		return nil, true
+	}
+	h.probeOver = true
+	return h.probeAnswer, false
+}
+
+// endProbe answers the SDK's server/discover of that id with what there is.
+func (c *Conn) endProbe(probe jsonrpc.ID) {
+	c.mu.Lock()
+	h := &c.handshake
+	if h.probeOver || h.probeID != probe {
+		c.mu.Unlock()
+		return
+	}
+	h.probeOver = true
+	answer := h.probeAnswer
+	if answer == nil {
+		answer = &jsonrpc.Response{ID: h.probeID, Error: refusedHere("no answer to the probe")}
+	}
+	c.takeResult(answer)
+	c.mu.Unlock()
+	c.deliver(answer)
+}
+
+// takeResult remembers the result of a successful handshake, whose revision the
+// next request over HTTP has to tell already. c.mu is held.
+func (c *Conn) takeResult(r *jsonrpc.Response) {
+	if r.Error != nil {
+		return
+	}
+	c.handshake.result = r.Result
+	if v, ok := jsonx.Text(jsonx.Get(r.Result, "protocolVersion")); ok && c.opts.HTTP != nil {
+		c.opts.HTTP.version.Store(&v)
+	}
+}
+
+// withID returns an answer under another id.
+func withID(id jsonrpc.ID, r *jsonrpc.Response) *jsonrpc.Response {
+	return &jsonrpc.Response{ID: id, Result: r.Result, Error: r.Error}
+}
+
+// isModern reports whether r is a server/discover result with a modern revision.
+func isModern(r *jsonrpc.Response) bool {
+	if r.Error != nil {
+		return false
+	}
+	versions, _ := jsonx.Elements(jsonx.Get(r.Result, "supportedVersions"))
+	return slices.ContainsFunc(versions, func(v json.RawMessage) bool {
+		s, ok := jsonx.Text(v)
+		return ok && s >= FirstModern
+	})
+}

@@ -1,0 +1,278 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+const (
+	maxRedirects   = 5
+	maxHeaderBytes = 64 << 10
+	maxErrorBody   = 4 << 10
+	// afterDelete is how long an answer to the request that ends a session is
+	// awaited once it is written: nobody needs it.
+	afterDelete = 30 * time.Millisecond
+	// maxDelete is the limit on writing that request.
+	maxDelete = time.Second
+)
+
+// HTTP is the only way to a server over HTTP. It sends the settings' headers to
+// the configured origin and nothing to any other, limits what comes back after
+// decompression, and remembers the last refusal for error texts, since the SDK
+// keeps the words of the status alone. It is safe for concurrent use.
+type HTTP struct {
+	endpoint   string
+	origin     string // scheme://host:port
+	headers    http.Header
+	limit      *CurrentLimit // bytes of a body that is no event stream
+	base       *http.Transport
+	streamable bool                   // not SSE
+	version    atomic.Pointer[string] // negotiated legacy revision, nil before
+
+	auth       Authorizer // nil: no tokens
+	tokenParam string     // the query parameter that carries the token in place of the header, "" for none
+
+	mu      sync.Mutex
+	refusal *Refusal
+	sent    string // token of the last request
+	login   error  // why there is no token that the server takes
+}
+
+// Refusal is an answer with an error status, or none at all.
+type Refusal struct {
+	Status int    // 0: no answer
+	Text   string // status line and first line of the body, or the reason
+
+	needsLogin bool // for want of a login, or of one that allows more
+}
+
+// NewHTTP returns the way to a server whose strings are expanded, over streamable
+// HTTP or over SSE. limit is that of a body that is no event stream.
+func NewHTTP(s settings.Server, streamable bool, limit *CurrentLimit) (*HTTP, error) {
+	endpoint := s.HTTPURL
+	if endpoint == "" {
+		endpoint = s.URL
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("its URL is no http or https address (%s)", s.Origin)
+	}
+	h := &HTTP{origin: origin(u), headers: http.Header{}, limit: limit, streamable: streamable}
+	for _, header := range s.Headers {
+		if !httpguts.ValidHeaderFieldName(header.Name) {
+			return nil, fmt.Errorf("%s: %q is no name of an HTTP header", header.Origin, header.Name)
+		}
+		if !httpguts.ValidHeaderFieldValue(header.Value) {
+			return nil, fmt.Errorf("%s: the value of header %s holds a control character", header.Origin, header.Name)
+		}
+		h.headers.Add(header.Name, header.Value)
+	}
+	if u.User != nil && !h.HasAuthorization() {
+		password, _ := u.User.Password()
+		r := http.Request{Header: h.headers}
+		r.SetBasicAuth(u.User.Username(), password)
+	}
+	u.User, u.Fragment = nil, ""
+	h.endpoint = u.String()
+	h.base = &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        90 * time.Second,
+	}
+	return h, nil
+}
+
+// Transport returns the SDK's transport that uses h and nothing else. maxEvent is
+// the bytes of one event.
+func (h *HTTP) Transport(maxEvent int64) mcp.Transport {
+	if !h.streamable {
+		return &mcp.SSEClientTransport{Endpoint: h.endpoint, HTTPClient: h.client(), MaxEventSize: int(maxEvent)}
+	}
+	return &mcp.StreamableClientTransport{
+		Endpoint: h.endpoint, HTTPClient: h.client(), MaxEventSize: int(maxEvent),
+		MaxRetries: 2, DisableStandaloneSSE: true, // listen.go opens that stream
+	}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (h *HTTP) CloseIdleConnections() { h.base.CloseIdleConnections() }
+
+// client returns the HTTP client for the SDK: no cookies, no other origin.
+func (h *HTTP) client() *http.Client {
+	return &http.Client{Transport: h, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return h.refuse(fmt.Errorf("more than %d redirects", maxRedirects))
+		}
+		if origin(r.URL) != h.origin {
+			return h.refuse(fmt.Errorf("it redirects to another origin, %s, which gets none of our requests; set that as its URL if you trust it", origin(r.URL)))
+		}
+		return nil
+	}}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
+	if origin(r.URL) != h.origin {
+		return nil, h.refuse(fmt.Errorf("it names an address at another origin, %s; nothing was sent there", origin(r.URL)))
+	}
+	r = r.Clone(r.Context())
+	for name, values := range h.headers {
+		r.Header[name] = values
+	}
+	if v := h.version.Load(); v != nil && r.Header.Get("Mcp-Protocol-Version") == "" {
+		r.Header.Set("Mcp-Protocol-Version", *v)
+	}
+	if h.auth != nil {
+		return h.roundTripAuthorized(r)
+	}
+	return h.send(r)
+}
+
+func (h *HTTP) send(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodDelete {
+		return h.sendDelete(r)
+	}
+	resp, err := h.base.RoundTrip(r)
+	switch {
+	case isListening(r.Context()):
+		return resp, err
+	case err != nil:
+		return nil, h.refuse(err)
+	}
+	return h.received(resp)
+}
+
+func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
+	if id := resp.Header.Get("Mcp-Session-Id"); !isVisible(id) {
+		_ = resp.Body.Close()
+		return nil, h.refuse(errors.New("its session id holds other than visible ASCII characters"))
+	}
+	if resp.StatusCode >= 400 {
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		h.noteRefusal(resp, head)
+		resp.Body = limited(resp.Body, io.MultiReader(bytes.NewReader(head), resp.Body), h.limit.Load())
+		return resp, nil
+	}
+	// The SDK bounds each event of a stream, which may go on for long.
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = limited(resp.Body, resp.Body, h.limit.Load())
+	}
+	return resp, nil
+}
+
+// sendDelete tells the server that the session is over and does not wait
+// for what it says to that.
+func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), maxDelete)
+	written := make(chan struct{})
+	var once sync.Once
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(written) }) }}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		resp, err := h.base.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	select {
+	case <-written:
+		timer := time.NewTimer(afterDelete)
+		defer timer.Stop()
+		select {
+		case <-ended:
+		case <-timer.C:
+		}
+	case <-ended:
+	}
+	cancel()
+	<-ended
+	return &http.Response{StatusCode: http.StatusNoContent, Status: "204 No Content", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// noteRefusal remembers an answer with an error status.
+func (h *HTTP) noteRefusal(resp *http.Response, body []byte) {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	msg := resp.Status
+	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
+		msg += ": " + line
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusal = &Refusal{Status: resp.StatusCode, Text: msg, needsLogin: wantsLogin(resp)}
+}
+
+func (h *HTTP) refuse(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !errors.Is(err, context.Canceled) {
+		h.refusal = &Refusal{Text: err.Error()}
+	}
+	return err
+}
+
+// LastRefusal returns the last refusal, nil where there was none since the last
+// ForgetRefusal.
+func (h *HTTP) LastRefusal() *Refusal {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.refusal
+}
+
+// wantsLogin reports whether an answer is a refusal for want of a login, or of
+// one that allows more (RFC 6750, section 3.1).
+func wantsLogin(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
+}
+
+// needsLogin reports whether the last refusal was for want of a login.
+func (h *HTTP) needsLogin() bool {
+	r := h.LastRefusal()
+	return r != nil && r.needsLogin
+}
+
+// ForgetRefusal forgets the last refusal, when something has succeeded since.
+func (h *HTTP) ForgetRefusal() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusal = nil
+}
+
+// origin returns scheme://host:port with the port always there.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// isVisible reports whether s is made of the characters that a session id may
+// have, 0x21 to 0x7E.
+func isVisible(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
+}

@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// lineReader finds the messages in a server's stdout: lines that are a JSON
+// object or array. Everything else, which many servers print (banners, logs,
+// npm), is skipped up to a limit.
+type lineReader struct {
+	r     *bufio.Reader
+	limit *CurrentLimit
+	log   *slog.Logger
+	first bool // nothing was read yet
+
+	mu      sync.Mutex
+	skipped Skipped
+}
+
+// maxSkipped is how many bytes of text that is no message a server may print.
+const maxSkipped = 1 << 20
+
+// Skipped is what a server printed on stdout that is no message.
+type Skipped struct {
+	Lines, Bytes int64
+	First        string // the first such line, cut
+}
+
+func newLineReader(r io.Reader, limit *CurrentLimit, log *slog.Logger) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit, log: log, first: true}
+}
+
+// next returns the next line that holds JSON, without surrounding space. The
+// line is the caller's. A broken line that was meant to be a message is a
+// *badMessageError.
+func (l *lineReader) next() ([]byte, error) {
+	for {
+		line, err := l.line()
+		if l.first && len(line) > 0 {
+			line, l.first = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")), false
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+		case (line[0] == '{' || line[0] == '[') && json.Valid(line):
+			return line, nil // with an error the next call meets it again
+		case line[0] == '{' && errors.Is(err, io.EOF):
+			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message
+		case line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)):
+			return nil, &badMessageError{answer: !bytes.Contains(line, []byte(`"method"`)), reason: "invalid JSON"}
+		default:
+			if err := l.skip(line); err != nil {
+				return nil, err
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// line reads up to a newline or the end, at most limit bytes.
+func (l *lineReader) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if most := l.limit.Load(); int64(len(line)+len(part)) > most.Bytes {
+			return nil, most.Exceeded("message")
+		}
+		if cap(line)-len(line) < len(part) {
+			line = append(make([]byte, 0, max(len(part), 2*cap(line))), line...)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (l *lineReader) skip(line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.skipped.Lines == 0 {
+		l.skipped.First = text.Valid(text.Head(line, 300))
+		l.log.Warn("the server prints text on stdout, which is for messages alone; skipped", "line", l.skipped.First)
+	}
+	l.skipped.Lines++
+	l.skipped.Bytes += int64(len(line))
+	if l.skipped.Bytes > maxSkipped {
+		return fmt.Errorf("more than %s of text on stdout that is no message", size(maxSkipped))
+	}
+	return nil
+}
+
+// skippedSoFar returns what was skipped.
+func (l *lineReader) skippedSoFar() Skipped {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.skipped
+}

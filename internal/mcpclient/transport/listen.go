@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// A server of a legacy revision asks and tells on a stream of its own what
+// belongs to no request of ours: its wish for the roots, log messages (revision
+// 2025-11-25, transports, "Listening for Messages from the Server"). Without the
+// stream it waits for an answer that never comes. The SDK opens it only on a
+// connection that nobody stands between, and waits for its headers without a
+// limit, so the stream is opened here, in the background: no request waits for
+// it, and a server that has none, or fails to keep it, loses nothing else.
+
+const (
+	// listenPause is the time before a stream that ended is opened anew, unless
+	// the server names one, which may be from minListenPause, or it would have us
+	// ask without end, to maxListenPause.
+	listenPause    = time.Second
+	minListenPause = 100 * time.Millisecond
+	maxListenPause = 30 * time.Second
+	// maxListens is how often a stream is opened in a row that brings nothing.
+	maxListens = 3
+)
+
+// listen receives from the server's own stream until the Conn ends or the stream
+// cannot be had.
+func (c *Conn) listen(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.spawn(func() {
+		defer cancel()
+		select {
+		case <-c.done.c:
+		case <-c.eof:
+		}
+	})
+	c.spawn(func() { c.listenUntil(ctx) })
+}
+
+func (c *Conn) listenUntil(ctx context.Context) {
+	var s eventStream
+	for empty := 0; empty < maxListens; empty++ {
+		body, err := c.opts.HTTP.listen(ctx, c.SessionID(), s.last)
+		if err != nil {
+			c.opts.Logger.Debug("no stream of the server's own messages", "error", err)
+			return
+		}
+		s.pause = listenPause
+		if s.read(body, c.opts.MaxEvent, func(data []byte) { c.event(ctx, data) }) {
+			empty = 0
+		}
+		_ = body.Close()
+		select {
+		case <-time.After(s.pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// event receives the message of one event.
+func (c *Conn) event(ctx context.Context, data []byte) {
+	m, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		c.opts.Logger.Warn("malformed message of the server", "error", err)
+		return
+	}
+	if _, ok := m.(*jsonrpc.Response); ok {
+		c.opts.Logger.Debug("answer on the stream of the server's own messages dropped")
+		return
+	}
+	c.receive(ctx, m)
+}
+
+// listeningKey marks the requests for the stream: their failure explains no
+// other.
+type listeningKey struct{}
+
+func isListening(ctx context.Context) bool { return ctx.Value(listeningKey{}) != nil }
+
+// listen opens the stream of a session's own messages behind the event with the
+// id last, "" for none.
+func (h *HTTP) listen(ctx context.Context, session, last string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, listeningKey{}, true), http.MethodGet, h.endpoint, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Mcp-Session-Id", session)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := h.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%s, content type %q", resp.Status, text.Head(kind, 100))
+	}
+	return resp.Body, nil
+}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// decodeMessage makes a message of a valid JSON object. The result of an answer
+// stays a part of raw: it may be tens of megabytes.
+func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
+	var id, method, result json.RawMessage
+	var version string
+	var failed bool
+	for k, v := range jsonx.Members(raw) {
+		switch k {
+		case "jsonrpc":
+			version, _ = jsonx.Text(v)
+		case "id":
+			id = v
+		case "method":
+			method = v
+		case "result":
+			result = v
+		case "error":
+			failed = !jsonx.IsNull(v)
+		}
+	}
+	rid := messageID(id)
+	answer := method == nil
+	anonymous := answer && jsonx.IsNull(id) && (result != nil || failed)
+	switch {
+	case version != "2.0":
+		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `it does not say "jsonrpc":"2.0"`}
+	case answer && !rid.IsValid():
+		return nil, &badMessageError{answer: anonymous, reason: "neither a request nor an answer to one" + errorText(raw)}
+	case answer && !failed:
+		return &jsonrpc.Response{ID: rid, Result: result}, nil
+	}
+	m, err := jsonrpc.DecodeMessage(raw)
+	if err != nil {
+		return nil, &badMessageError{id: answerID(answer, rid), reason: err.Error()}
+	}
+	return m, nil
+}
+
+// answerID returns id for an answer; a request's id is another space.
+func answerID(answer bool, id jsonrpc.ID) jsonrpc.ID {
+	if !answer {
+		return jsonrpc.ID{}
+	}
+	return id
+}
+
+// messageID decodes an id as the SDK does: a string or an integer.
+func messageID(raw json.RawMessage) jsonrpc.ID {
+	if s, ok := jsonx.Text(raw); ok {
+		raw, _ := jsonrpc.MakeID(s)
+		return raw
+	}
+	var n float64
+	if len(raw) == 0 || strings.ContainsAny(string(raw), ".eE{[ntf") || json.Unmarshal(raw, &n) != nil {
+		return jsonrpc.ID{}
+	}
+	id, _ := jsonrpc.MakeID(n)
+	return id
+}
+
+// errorText returns the message of an error answer, for the reader of ours.
+func errorText(raw json.RawMessage) string {
+	if s, ok := jsonx.Text(jsonx.Get(jsonx.Get(raw, "error"), "message")); ok {
+		return " (" + text.Head(s, 300) + ")"
+	}
+	return ""
+}
+
+// badMessageError tells of JSON that is no JSON-RPC message; the connection
+// lives on.
+type badMessageError struct {
+	id     jsonrpc.ID // of what it may answer; invalid if unknown
+	answer bool       // it looks like an answer to whatever we asked
+	reason string
+}
+
+func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }

@@ -1,0 +1,83 @@
+package transport
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// maxNotification is the longest progress or log message handed on, in bytes.
+const maxNotification = 4 << 10
+
+// notification hands progress to the calls it belongs to, in the order in which
+// the server sent it, so before the result, and log messages to whoever shows
+// them. All others are dropped: one-shot runs do not list anew, however often a
+// server says that its list changed.
+func (c *Conn) notification(r *jsonrpc.Request) {
+	switch r.Method {
+	case "notifications/progress":
+		c.progress(r.Params)
+	case "notifications/message":
+		c.logMessage(r.Params)
+	case "notifications/elicitation/complete":
+		c.completed(r.Params)
+	default:
+		c.opts.Logger.Debug("notification dropped", "method", text.Head(r.Method, 100))
+	}
+}
+
+func (c *Conn) progress(params json.RawMessage) {
+	var p struct {
+		Token    any     `json:"progressToken"`
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	token, _ := p.Token.(string)
+	if token == "" {
+		return
+	}
+	for _, x := range c.withProgress() {
+		if x.Token("") == token {
+			x.progress(registry.Progress{Done: p.Progress, Total: p.Total, Message: text.Head(p.Message, maxNotification)})
+		}
+	}
+}
+
+// withProgress returns the exchanges that wait for an answer and want to hear of
+// its progress.
+func (c *Conn) withProgress() []*Exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*Exchange
+	for _, p := range c.requests.pending {
+		if p.exchange != nil && p.exchange.progress != nil {
+			out = append(out, p.exchange)
+		}
+	}
+	return out
+}
+
+// logMessage hands a log message on. The protocol does not say what it is about.
+func (c *Conn) logMessage(params json.RawMessage) {
+	var p struct {
+		Level  string          `json:"level"`
+		Logger string          `json:"logger"`
+		Data   json.RawMessage `json:"data"`
+	}
+	if c.opts.LogMessage == nil || json.Unmarshal(params, &p) != nil {
+		return
+	}
+	data, ok := jsonx.Text(p.Data)
+	if !ok {
+		data = string(p.Data)
+	}
+	c.opts.LogMessage(text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
+}

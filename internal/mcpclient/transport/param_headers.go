@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// headerKeyword is the keyword of an input schema that names the HTTP header which
+// repeats a param, for what stands between client and server and reads no
+// bodies (revision 2026-07-28, streamable HTTP, "Custom Headers from Tool
+// Parameters"). The SDK fills the headers.
+const headerKeyword = "x-mcp-header"
+
+// maxSchemaDepth is the limit on the nesting of a schema that is searched for it.
+const maxSchemaDepth = 100
+
+// HasParamHeaders reports whether a listed tool wants params repeated in HTTP
+// headers and can be read by the SDK, which does that.
+func HasParamHeaders(raw json.RawMessage) bool {
+	if !bytes.Contains(raw, []byte(`"`+headerKeyword+`"`)) {
+		return false
+	}
+	var t mcp.Tool
+	return json.Unmarshal(raw, &t) == nil
+}
+
+// CheckParamHeaders returns what is wrong with the headers that an input schema
+// asks for. A tool with such a schema must not be offered by a client that
+// speaks streamable HTTP: the server would refuse what it cannot be sent.
+func CheckParamHeaders(schema json.RawMessage) error {
+	if !bytes.Contains(schema, []byte(`"`+headerKeyword+`"`)) {
+		return nil
+	}
+	m := headerCheck{seen: map[string]bool{}}
+	return m.schema(schema, true, 0)
+}
+
+// headerCheck is one walk over an input schema.
+type headerCheck struct {
+	seen map[string]bool // header names in lower case
+}
+
+// schema checks a schema; reachable says that nothing but "properties" leads to
+// it from the root, whose depth is 0.
+func (m *headerCheck) schema(raw json.RawMessage, reachable bool, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("its inputSchema holds %s and is nested deeper than %d levels", headerKeyword, maxSchemaDepth)
+	}
+	for key, value := range jsonx.Members(raw) {
+		var err error
+		switch key {
+		case headerKeyword:
+			err = m.header(value, jsonx.Get(raw, "type"), reachable && depth > 0)
+		case "properties":
+			for _, property := range jsonx.Members(value) {
+				if err := m.schema(property, reachable, depth+1); err != nil {
+					return err
+				}
+			}
+		case "patternProperties", "dependentSchemas", "$defs", "definitions":
+			for _, sub := range jsonx.Members(value) {
+				if err := m.schema(sub, false, depth+1); err != nil {
+					return err
+				}
+			}
+		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "oneOf", "anyOf", "allOf", "not",
+			"if", "then", "else", "additionalProperties", "unevaluatedProperties", "propertyNames":
+			err = m.elsewhere(value, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere checks a schema or a list of schemas in a place where no header may
+// be asked for.
+func (m *headerCheck) elsewhere(raw json.RawMessage, depth int) error {
+	list, ok := jsonx.Elements(raw)
+	if !ok {
+		return m.schema(raw, false, depth)
+	}
+	for _, sub := range list {
+		if err := m.schema(sub, false, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error {
+	name, ok := jsonx.Text(value)
+	switch {
+	case !ok || name == "":
+		return errors.New("its " + headerKeyword + " is no name")
+	case !reachable:
+		return fmt.Errorf("its %s %s stands where it is not reached by properties alone", headerKeyword, text.Quote(name))
+	case !httpguts.ValidHeaderFieldName(name):
+		return fmt.Errorf("its %s %s is no name of an HTTP header", headerKeyword, text.Quote(name))
+	case m.seen[strings.ToLower(name)]:
+		return fmt.Errorf("its %s %s comes twice", headerKeyword, text.Quote(name))
+	}
+	m.seen[strings.ToLower(name)] = true
+	if t, _ := jsonx.Text(kind); !slices.Contains([]string{"string", "integer", "boolean"}, t) {
+		return fmt.Errorf("its %s %s is about a param that is no string, integer or boolean", headerKeyword, text.Quote(name))
+	}
+	return nil
+}

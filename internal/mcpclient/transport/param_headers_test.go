@@ -1,0 +1,46 @@
+package transport
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCheckParamHeaders(t *testing.T) {
+	property := func(p string) string { return `{"type":"object","properties":{"a":` + p + `}}` }
+	tests := []struct{ name, schema, want string }{
+		{"none", property(`{"type":"array"}`), ""},
+		{"string", property(`{"type":"string","x-mcp-header":"Region"}`), ""},
+		{"nested", property(`{"type":"object","properties":{"b":{"x-mcp-header":"B","type":"integer"}}}`), ""},
+		{"a param of that name", `{"type":"object","properties":{"x-mcp-header":{"type":"array"}}}`, ""},
+		{"data", property(`{"type":"array","default":[{"x-mcp-header":""}],"enum":[{"x-mcp-header":1}]}`), ""},
+		{"empty", property(`{"type":"string","x-mcp-header":""}`), "is no name"},
+		{"no string", property(`{"type":"string","x-mcp-header":5}`), "is no name"},
+		{"number", property(`{"type":"number","x-mcp-header":"A"}`), "no string, integer or boolean"},
+		{"untyped", property(`{"x-mcp-header":"A"}`), "no string, integer or boolean"},
+		{"nullable", property(`{"type":["string","null"],"x-mcp-header":"A"}`), "no string, integer or boolean"},
+		{"space", property(`{"type":"string","x-mcp-header":"My A"}`), "no name of an HTTP header"},
+		{"newline", property(`{"type":"string","x-mcp-header":"A\r\nHost"}`), "no name of an HTTP header"},
+		{"twice", `{"properties":{"a":{"type":"string","x-mcp-header":"Same"},"b":{"type":"object","properties":{"c":{"type":"boolean","x-mcp-header":"sAME"}}}}}`, "comes twice"},
+		{"root", `{"type":"object","x-mcp-header":"A"}`, "properties alone"},
+		{"items", property(`{"type":"array","items":{"type":"string","x-mcp-header":"A"}}`), "properties alone"},
+		{"anyOf", property(`{"anyOf":[{"type":"string"},{"type":"string","x-mcp-header":"A"}]}`), "properties alone"},
+		{"$defs", `{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`, "properties alone"},
+		{"deep", strings.Repeat(`{"not":`, 200) + `{"x-mcp-header":"A"}` + strings.Repeat("}", 200), "deeper than 100 levels"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !json.Valid([]byte(tt.schema)) {
+				t.Fatal("the schema is no JSON")
+			}
+			err := CheckParamHeaders(json.RawMessage(tt.schema))
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

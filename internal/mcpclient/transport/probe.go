@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Two generations of the protocol begin differently. A modern server (revision
+// 2026-07-28 and later) answers server/discover; a legacy one wants initialize.
+// The SDK sends server/discover first and goes on to initialize when that is
+// refused, but it waits for the refusal without a limit of its own. There are
+// servers that never answer what they do not know, and servers that take
+// seconds to start; from outside the two look alike. So silence is no reason to
+// kill or restart anything: when the window has passed without an answer, the
+// Conn sends initialize itself, behind the probe and on the same connection, and
+// then takes what comes.
+//
+//   - The probe is refused, or initialize succeeds: legacy. A server that ignores
+//     the probe costs one window, once, where what was spoken is remembered; one
+//     that starts slowly costs nothing.
+//   - The probe succeeds and initialize is refused, or not answered within
+//     another window: modern.
+//   - Both succeed: legacy, since initialize is what the server saw last.
+//   - The server dies of the probe: it is to be connected anew in legacy mode.
+//
+// The SDK sees one answer to its server/discover, and where it sends initialize
+// after that, the answer that the Conn already got or waits for.
+
+// Mode says which generations of the protocol to try.
+type Mode int
+
+// The modes.
+const (
+	ModeAuto   Mode = iota // server/discover, the probe, then initialize
+	ModeLegacy             // initialize alone
+	ModeModern             // server/discover alone, without a window
+)
+
+// The first modern and the last legacy revision of the protocol.
+const (
+	FirstModern = "2026-07-28"
+	LastLegacy  = "2025-11-25"
+)
+
+// initializeID is the id of our own initialize.
+const initializeID = "toolreg-initialize"
+
+// probe sends the SDK's server/discover without waiting for more than the
+// window. The SDK probes again when a server refuses the revision and names
+// others that both speak (revision 2026-07-28, UnsupportedProtocolVersionError).
+func (c *Conn) probe(ctx context.Context, r *jsonrpc.Request) {
+	c.mu.Lock()
+	c.handshake.probed, c.handshake.probeID = true, r.ID
+	c.handshake.probeAnswer, c.handshake.probeOver = nil, false
+	c.mu.Unlock()
+	c.spawn(func() {
+		if err := c.inner.Write(ctx, r); err != nil {
+			c.handshakeAnswer(r.ID, &jsonrpc.Response{ID: r.ID, Error: probeError(err)})
+		}
+	})
+	if c.opts.Mode != ModeModern {
+		c.after(c.opts.ProbeWindow, func() { c.initialize(ctx, r.ID) })
+	}
+}
+
+// initialize sends our own initialize unless the probe of that id was answered
+// or one was sent before.
+func (c *Conn) initialize(ctx context.Context, probe jsonrpc.ID) {
+	c.mu.Lock()
+	h := &c.handshake
+	if h.probeAnswer != nil || h.probeID != probe || h.initializeID.IsValid() {
+		c.mu.Unlock()
+		return
+	}
+	id, _ := jsonrpc.MakeID(initializeID)
+	h.initializeID = id
+	c.requests.pending[id] = &pending{method: "initialize"}
+	c.mu.Unlock()
+	if err := c.inner.Write(withoutValues{ctx}, &jsonrpc.Request{ID: id, Method: "initialize", Params: c.opts.InitializeParams}); err != nil {
+		c.handshakeAnswer(id, &jsonrpc.Response{ID: id, Error: refusedHere(err.Error())})
+	}
+}
+
+// withoutValues hides the values of a context: the SDK's names the revision of
+// the probe, which initialize must not claim to be.
+type withoutValues struct{ context.Context }
+
+// Value implements [context.Context].
+func (withoutValues) Value(any) any { return nil }
+
+// mayInitialize reports whether the SDK's initialize goes to the server.
+func (c *Conn) mayInitialize(id jsonrpc.ID) bool {
+	if c.opts.Mode == ModeModern {
+		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server does not speak revision " + FirstModern + " or later")})
+		return false
+	}
+	if c.streamable() && c.opts.HTTP.needsLogin() {
+		// Some servers let anybody initialize, and a modern one would answer so
+		// as to hide what it wants.
+		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server wants a login")})
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := &c.handshake
+	if !h.initializeID.IsValid() {
+		return true
+	}
+	h.sdkInitializeID = id
+	if answer := h.initializeAnswer; answer != nil {
+		c.takeResult(answer)
+		c.spawnLocked(func() { c.deliver(withID(id, answer)) })
+	}
+	return false
+}
+
+// probeError is the answer to a probe that could not be written, or that an HTTP
+// server refused with an error status. A body that names other revisions goes
+// through to the SDK, which picks one.
+func probeError(err error) error {
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == mcp.CodeUnsupportedProtocolVersion {
+		return refused
+	}
+	return refusedHere("the probe was refused: " + err.Error())
+}
+
+func refusedHere(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: message}
+}

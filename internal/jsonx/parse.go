@@ -28,11 +28,10 @@ const maxDepth = 10_000
 type SyntaxError struct {
 	Pointer string // JSON pointer to the value that holds the mistake, or is it
 	Offset  int    // in bytes from the start
-	Message string // of faulty syntax, in the words of encoding/json
-	Early   bool   // the text ends too early
+	Message string // with line and column where they help
 }
 
-// Error returns the message without the place.
+// Error returns the message.
 func (e *SyntaxError) Error() string { return e.Message }
 
 // within adds the step from an object or array to the value with the mistake.
@@ -101,7 +100,7 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 		return nil, err
 	}
 	if _, ok := p.next(); ok {
-		return nil, p.unexpected("after top-level value")
+		return nil, p.fail("text behind the JSON value at %s", p.place())
 	}
 	return v, nil
 }
@@ -133,19 +132,27 @@ func (p *Parser) fail(format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: p.pos, Message: fmt.Sprintf(format, args...)}
 }
 
-// unexpected is the error at the next byte.
+// place is where the parser stands, for a person.
+func (p *Parser) place() string {
+	line, column := NewLines([]byte(p.src)).At(p.pos)
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// unexpected is the error at the next byte, in the words of encoding/json.
 func (p *Parser) unexpected(where string) *SyntaxError {
 	c, ok := p.next()
 	if !ok {
-		e := p.fail("unexpected end of JSON input")
-		e.Early = true
-		return e
+		return p.early()
 	}
 	return p.invalid(c, where)
 }
 
+// early is the error of a text that ends within what begins at pos.
+func (p *Parser) early() *SyntaxError { return p.fail("it ends too early, at %s", p.place()) }
+
+// invalid is the error of a byte in what begins at pos.
 func (p *Parser) invalid(c byte, where string) *SyntaxError {
-	return p.fail("invalid character %s", strings.TrimRight(quoteByte(c)+" "+where, " "))
+	return p.fail("invalid character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), p.place())
 }
 
 func quoteByte(c byte) string {
@@ -249,7 +256,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (Member, *Synt
 	}
 	m := Member{Name: unquote(token), Token: token}
 	if p.Strict && p.find(base, seen, m.Name) >= 0 {
-		return m, p.fail("duplicate key %q", m.Name).within(m.Name)
+		return m, p.fail("duplicate key %q at %s", m.Name, p.place()).within(m.Name)
 	}
 	if c, _ := p.next(); c != ':' {
 		return m, p.unexpected("after object key").within(m.Name)
@@ -301,7 +308,10 @@ func (p *Parser) add(base int, seen map[string]int, m Member) map[string]int {
 
 func (p *Parser) array(depth int) (*Value, *SyntaxError) {
 	base := len(p.openItems)
-	if c, _ := p.next(); c == ']' {
+	switch c, ok := p.next(); {
+	case !ok:
+		return nil, p.early()
+	case c == ']':
 		p.pos++
 		return p.alloc(Value{Kind: Array}), nil
 	}

@@ -19,13 +19,6 @@ func (p *Parser) literal(word string, k Kind) (*Value, *SyntaxError) {
 	return p.scalar(k, word), nil
 }
 
-// early is the error of a text that ends within the token at pos.
-func (p *Parser) early() *SyntaxError {
-	e := p.fail("unexpected end of JSON input")
-	e.Early = true
-	return e
-}
-
 // string reads a string and returns its JSON text.
 func (p *Parser) string() (string, *SyntaxError) {
 	surrogates := false

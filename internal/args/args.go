@@ -11,11 +11,11 @@
 package args
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -42,26 +42,31 @@ type Options struct {
 // keys are in order of first mention. It does not validate them. Errors are
 // *Error.
 func Parse(arguments []string, o Options) (json.RawMessage, error) {
-	root, err := decodeObject(o.Base)
+	base, err := registry.DecodeParams("", o.Base)
 	if err != nil {
 		return nil, err
 	}
-	p := parser{options: o, types: newTypes(o.Schema), seen: map[string]bool{}}
+	root, err := jsonx.Parse(base, jsonx.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := parser{options: o, types: newTypes(o.Schema), seen: map[string]bool{}, lists: map[*jsonx.Value]bool{}}
 	for _, arg := range arguments {
 		if err := p.apply(root, arg); err != nil {
 			return nil, err
 		}
 	}
-	return root.encode(), nil
+	return root.AppendTo(nil), nil
 }
 
 type parser struct {
 	options Options
 	types   types
-	seen    map[string]bool // keys set by an argument, so that a second one appends or fails
+	seen    map[string]bool       // keys set by an argument, so that a second one appends or fails
+	lists   map[*jsonx.Value]bool // that arguments build
 }
 
-func (p *parser) apply(root *object, arg string) error {
+func (p *parser) apply(root *jsonx.Value, arg string) error {
 	key, value, raw, err := cut(arg)
 	if err != nil {
 		return err
@@ -74,17 +79,17 @@ func (p *parser) apply(root *object, arg string) error {
 	}
 	repeated := p.seen[key]
 	p.seen[key] = true
-	encoded, err := p.value(arg, typ, text, raw)
+	v, err := p.value(arg, typ, text, raw)
 	if err != nil {
 		return err
 	}
 	if typ.isList() && !raw && !isJSONList(text) {
-		return root.appendAt(arg, path, encoded, repeated)
+		return p.add(root, arg, path, v)
 	}
 	if repeated {
 		return &Error{Arg: arg, Message: fmt.Sprintf("%q is given twice, and the schema does not want a list there", key)}
 	}
-	return root.setAt(arg, path, encoded)
+	return set(root, arg, path, v)
 }
 
 // cut splits k=v and k:=v.
@@ -120,11 +125,11 @@ func (p *parser) text(arg, value string) (string, error) {
 	return string(data), nil
 }
 
-func (p *parser) value(arg string, typ schemaType, text string, raw bool) (json.RawMessage, error) {
+func (p *parser) value(arg string, typ schemaType, text string, raw bool) (*jsonx.Value, error) {
 	if raw {
-		v := bytes.TrimSpace([]byte(text))
-		if err := registry.CheckJSON(v); err != nil {
-			return nil, &Error{Arg: arg, Message: "the text behind := is not JSON: " + err.Message}
+		v, err := parseStrict(text)
+		if err != nil {
+			return nil, &Error{Arg: arg, Message: "the text behind := is not JSON: " + err.Error()}
 		}
 		return v, nil
 	}
@@ -138,7 +143,16 @@ func (p *parser) value(arg string, typ schemaType, text string, raw bool) (json.
 	return v, nil
 }
 
+// parseStrict reads JSON that is fit to be part of params.
+func parseStrict(text string) (*jsonx.Value, error) {
+	data := []byte(strings.TrimSpace(text))
+	if err := registry.CheckJSON(data); err != nil {
+		return nil, err
+	}
+	return jsonx.Parse(data, jsonx.Options{})
+}
+
 func isJSONList(text string) bool {
-	v := bytes.TrimSpace([]byte(text))
-	return len(v) > 0 && v[0] == '[' && registry.CheckJSON(v) == nil
+	v, err := parseStrict(text)
+	return err == nil && v.Is(jsonx.Array)
 }

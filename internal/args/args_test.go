@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-const schema = `{"type":"object","properties":{
+const toolSchema = `{"type":"object","properties":{
 	"s":{"type":"string"},"n":{"type":"number"},"i":{"type":"integer"},"b":{"type":"boolean"},
 	"list":{"type":"array","items":{"type":"integer"}},"words":{"type":"array","items":{"type":"string"}},
 	"o":{"type":"object","properties":{"i":{"type":"integer"},"deep":{"$ref":"#/$defs/d"}}},
@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			got, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(schema), Base: json.RawMessage(tt.base), ReadFile: files})
+			got, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(toolSchema), Base: json.RawMessage(tt.base), ReadFile: files})
 			if err != nil || string(got) != tt.want {
 				t.Errorf("got %s, %v\nwant %s", got, err, tt.want)
 			}
@@ -90,7 +90,7 @@ func TestParseErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			_, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(schema), ReadFile: files})
+			_, err := Parse(strings.Fields(tt.args), Options{Schema: json.RawMessage(toolSchema), ReadFile: files})
 			var e *Error
 			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.want) || e.Usage != tt.usage {
 				t.Errorf("err = %v", err)
@@ -104,7 +104,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(a, "n=1", `{"o":{"i":1}}`)
 	}
 	f.Fuzz(func(t *testing.T, a, b, base string) {
-		got, err := Parse([]string{a, b}, Options{Schema: json.RawMessage(schema), Base: json.RawMessage(base)})
+		got, err := Parse([]string{a, b}, Options{Schema: json.RawMessage(toolSchema), Base: json.RawMessage(base)})
 		if err != nil {
 			if fmt.Sprint(err) == "" {
 				t.Error("an error without text")

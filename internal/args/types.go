@@ -1,125 +1,103 @@
 package args
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // types reads from an input schema which type a place in the params has. It
 // follows local references; what it cannot tell is a string.
-type types struct {
-	root node
-}
+type types struct{ refs *schema.Refs }
 
-// node is the part of a JSON Schema that says how to read text.
-type node struct {
-	Ref        string            `json:"$ref"`
-	Type       json.RawMessage   `json:"type"`
-	Properties map[string]node   `json:"properties"`
-	Items      json.RawMessage   `json:"items"`
-	Enum       []json.RawMessage `json:"enum"`
-	Const      json.RawMessage   `json:"const"`
-	AnyOf      []node            `json:"anyOf"`
-	OneOf      []node            `json:"oneOf"`
-	AllOf      []node            `json:"allOf"`
-	Defs       map[string]node   `json:"$defs"`
-	Old        map[string]node   `json:"definitions"`
-}
-
-func newTypes(schema json.RawMessage) types {
-	var t types
-	if json.Unmarshal(schema, &t.root) != nil {
-		return types{} // a broken schema fails in validation, with a better message
+func newTypes(raw json.RawMessage) types {
+	root, err := jsonx.Parse(raw, jsonx.Options{})
+	if err != nil {
+		root = nil // a broken schema fails in validation, with a better message
 	}
-	return t
+	return types{refs: schema.NewRefs(root)}
 }
 
 // path splits a dotted key, unless the schema knows the key as a whole.
 func (t types) path(key string) []string {
-	if _, ok := t.root.Properties[key]; ok {
+	if t.refs.Root().Get("properties").Get(key) != nil {
 		return []string{key}
 	}
 	return strings.Split(key, ".")
 }
 
 func (t types) at(path []string) schemaType {
-	n := t.root
+	s := t.refs.Root()
 	for _, key := range path {
-		next, ok := t.property(n, key, 0)
-		if !ok {
+		if s = t.property(s, key, 0); s == nil {
 			return schemaType{}
 		}
-		n = next
 	}
-	return t.typeOf(n, 0)
+	return t.typeOf(s, 0)
 }
 
-// maxHops bounds references and nested alternatives.
-const maxHops = 16
+// maxNested bounds alternatives within each other.
+const maxNested = 16
 
-func (t types) property(n node, key string, hops int) (node, bool) {
-	if hops > maxHops {
-		return node{}, false
+// property returns the schema of a property, nil where there is none.
+func (t types) property(s *jsonx.Value, key string, depth int) *jsonx.Value {
+	s, err := t.refs.Resolve(s)
+	if err != nil || depth > maxNested {
+		return nil
 	}
-	n = t.resolve(n, hops)
-	if p, ok := n.Properties[key]; ok {
-		return p, true
+	if p := s.Get("properties").Get(key); p != nil {
+		return p
 	}
-	for _, alt := range slices.Concat(n.AllOf, n.AnyOf, n.OneOf) {
-		if p, ok := t.property(alt, key, hops+1); ok {
-			return p, true
+	for _, alternative := range alternatives(s) {
+		if p := t.property(alternative, key, depth+1); p != nil {
+			return p
 		}
 	}
-	return node{}, false
+	return nil
 }
 
-func (t types) resolve(n node, hops int) node {
-	for ; n.Ref != "" && hops < maxHops; hops++ {
-		name, inDefs := strings.CutPrefix(n.Ref, "#/$defs/")
-		table := t.root.Defs
-		if !inDefs {
-			name, _ = strings.CutPrefix(n.Ref, "#/definitions/")
-			table = t.root.Old
+// alternatives returns the schemas that also apply to a value of s, or may.
+func alternatives(s *jsonx.Value) []*jsonx.Value {
+	var out []*jsonx.Value
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		if list := s.Get(keyword); list != nil {
+			out = append(out, list.Items...)
 		}
-		target, ok := table[name]
-		if !ok {
-			return node{}
-		}
-		n = target
 	}
-	return n
+	return out
 }
 
 // schemaType says how the text of one argument becomes JSON. The zero value
 // takes any text as a string.
 type schemaType struct {
 	names []string // types in the schema, all alternatives together
-	enum  []json.RawMessage
+	enum  []*jsonx.Value
 	items *schemaType
 }
 
-func (t types) typeOf(n node, hops int) schemaType {
-	if hops > maxHops {
+func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
+	s, err := t.refs.Resolve(s)
+	if err != nil || s == nil || depth > maxNested {
 		return schemaType{}
 	}
-	n = t.resolve(n, hops)
-	out := schemaType{names: typeNames(n.Type), enum: n.Enum}
-	if n.Const != nil {
-		out.enum = append(out.enum, n.Const)
+	out := schemaType{names: typeNames(s.Get("type"))}
+	if list := s.Get("enum"); list != nil {
+		out.enum = slices.Clone(list.Items)
+	}
+	if value := s.Get("const"); value != nil {
+		out.enum = append(out.enum, value)
 	}
 	if slices.Contains(out.names, "array") {
-		var item node
-		_ = json.Unmarshal(n.Items, &item) // tuple or boolean items: strings
-		it := t.typeOf(item, hops+1)
-		out.items = &it
+		item := t.typeOf(s.Get("items"), depth+1) // tuple or boolean items: strings
+		out.items = &item
 	}
-	for _, alt := range slices.Concat(n.AllOf, n.AnyOf, n.OneOf) {
-		a := t.typeOf(alt, hops+1)
+	for _, alternative := range alternatives(s) {
+		a := t.typeOf(alternative, depth+1)
 		out.names = append(out.names, a.names...)
 		out.enum = append(out.enum, a.enum...)
 		if out.items == nil {
@@ -129,16 +107,20 @@ func (t types) typeOf(n node, hops int) schemaType {
 	return out
 }
 
-func typeNames(raw json.RawMessage) []string {
-	var one string
-	if json.Unmarshal(raw, &one) == nil && one != "" {
-		return []string{strings.ToLower(one)}
+func typeNames(v *jsonx.Value) []string {
+	if name := v.Text(); name != "" {
+		return []string{strings.ToLower(name)}
 	}
-	var many []string
-	if json.Unmarshal(raw, &many) != nil {
+	if !v.Is(jsonx.Array) {
 		return nil
 	}
-	return many
+	var out []string
+	for _, item := range v.Items {
+		if name := item.Text(); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
@@ -148,26 +130,28 @@ func (s schemaType) isList() bool { return s.items != nil && !s.has("string") }
 
 // encode turns text into JSON of one of the schema's types, the most specific
 // first, text last.
-func (s schemaType) encode(text string) (json.RawMessage, error) {
-	trimmed := bytes.TrimSpace([]byte(text))
+func (s schemaType) encode(given string) (*jsonx.Value, error) {
+	trimmed := strings.TrimSpace(given)
 	for _, e := range s.enum { // an enum of numbers or booleans needs no type
-		if len(e) > 0 && e[0] != '"' && bytes.Equal(e, trimmed) {
-			return trimmed, nil
+		if e.Kind != jsonx.String && string(e.AppendTo(nil)) == trimmed {
+			return e, nil
 		}
 	}
-	if ok := s.fits(trimmed); ok && registry.CheckJSON(trimmed) == nil {
-		return trimmed, nil
+	if s.fits(trimmed) {
+		if v, err := parseStrict(trimmed); err == nil {
+			return v, nil
+		}
 	}
 	if len(s.names) == 0 || s.has("string") {
-		return quote(text), nil
+		return jsonx.NewString(given), nil
 	}
-	return nil, fmt.Errorf("want %s, got %q", strings.Join(article(s.names), " or "), cutText(text))
+	return nil, fmt.Errorf("want %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
 
 // fits reports whether the text starts like a value of one of the types that
 // are no strings.
-func (s schemaType) fits(text []byte) bool {
-	if len(text) == 0 {
+func (s schemaType) fits(text string) bool {
+	if text == "" {
 		return false
 	}
 	switch c := text[0]; {
@@ -180,7 +164,7 @@ func (s schemaType) fits(text []byte) bool {
 	case c == 'n':
 		return s.has("null") && !s.has("string")
 	case c == '-' || c >= '0' && c <= '9':
-		return s.has("number") || s.has("integer") && !bytes.ContainsAny(text, ".eE") || s.has("integer") && !s.has("string")
+		return s.has("number") || s.has("integer") && !strings.ContainsAny(text, ".eE") || s.has("integer") && !s.has("string")
 	}
 	return false
 }
@@ -200,21 +184,4 @@ func article(names []string) []string {
 		}
 	}
 	return out
-}
-
-func cutText(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
-}
-
-func quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil { // strings always encode
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
 }

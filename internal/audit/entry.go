@@ -5,15 +5,15 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Outcome says in a word how a call ended.
@@ -73,11 +73,11 @@ func HashParams(params json.RawMessage) string {
 	if len(params) == 0 {
 		return ""
 	}
-	text := string(params)
-	if len(text) <= maxHashed {
-		text = registry.CanonicalJSON(params)
+	hashed := string(params)
+	if len(hashed) <= maxHashed {
+		hashed = jsonx.Canonical(params)
 	}
-	sum := sha256.Sum256([]byte(text))
+	sum := sha256.Sum256([]byte(hashed))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -95,36 +95,28 @@ func (e Entry) line() ([]byte, error) {
 	}
 	e.Project = clean(e.Project, 2*maxField)
 	e.Time = e.Time.UTC()
-	data, err := encode(e)
+	data, err := jsonx.Marshal(e)
 	if err != nil || len(data) < state.MaxLine || e.Params == nil {
 		return data, err
 	}
 	for size := maxParams; size > 0; size /= 2 { // escapes take more room than what they stand for
-		start, err := encode(cut(string(e.Params), size))
+		start, err := jsonx.Marshal(valid(string(e.Params), size))
 		if err != nil {
 			return nil, err
 		}
 		short := e
 		short.Params, short.ParamsCut = start, true
-		if data, err = encode(short); err != nil || len(data) < state.MaxLine {
+		if data, err = jsonx.Marshal(short); err != nil || len(data) < state.MaxLine {
 			return data, err
 		}
 	}
 	e.Params, e.ParamsCut = nil, true
-	return encode(e)
+	return jsonx.Marshal(e)
 }
 
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimRight(b.Bytes(), "\n"), err
-}
-
-// clean is cut without control characters, which take much room in JSON.
+// clean is valid without control characters, which take much room in JSON.
 func clean(s string, limit int) string {
-	return cut(strings.Map(func(r rune) rune {
+	return valid(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return '?'
 		}
@@ -132,10 +124,5 @@ func clean(s string, limit int) string {
 	}, s), limit)
 }
 
-// cut returns at most limit bytes of s, as valid UTF-8.
-func cut(s string, limit int) string {
-	if len(s) > limit {
-		s = s[:limit]
-	}
-	return strings.ToValidUTF8(s, "")
-}
+// valid returns at most limit bytes of s, without those that are no UTF-8.
+func valid(s string, limit int) string { return strings.ToValidUTF8(text.Head(s, limit), "") }

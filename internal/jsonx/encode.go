@@ -3,6 +3,7 @@ package jsonx
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -20,15 +21,16 @@ func Marshal(v any) ([]byte, error) {
 // Decode reads one JSON value as json.Unmarshal does into an any, but numbers
 // come as json.Number, which keeps their text.
 func Decode(data []byte) (any, error) {
-	var whole json.RawMessage // refuses text behind the value, as a decoder does not
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(whole))
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var v any
-	err := dec.Decode(&v)
-	return v, err
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
+		return nil, errors.New("text behind the JSON value")
+	}
+	return v, nil
 }
 
 // Quote returns s as a JSON string.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -63,7 +64,7 @@ func (c Cache) now() time.Time {
 }
 
 func (c Cache) name(fingerprint string, params json.RawMessage) string {
-	sum := sha256.Sum256([]byte(c.Scope + "\x00" + fingerprint + "\x00" + registry.CanonicalJSON(params)))
+	sum := sha256.Sum256([]byte(c.Scope + "\x00" + fingerprint + "\x00" + jsonx.Canonical(params)))
 	return hex.EncodeToString(sum[:])
 }
 

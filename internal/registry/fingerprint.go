@@ -3,7 +3,8 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Part is one aspect of a tool that its fingerprint covers.
@@ -20,10 +21,10 @@ func (t *Tool) Parts() []Part {
 		{"source", t.Source},
 		{"name", t.originalName()},
 		{"description", t.Description},
-		{"inputSchema", canonical(t.InputSchema)},
-		{"outputSchema", canonical(t.OutputSchema)},
-		{"annotations", canonical(t.Annotations)},
-		{"behind", canonical(t.Identity)},
+		{"inputSchema", jsonx.Canonical(t.InputSchema)},
+		{"outputSchema", jsonx.Canonical(t.OutputSchema)},
+		{"annotations", jsonx.Canonical(t.Annotations)},
+		{"behind", jsonx.Canonical(t.Identity)},
 	}
 }
 
@@ -44,7 +45,3 @@ func (t *Tool) originalName() string {
 	}
 	return t.Name
 }
-
-// CanonicalJSON returns JSON with sorted keys and no spaces, numbers as they
-// were written; text that is not JSON as it is, and "" of nothing.
-func CanonicalJSON(raw json.RawMessage) string { return canonical(raw) }

@@ -1,14 +1,15 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // maxBranches bounds how many subschemas one place of the params can be
@@ -18,143 +19,112 @@ const maxBranches = 1_000_000
 // guardSchema reads a schema from outside and makes it safe to compile: it
 // refuses what would cost without bound and drops patterns that RE2 cannot
 // take, telling of each. The input stays as it is.
-func guardSchema(raw json.RawMessage) (tree any, notes []string, err error) {
+func guardSchema(raw json.RawMessage) (tree *jsonx.Value, notes []string, err error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSchemaBytes)
 	}
 	if tree, err = decodeSchema(raw); err != nil {
 		return nil, nil, err
 	}
-	g := &guard{root: tree, branches: map[string]int{}}
-	if err := g.walk(tree, 0, inSchema); err != nil {
+	g := &guard{refs: schema.NewRefs(tree), branches: map[string]int{}}
+	if err := g.walk(tree, 0, schema.Schemas); err != nil {
 		return nil, nil, err
 	}
-	if n := g.count(tree, 0); n > maxBranches {
+	if n := g.count(tree); n > maxBranches {
 		return nil, nil, fmt.Errorf("schema has more than %d branches for one value", maxBranches)
 	}
 	slices.Sort(g.notes)
 	return tree, g.notes, nil
 }
 
-func decodeSchema(raw json.RawMessage) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var tree any
-	if err := dec.Decode(&tree); err != nil {
+func decodeSchema(raw json.RawMessage) (*jsonx.Value, error) {
+	tree, err := jsonx.Parse(raw, jsonx.Options{})
+	if err != nil {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
 	}
-	switch tree.(type) {
-	case map[string]any, bool:
+	switch tree.Kind {
+	case jsonx.Object, jsonx.True, jsonx.False:
 		return tree, nil
 	}
 	return nil, errors.New("schema is neither an object nor a boolean")
 }
 
 type guard struct {
-	root     any
+	refs     *schema.Refs
 	notes    []string
 	branches map[string]int // in-place cost of a $ref target; -1 while counting
 }
 
-// walk checks every node. Below const, enum, default and examples stand data,
-// whose keys mean nothing.
-func (g *guard) walk(node any, depth int, in place) error {
+// walk checks v and all below it; is says what v is. A keyword that nobody knows
+// is taken for one that holds a schema.
+func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
 	}
-	switch n := node.(type) {
-	case json.Number:
-		if !saneNumber(n.String()) {
-			return fmt.Errorf("schema holds the number %.40s, whose exponent is over %d", n, maxExponent)
+	if v.Kind == jsonx.Number && !saneNumber(v.Token) {
+		return fmt.Errorf("schema holds the number %.40s, whose exponent is over %d", v.Token, maxExponent)
+	}
+	for _, item := range v.Items {
+		if err := g.walk(item, depth+1, is); err != nil {
+			return err
 		}
-	case []any:
-		for _, v := range n {
-			if err := g.walk(v, depth+1, in); err != nil {
-				return err
-			}
+	}
+	isSchema := is == schema.Schemas || is == schema.Other
+	if isSchema && v.Kind == jsonx.Object {
+		lowerType(v)
+		g.patterns(v)
+	}
+	for _, m := range v.Members {
+		below := schema.Data
+		if isSchema {
+			below = schema.Under(m.Name)
+		} else if is == schema.Named {
+			below = schema.Schemas
 		}
-	case map[string]any:
-		if in == inSchema {
-			lowerType(n)
-			g.patterns(n)
-		}
-		for _, k := range slices.Sorted(maps.Keys(n)) {
-			if err := g.walk(n[k], depth+1, in.below(k)); err != nil {
-				return err
-			}
+		if err := g.walk(m.Value, depth+1, below); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// place says what an object in a schema is.
-type place int
-
-const (
-	inSchema place = iota // a schema: its keys are keywords
-	inNames               // a map of names to schemas
-	inData                // a value, whose keys mean nothing
-)
-
-// below returns what stands behind a key.
-func (p place) below(key string) place {
-	switch {
-	case p == inData:
-		return inData
-	case p == inNames:
-		return inSchema
-	}
-	switch key {
-	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
-		return inNames
-	case "enum", "const", "default", "examples":
-		return inData
-	}
-	return inSchema
-}
-
 // lowerType turns the types of Gemini's own schemas (STRING, OBJECT, …) into
 // those of JSON Schema; discovered tools are often declared so.
-func lowerType(n map[string]any) {
-	t, ok := n["type"].(string)
-	if !ok {
-		return
-	}
-	switch t {
+func lowerType(n *jsonx.Value) {
+	switch t := n.Get("type").Text(); t {
 	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL":
-		n["type"] = strings.ToLower(t)
+		n.Set("type", jsonx.NewString(strings.ToLower(t)))
 	}
 }
 
-// patterns rewrites or drops the regular expressions of one node.
-func (g *guard) patterns(n map[string]any) {
-	if p, ok := n["pattern"].(string); ok {
-		if re, ok := toRE2(p); ok {
-			n["pattern"] = re
+// patterns rewrites or drops the regular expressions of one schema.
+func (g *guard) patterns(n *jsonx.Value) {
+	if p := n.Get("pattern"); p.Is(jsonx.String) {
+		if re, ok := toRE2(p.Text()); ok {
+			n.Set("pattern", jsonx.NewString(re))
 		} else {
-			delete(n, "pattern")
-			g.notes = append(g.notes, fmt.Sprintf("pattern %q is not checked: RE2 cannot take it", p))
+			n.Remove("pattern")
+			g.notes = append(g.notes, fmt.Sprintf("pattern %q is not checked: RE2 cannot take it", p.Text()))
 		}
 	}
-	props, ok := n["patternProperties"].(map[string]any)
-	if !ok {
+	props := n.Get("patternProperties")
+	if !props.Is(jsonx.Object) {
 		return
 	}
-	for _, p := range slices.Sorted(maps.Keys(props)) {
-		re, ok := toRE2(p)
-		if ok && re == p {
+	for _, m := range slices.Clone(props.Members) {
+		re, ok := toRE2(m.Name)
+		if ok && re == m.Name {
 			continue
 		}
-		sub := props[p]
-		delete(props, p)
+		props.Remove(m.Name)
 		if ok {
-			props[re] = sub
+			props.Set(re, m.Value)
 			continue
 		}
 		// Without the pattern nobody can tell which keys are additional.
-		delete(n, "additionalProperties")
-		delete(n, "unevaluatedProperties")
-		g.notes = append(g.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 cannot take it", p))
+		n.Remove("additionalProperties")
+		n.Remove("unevaluatedProperties")
+		g.notes = append(g.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 cannot take it", m.Name))
 	}
 }
 
@@ -185,53 +155,44 @@ func toRE2(p string) (string, bool) {
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
 // count returns how many subschemas may be tried on one and the same value,
-// saturating just above maxBranches, as the largest over all nodes.
-func (g *guard) count(node any, depth int) int {
-	n, ok := node.(map[string]any)
-	if !ok {
-		most := 0
-		if list, isList := node.([]any); isList {
-			for _, v := range list {
-				most = max(most, g.count(v, depth+1))
-			}
-		}
-		return most
+// saturating just above maxBranches, as the largest over all below v.
+func (g *guard) count(v *jsonx.Value) int {
+	most := 0
+	if v.Kind == jsonx.Object {
+		most = g.inPlace(v, 0)
 	}
-	most := g.inPlace(n, 0)
-	for _, v := range n {
-		most = max(most, g.count(v, depth+1))
+	for _, item := range v.Items {
+		most = max(most, g.count(item))
+	}
+	for _, m := range v.Members {
+		most = max(most, g.count(m.Value))
 	}
 	return most
 }
 
-// inPlace counts the subschemas that apply to the same value as n does.
-func (g *guard) inPlace(node any, depth int) int {
-	n, ok := node.(map[string]any)
-	if !ok || depth > maxRefDepth {
+// inPlace counts the subschemas that apply to the same value as v does.
+func (g *guard) inPlace(v *jsonx.Value, depth int) int {
+	if v.Kind != jsonx.Object || depth > maxRefDepth {
 		return 1
 	}
 	total := 1
-	add := func(v any) { total = min(total+g.inPlace(v, depth+1), maxBranches+1) }
-	for _, k := range []string{"not", "if", "then", "else"} {
-		if v, ok := n[k]; ok {
-			add(v)
-		}
-	}
-	for _, k := range []string{"anyOf", "oneOf", "allOf"} {
-		list, _ := n[k].([]any)
-		for _, v := range list {
-			add(v)
-		}
-	}
-	for _, k := range []string{"dependentSchemas", "dependencies"} {
-		deps, _ := n[k].(map[string]any)
-		for _, v := range deps {
-			add(v)
-		}
-	}
-	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		if ref, ok := n[k].(string); ok {
-			total = min(total+g.target(ref, depth), maxBranches+1)
+	add := func(n int) { total = min(total+n, maxBranches+1) }
+	for _, m := range v.Members {
+		switch m.Name {
+		case "not", "if", "then", "else":
+			add(g.inPlace(m.Value, depth+1))
+		case "anyOf", "oneOf", "allOf":
+			for _, item := range m.Value.Items {
+				add(g.inPlace(item, depth+1))
+			}
+		case "dependentSchemas", "dependencies":
+			for _, d := range m.Value.Members {
+				add(g.inPlace(d.Value, depth+1))
+			}
+		case "$ref", "$dynamicRef", "$recursiveRef":
+			if m.Value.Is(jsonx.String) {
+				add(g.target(m.Value.Text(), depth))
+			}
 		}
 	}
 	return total
@@ -247,35 +208,9 @@ func (g *guard) target(ref string, depth int) int {
 	}
 	g.branches[ref] = -1
 	n := 1
-	if v, ok := resolvePointer(g.root, ref); ok {
+	if v := g.refs.Lookup(ref); v != nil {
 		n = g.inPlace(v, depth+1)
 	}
 	g.branches[ref] = n
 	return n
-}
-
-// resolvePointer finds what a local reference ("#/a/b") points at.
-func resolvePointer(root any, ref string) (any, bool) {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, false
-	}
-	node := root
-	for _, tok := range splitPointer(pointer) {
-		switch n := node.(type) {
-		case map[string]any:
-			if node, ok = n[tok]; !ok {
-				return nil, false
-			}
-		case []any:
-			i, err := parseIndex(tok, len(n))
-			if err != nil {
-				return nil, false
-			}
-			node = n[i]
-		default:
-			return nil, false
-		}
-	}
-	return node, true
 }

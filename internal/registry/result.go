@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // ContentType is the type of one content part, as in MCP (revision 2025-11-25).
@@ -78,7 +80,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		out.URI, out.Name, out.Title, out.Description = c.URI, c.Name, c.Title, c.Description
 		out.MIMEType, out.Size = c.MIMEType, c.Size
 	}
-	return marshal(out)
+	return jsonx.Marshal(out)
 }
 
 // FileDiff is a change to one file, shown as a unified diff.
@@ -115,11 +117,11 @@ func (d Display) IsZero() bool { return d.Text == "" && d.Diff == nil && d.Todos
 func (d Display) MarshalJSON() ([]byte, error) {
 	switch {
 	case d.Diff != nil:
-		return marshal(d.Diff)
+		return jsonx.Marshal(d.Diff)
 	case d.Todos != nil:
-		return marshal(d.Todos)
+		return jsonx.Marshal(d.Todos)
 	}
-	return marshal(d.Text)
+	return jsonx.Marshal(d.Text)
 }
 
 // ErrorCategory says in which stage a call failed (spec section 8.7).
@@ -179,15 +181,4 @@ func (r *Result) Text() string {
 		b.WriteString(c.Text)
 	}
 	return b.String()
-}
-
-// marshal encodes without HTML escapes, so that text stays readable.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }

@@ -10,12 +10,14 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // validateLimit bounds one compilation or validation. The library takes no
@@ -29,10 +31,10 @@ type Validator struct {
 	raw  json.RawMessage
 	once sync.Once
 
-	schema *jsonschema.Schema
-	tree   any
-	notes  []string
-	err    error
+	compiled *jsonschema.Schema
+	refs     *schema.Refs // into the schema as it was compiled
+	notes    []string
+	err      error
 }
 
 // NewValidator returns a Validator for a schema that may be hostile. An empty
@@ -53,25 +55,22 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 	if _, err := v.Compile(ctx); err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(doc))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
+	value, err := jsonx.Decode(doc)
+	if err != nil {
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	var failed error
-	err := bounded(ctx, func() error { failed = v.schema.Validate(value); return nil })
-	if err != nil {
+	if err := bounded(ctx, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
 		return nil, fmt.Errorf("checking against the schema: %w", err)
 	}
 	if failed == nil {
 		return nil, nil
 	}
-	var ve *jsonschema.ValidationError
-	if !errors.As(failed, &ve) {
+	ve, ok := errors.AsType[*jsonschema.ValidationError](failed)
+	if !ok {
 		return nil, fmt.Errorf("checking against the schema: %w", failed)
 	}
-	return v.violations(ve, value), nil
+	return v.violations(ve, doc)
 }
 
 // Validator returns the one validator of a tool's input schema.
@@ -126,13 +125,10 @@ func (v *Validator) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.tree, v.notes = tree, notes
-	text, err := marshal(tree)
-	if err != nil {
-		return fmt.Errorf("encoding the schema: %w", err)
-	}
+	v.refs, v.notes = schema.NewRefs(tree), notes
+	text := tree.AppendTo(nil)
 	for _, draft := range draftsFor(tree) {
-		e := bounded(ctx, func() (err error) { v.schema, err = compileDraft(text, draft); return err })
+		e := bounded(ctx, func() (err error) { v.compiled, err = compileDraft(text, draft); return err })
 		if e == nil {
 			return nil
 		}
@@ -145,8 +141,8 @@ func (v *Validator) compile(ctx context.Context) error {
 
 // draftsFor returns the drafts to try, in order: schemas without $schema are
 // often older ones in fact (array items, boolean exclusiveMinimum).
-func draftsFor(tree any) []*jsonschema.Draft {
-	if m, ok := tree.(map[string]any); ok && m["$schema"] != nil {
+func draftsFor(tree *jsonx.Value) []*jsonschema.Draft {
+	if named := tree.Get("$schema"); named != nil && named.Kind != jsonx.Null {
 		return []*jsonschema.Draft{jsonschema.Draft2020}
 	}
 	return []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
@@ -170,12 +166,11 @@ func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, err
 }
 
 func schemaError(err error) error {
-	var se *jsonschema.SchemaError
-	if !errors.As(err, &se) || se.Err == nil {
+	se, ok := errors.AsType[*jsonschema.SchemaError](err)
+	if !ok || se.Err == nil {
 		return err
 	}
-	var ve *jsonschema.ValidationError
-	if errors.As(se.Err, &ve) {
+	if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
 		leaves := leavesOf(ve)
 		return fmt.Errorf("at %q: %s", pointerOf(leaves[0].InstanceLocation), leaves[0].Message)
 	}
@@ -217,34 +212,34 @@ func leavesOf(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return out
 }
 
-func (v *Validator) violations(e *jsonschema.ValidationError, value any) []Violation {
+func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessage) ([]Violation, error) {
+	value, err := jsonx.Parse(doc, jsonx.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the value to check: %w", err)
+	}
+	places := schema.NewRefs(value) // values are looked up in the same way
 	var out []Violation
 	for _, leaf := range leavesOf(e) {
-		out = append(out, v.violation(leaf, value)...)
+		out = append(out, v.violation(leaf, places)...)
 	}
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
-	return slices.CompactFunc(out, func(a, b Violation) bool { return a == b })
+	return slices.Compact(out), nil
 }
 
-func (v *Validator) violation(leaf *jsonschema.ValidationError, value any) []Violation {
-	pointer := pointerOf(leaf.InstanceLocation)
-	keyword := leaf.KeywordLocation[strings.LastIndexByte(leaf.KeywordLocation, '/')+1:]
-	base := Violation{Pointer: pointer, Keyword: keyword, Message: leaf.Message}
+func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
+	base := Violation{Pointer: pointerOf(leaf.InstanceLocation), Message: leaf.Message,
+		Keyword: leaf.KeywordLocation[strings.LastIndexByte(leaf.KeywordLocation, '/')+1:]}
 	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
-	rule, ok := resolvePointer(v.tree, "#"+fragment)
-	if !ok {
+	rule := v.refs.Lookup("#" + fragment)
+	if rule == nil {
 		return []Violation{base}
 	}
-	at, _ := resolvePointer(value, "#"+leaf.InstanceLocation)
-	object, _ := at.(map[string]any)
-	switch keyword {
-	case "required":
-		if list, ok := rule.([]any); ok && object != nil {
-			return missing(base, list, object)
-		}
-	case "additionalProperties":
-		if parent, ok := resolvePointer(v.tree, "#"+strings.TrimSuffix(fragment, "/additionalProperties")); ok && object != nil {
-			return unknown(base, parent, object)
+	if object := places.Lookup("#" + leaf.InstanceLocation); object.Is(jsonx.Object) {
+		switch {
+		case base.Keyword == "required" && rule.Is(jsonx.Array):
+			return missing(base, rule, object)
+		case base.Keyword == "additionalProperties":
+			return unknown(base, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), object)
 		}
 	}
 	base.Expected = describe(rule)
@@ -252,38 +247,41 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, value any) []Vio
 }
 
 // missing makes one violation of each required property that is not there.
-func missing(base Violation, required []any, object map[string]any) []Violation {
+func missing(base Violation, required, object *jsonx.Value) []Violation {
+	given := make(map[string]bool, len(object.Members))
+	for _, m := range object.Members {
+		given[m.Name] = true
+	}
 	var out []Violation
-	for _, r := range required {
-		name, _ := r.(string)
-		if _, ok := object[name]; ok {
+	for _, r := range required.Items {
+		if given[r.Text()] {
 			continue
 		}
 		v := base
-		v.Message = fmt.Sprintf("missing property %q", name)
+		v.Message = fmt.Sprintf("missing property %q", r.Text())
 		out = append(out, v)
 	}
 	return out
 }
 
 // unknown makes one violation of each property that the schema does not know.
-func unknown(base Violation, parent any, object map[string]any) []Violation {
-	node, _ := parent.(map[string]any)
-	props, _ := node["properties"].(map[string]any)
-	known := make([]string, 0, len(props))
-	for k := range props {
-		known = append(known, k)
+func unknown(base Violation, parent, object *jsonx.Value) []Violation {
+	var known []string
+	if props := parent.Get("properties"); props != nil {
+		for _, m := range props.Members {
+			known = append(known, m.Name)
+		}
 	}
 	slices.Sort(known)
 	var out []Violation
-	for k := range object {
-		if _, ok := props[k]; ok || !strings.Contains(base.Message, "'"+k+"'") {
+	for _, m := range object.Members {
+		if _, ok := slices.BinarySearch(known, m.Name); ok || !strings.Contains(base.Message, "'"+m.Name+"'") {
 			continue
 		}
 		v := base
-		v.Pointer += "/" + escapePointer(k)
-		v.Message = fmt.Sprintf("unknown property %q", k)
-		if near := Near(k, known); len(near) > 0 {
+		v.Pointer += "/" + jsonx.EscapeToken(m.Name)
+		v.Message = fmt.Sprintf("unknown property %q", m.Name)
+		if near := Near(m.Name, known); len(near) > 0 {
 			v.Message += fmt.Sprintf(", did you mean %q?", near[0])
 		}
 		if len(known) > 0 {
@@ -299,15 +297,14 @@ func unknown(base Violation, parent any, object map[string]any) []Violation {
 }
 
 // describe shows a schema keyword's value as what was expected.
-func describe(rule any) string {
-	if s, ok := rule.(string); ok {
-		return s
+func describe(rule *jsonx.Value) string {
+	if rule.Is(jsonx.String) {
+		return rule.Text()
 	}
-	text, err := marshal(rule)
-	if err != nil || len(text) > 300 {
-		return ""
+	if text := jsonx.Canonical(rule.AppendTo(nil)); len(text) <= 300 {
+		return text
 	}
-	return string(text)
+	return ""
 }
 
 // pointerOf undoes the percent-encoding that the library puts on top of JSON
@@ -317,26 +314,4 @@ func pointerOf(location string) string {
 		return p
 	}
 	return location
-}
-
-func splitPointer(pointer string) []string {
-	if pointer == "" || pointer == "/" && len(pointer) == 0 {
-		return nil
-	}
-	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, p := range parts {
-		if u, err := url.PathUnescape(p); err == nil {
-			p = u
-		}
-		parts[i] = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
-	}
-	return parts
-}
-
-func parseIndex(tok string, n int) (int, error) {
-	i, err := strconv.Atoi(tok)
-	if err != nil || i < 0 || i >= n {
-		return 0, errors.New("no such index")
-	}
-	return i, nil
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -231,11 +233,11 @@ func (a *app) tellDamaged(n int) {
 
 // maskedParams are params with what looks like a secret masked.
 func maskedParams(params json.RawMessage) json.RawMessage {
-	v, err := decodeNumbers(params)
+	v, err := jsonx.Decode(params)
 	if err != nil {
 		return nil
 	}
-	data, err := json.Marshal(masked("", v))
+	data, err := json.Marshal(secret.Value("", v))
 	if err != nil {
 		return nil
 	}

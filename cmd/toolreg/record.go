@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
@@ -121,85 +118,4 @@ func outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome
 		return audit.Cancelled, f.word, f.exit
 	}
 	return audit.Error, f.word, f.exit
-}
-
-func decodeNumbers(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	return v, err
-}
-
-// maskAssigned hides in free text what is given under a name that tells a
-// secret: "PASSWORD=x", "--token x", "Authorization: Bearer x".
-func maskAssigned(text string) string {
-	if !strings.ContainsAny(text, "=:-") {
-		return text
-	}
-	var b strings.Builder
-	rest := text
-	for {
-		at := strings.IndexAny(rest, "=: ")
-		if at < 0 {
-			b.WriteString(rest)
-			return b.String()
-		}
-		name := strings.TrimRight(rest[:at], `"'`)
-		name = name[strings.LastIndexAny(name, " \t\r\n\"'`;|&(){}[],<>$")+1:]
-		mark, after := rest[at], strings.TrimLeft(rest[at+1:], " \t")
-		told := settings.TellsSecret(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/")
-		b.WriteString(rest[:at+1])
-		rest = rest[at+1:]
-		if !told {
-			continue
-		}
-		b.WriteString(rest[:len(rest)-len(after)])
-		quote := after[:len(after)-len(strings.TrimLeft(after, `"'`))]
-		value := after[len(quote):]
-		for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
-			if strings.HasPrefix(value, scheme) {
-				quote, value = quote+scheme, value[len(scheme):]
-			}
-		}
-		end := strings.IndexAny(value, " \t\r\n\"'`;|&)}],")
-		if quote != "" && (quote[0] == '"' || quote[0] == '\'') {
-			end = strings.IndexByte(value, quote[0])
-		}
-		if end < 0 {
-			end = len(value)
-		}
-		b.WriteString(quote)
-		if end > 0 {
-			b.WriteString("***")
-		}
-		rest = value[end:]
-	}
-}
-
-// masked replaces what looks like a secret in the strings of a value, and the
-// values whose names tell one.
-func masked(name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, field := range v {
-			v[k] = masked(k, field)
-		}
-		return v
-	case []any:
-		for i := range v {
-			v[i] = masked(name, v[i])
-		}
-		return v
-	case string:
-		if settings.TellsSecret(name) && v != "" {
-			return "***"
-		}
-		return settings.Mask(maskAssigned(v))
-	case json.Number:
-		if settings.TellsSecret(name) {
-			return "***"
-		}
-	}
-	return v
 }

@@ -169,3 +169,25 @@ func lineBreak(s string) (meant string, n int) {
 	}
 	return "<", 1
 }
+
+func splitLines(spans []terminal.Span) [][]terminal.Span {
+	out := [][]terminal.Span{nil}
+	for _, s := range spans {
+		for i, part := range strings.Split(s.Text, "\n") {
+			if i > 0 {
+				out = append(out, nil)
+			}
+			if part != "" {
+				out[len(out)-1] = append(out[len(out)-1], terminal.Span{Text: part, Style: s.Style})
+			}
+		}
+	}
+	return out
+}
+
+func restyled(spans []terminal.Span, add terminal.Style) []terminal.Span {
+	for i := range spans {
+		spans[i].Style |= add
+	}
+	return spans
+}

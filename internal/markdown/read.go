@@ -56,14 +56,9 @@ func read(source string, emphasis bool) *document {
 	return d
 }
 
-const (
-	// maxDepth bounds the quotes and list items around a block: deeper marks
-	// stay text.
-	maxDepth = 12
-	// maxInline is the longest text in which emphasis, code and links are
-	// looked for, in bytes: some texts cost time that grows with the square.
-	maxInline = 16 << 10
-)
+// maxDepth bounds the quotes and list items around a block: deeper marks stay
+// text.
+const maxDepth = 12
 
 // limited opens no block that is too deep, and none with a line that is too long.
 type limited struct{ parser.BlockParser }
@@ -85,13 +80,10 @@ func (l limited) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return node, state
 }
 
-// verbatim is a paragraph that is too long for its inline marks to be read.
-type verbatim struct{ ast.CodeBlock }
-
 // Transform is called for each paragraph when its last line was read: it makes
 // it a table where it is one, and keeps the check box and the indents.
 func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Context) {
-	d.readTable(node)
+	readTable(d.source, node)
 	if node.Parent() == nil {
 		return
 	}
@@ -132,12 +124,6 @@ func (d *document) readTask(node *ast.Paragraph) {
 		d.tasks[item] = t[1] != ' '
 		node.Lines().Set(0, first.WithStart(first.Start+4))
 	}
-}
-
-// diffBlock is a unified diff that stands among the text, without a fence.
-type diffBlock struct {
-	ast.CodeBlock
-	left int // lines that are to come
 }
 
 type diffParser struct{}
@@ -182,9 +168,6 @@ func (diffParser) Continue(node ast.Node, reader text.Reader, _ parser.Context) 
 func (diffParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (diffParser) CanInterruptParagraph() bool                 { return true }
 func (diffParser) CanAcceptIndentedLine() bool                 { return false }
-
-// struck is text between ~~ and ~~.
-type struck struct{ ast.Emphasis }
 
 type strikeParser struct{}
 

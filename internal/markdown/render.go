@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -36,53 +35,6 @@ func Render(text string, o Options) string {
 	r := &renderer{document: read(source(text), o.Color), color: o.Color}
 	r.blocks(r.root, frame{width: max(o.Width, 20)})
 	return r.b.String()
-}
-
-func ended(s string) string {
-	if s == "" || strings.HasSuffix(s, "\n") {
-		return s
-	}
-	return s + "\n"
-}
-
-// isJSON tells data from prose that happens to begin with a bracket.
-func isJSON(text string) bool {
-	text = strings.TrimSpace(text)
-	return text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text))
-}
-
-// source makes text safe to show, with tabs expanded and no blanks at the ends of
-// lines.
-func source(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	all := strings.Split(strings.Trim(terminal.Visible(text), "\n"), "\n")
-	for i, l := range all {
-		all[i] = strings.TrimRight(expandTabs(l), " ")
-	}
-	return strings.Join(all, "\n") + "\n"
-}
-
-// expandTabs puts blanks in place of tabs: to every fourth column where they
-// indent a line, to every eighth behind that, as a terminal does.
-func expandTabs(line string) string {
-	if !strings.Contains(line, "\t") {
-		return line
-	}
-	var b strings.Builder
-	column, stop := 0, 4
-	for i, part := range strings.Split(line, "\t") {
-		if i > 0 {
-			n := stop - column%stop
-			b.WriteString(strings.Repeat(" ", n))
-			column += n
-		}
-		if part != "" {
-			b.WriteString(part)
-			column += terminal.Width(part)
-			stop = 8
-		}
-	}
-	return b.String()
 }
 
 // frame is where blocks are drawn: behind first on the next row, then behind
@@ -283,44 +235,28 @@ func (r *renderer) paragraph(n ast.Node, f frame) {
 	}
 }
 
-// prose reports whether every line but the last was ended because the first
-// word of the next had no room, and a line is wider than the screen.
-func prose(text []string, width int) bool {
-	const narrowest, widest = 60, 120
-	author := 0
-	for _, l := range text {
-		author = max(author, terminal.Width(l))
-	}
-	if len(text) < 2 || author <= width || author < narrowest || author > widest {
-		return false
-	}
-	for i, l := range text[1:] {
-		word, _, _ := strings.Cut(strings.TrimLeft(l, " "), " ")
-		if strings.HasSuffix(text[i], `\`) || terminal.Width(text[i])+1+terminal.Width(word) <= author {
-			return false
-		}
-	}
-	return true
-}
-
-func splitLines(spans []terminal.Span) [][]terminal.Span {
-	out := [][]terminal.Span{nil}
-	for _, s := range spans {
-		for i, part := range strings.Split(s.Text, "\n") {
-			if i > 0 {
-				out = append(out, nil)
+// table lays a table out. Where the screen is too narrow, its lines stay as
+// they are.
+func (r *renderer) table(t *tableBlock, f frame) {
+	var rows [][][]terminal.Span
+	for cell := t.FirstChild(); cell != nil; {
+		row := make([][]terminal.Span, len(t.align))
+		for i := range row {
+			p := painter{document: r.document, color: r.color, joined: true, cell: true}
+			p.children(cell, 0)
+			for n := range p.out {
+				p.out[n].Text = oneLine(p.out[n].Text)
 			}
-			if part != "" {
-				out[len(out)-1] = append(out[len(out)-1], terminal.Span{Text: part, Style: s.Style})
-			}
+			row[i], cell = p.out, cell.NextSibling()
 		}
+		rows = append(rows, row)
 	}
-	return out
-}
-
-func restyled(spans []terminal.Span, add terminal.Style) []terminal.Span {
-	for i := range spans {
-		spans[i].Style |= add
+	lines, ok := tableLines(rows, t.align, f.width)
+	if !ok {
+		r.lines(t, f)
 	}
-	return spans
+	for _, line := range lines {
+		r.row(f, line)
+		f = f.next()
+	}
 }

@@ -150,6 +150,10 @@ func TestLongParagraphKeepsItsMarks(t *testing.T) {
 	if got := Render(long+"\n*c*", Options{Color: true}); got != want {
 		t.Errorf("got %.100q … %q", got, got[max(len(got)-20, 0):])
 	}
+	table := "|a|\n|-|\n|" + strings.Repeat("*b*", maxInline/3) + "|\n"
+	if got := Render(table, Options{Color: true}); got != table {
+		t.Errorf("a table with a long line: %.100q", got)
+	}
 }
 
 func TestLongTextIsPlain(t *testing.T) {

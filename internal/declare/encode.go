@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/declare/gemini"
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -16,7 +17,7 @@ import (
 type encoder struct {
 	format *Format
 	opts   Options
-	parser tree.Parser
+	parser jsonx.Parser
 	fitter gemini.Fitter
 	out    []byte
 	diags  []registry.Diagnostic
@@ -25,10 +26,10 @@ type encoder struct {
 // tool is one definition on its way to a declaration.
 type tool struct {
 	def    *registry.Definition
-	name   string     // as declared
-	schema *tree.Node // input schema; its root is an object
-	bare   bool       // the source gave no schema, or an empty one
-	strict bool       // schema was made strict
+	name   string       // as declared
+	schema *jsonx.Value // input schema; its root is an object
+	bare   bool         // the source gave no schema, or an empty one
+	strict bool         // schema was made strict
 
 	byParameters bool  // gemini: by the field parameters
 	unfit        error // gemini: why the schema cannot be declared
@@ -42,7 +43,7 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	if f.write == nil {
 		return Output{}, nil
 	}
-	e := &encoder{format: &f, opts: opts}
+	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: options()}}
 	lay := f.layout(opts)
 	e.out = append(make([]byte, 0, expectedSize(defs)), lay.open...)
 	names := f.rule.assign(defs)
@@ -113,11 +114,11 @@ func (e *encoder) readSchema(t *tool) error {
 		t.schema, t.bare = emptyParams(), true
 		return nil
 	}
-	n, err := e.parser.Parse(raw, registry.MaxDepth)
+	n, err := e.parser.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("its schema is unfit: %w", err)
 	}
-	if n.Kind == tree.Null || n.Kind == tree.Object && len(n.Members) == 0 {
+	if n.Is(jsonx.Null) || n.Is(jsonx.Object) && len(n.Members) == 0 {
 		t.schema, t.bare = emptyParams(), true
 		return nil
 	}
@@ -131,14 +132,28 @@ func (e *encoder) readSchema(t *tool) error {
 	return nil
 }
 
+// options are those of schemas and params: a number that no double holds would
+// have other readers refuse the whole document.
+func options() jsonx.Options {
+	return jsonx.Options{Depth: registry.MaxDepth, Number: func(token string) string {
+		if len(token) <= 300 && !strings.ContainsAny(token, "eE") {
+			return ""
+		}
+		if _, err := strconv.ParseFloat(token, 64); err != nil {
+			return fmt.Sprintf("number %.40s is out of range", token)
+		}
+		return ""
+	}}
+}
+
 // emptyParams is the schema of a tool without params.
-func emptyParams() *tree.Node {
-	return tree.NewObject(tree.NewMember("type", tree.NewString("object")), tree.NewMember("properties", tree.NewObject()))
+func emptyParams() *jsonx.Value {
+	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("object")), jsonx.NewMember("properties", jsonx.NewObject()))
 }
 
 // again reads a schema that was read before, and changed since.
-func (e *encoder) again(t *tool) *tree.Node {
-	if n, err := e.parser.Parse(t.def.InputSchema, registry.MaxDepth); err == nil && n.Kind == tree.Object {
+func (e *encoder) again(t *tool) *jsonx.Value {
+	if n, err := e.parser.Parse(t.def.InputSchema); err == nil && n.Is(jsonx.Object) {
 		return n
 	}
 	return emptyParams()
@@ -191,10 +206,10 @@ func (e *encoder) noStrict() {
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
 // string writes a JSON string.
-func (e *encoder) string(s string) { e.out = tree.AppendString(e.out, s) }
+func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
 
 // node writes a JSON value.
-func (e *encoder) node(n *tree.Node) { e.out = n.AppendTo(e.out) }
+func (e *encoder) node(n *jsonx.Value) { e.out = n.AppendTo(e.out) }
 
 // list is the layout of formats whose declarations are a plain JSON list.
 func list(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/declare/gemini"
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP tools
@@ -55,7 +56,7 @@ func (e *encoder) prepareGemini(t *tool) {
 		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
 	case t.bare && !t.def.IsMCP(), // the reference declares {} for a tool without params
 		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
-		t.schema = tree.NewObject()
+		t.schema = jsonx.NewObject()
 	case gemini.Foreign(t.schema):
 		e.fitGemini(t)
 	default:
@@ -95,9 +96,11 @@ func (e *encoder) fitGemini(t *tool) {
 // unclosed takes additionalProperties from the schema of a built-in tool, and
 // reports whether it has no properties: the API's type Schema knows neither the
 // keyword nor an object without properties.
-func unclosed(n *tree.Node) (empty bool) {
+func unclosed(n *jsonx.Value) (empty bool) {
 	n.Remove("additionalProperties")
-	tree.EachSchema(n, func(sub *tree.Node) { unclosed(sub) })
+	for sub := range schema.Within(n) {
+		unclosed(sub)
+	}
 	properties := n.Get("properties")
 	return properties == nil || len(properties.Members) == 0
 }

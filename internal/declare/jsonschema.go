@@ -2,7 +2,7 @@ package declare
 
 import (
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // jsonSchema writes one JSON object with the input schema of each tool under
@@ -20,10 +20,10 @@ func jsonSchema() Format {
 			e.noStrict()
 			e.changed(t, rewrite.LowerTypes(t.schema))
 			if t.schema.Get("description") == nil && t.def.Description != "" {
-				t.schema.Prepend("description", tree.NewString(t.def.Description))
+				t.schema.Prepend("description", jsonx.NewString(t.def.Description))
 			}
 			if t.schema.Get("title") == nil {
-				t.schema.Prepend("title", tree.NewString(t.def.Name))
+				t.schema.Prepend("title", jsonx.NewString(t.def.Name))
 			}
 		},
 		write: func(e *encoder, t *tool) {

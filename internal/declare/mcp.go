@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -62,15 +62,15 @@ func (e *encoder) extra(t *tool, key string, raw []byte, schema bool) {
 	e.node(n)
 }
 
-func (e *encoder) extraNode(raw []byte, schema bool) (*tree.Node, error) {
+func (e *encoder) extraNode(raw []byte, schema bool) (*jsonx.Value, error) {
 	if len(raw) > registry.MaxSchemaBytes {
 		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
 	}
-	n, err := e.parser.Parse(raw, registry.MaxDepth)
+	n, err := e.parser.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	if n.Kind != tree.Object {
+	if !n.Is(jsonx.Object) {
 		return nil, fmt.Errorf("it is no object")
 	}
 	if schema {

@@ -2,7 +2,7 @@ package declare
 
 import (
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -82,8 +82,8 @@ func (e *encoder) openAIRoot(t *tool) []string {
 	changes = append(changes, rewrite.InlineRoot(root)...)
 	changes = append(changes, rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
 	changes = append(changes, rewrite.TypeRoot(root)...)
-	if p := root.Get("properties"); p == nil || p.Kind != tree.Object {
-		root.Set("properties", tree.NewObject())
+	if p := root.Get("properties"); !p.Is(jsonx.Object) {
+		root.Set("properties", jsonx.NewObject())
 		changes = append(changes, "properties added at the root")
 	}
 	if rewrite.FillArrays(root) {

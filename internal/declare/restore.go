@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/declare/gemini"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // RestoreEnums undoes in params what format gemini does to enums and const: where
@@ -15,14 +16,14 @@ import (
 // its bytes but for white space; where nothing is to restore, or where schema
 // or params cannot be read or hold a key twice, params come back as they are.
 func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, func(r *restorer, s, v *tree.Node) { r.enums(s, v, 0) })
+	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
 }
 
 // RestoreOptional undoes in params what strict declarations ask for: a null
 // for an optional param is dropped, unless the tool's own schema allows null
 // there. Like [RestoreEnums] it touches nothing else.
 func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, func(r *restorer, s, v *tree.Node) { r.optional(s, v, 0) })
+	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })
 }
 
 // minSteps and stepsPerByte bound the work on params; a schema can ask for any
@@ -34,27 +35,27 @@ const (
 
 // restorer walks params along the schema that describes them.
 type restorer struct {
-	refs    *tree.Resolver
+	refs    *schema.Refs
 	steps   int // still to be spent
 	changed bool
 
-	byString map[*tree.Node]map[string]*tree.Node // values of an enum by what declares them
+	byString map[*jsonx.Value]map[string]*jsonx.Value // values of an enum by what declares them
 }
 
-func restore(schema, params json.RawMessage, walk func(r *restorer, s, v *tree.Node)) json.RawMessage {
-	if len(schema) > registry.MaxSchemaBytes || len(params) > registry.MaxParamsBytes {
+func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jsonx.Value)) json.RawMessage {
+	if len(rawSchema) > registry.MaxSchemaBytes || len(params) > registry.MaxParamsBytes {
 		return params
 	}
-	var forSchema, forParams tree.Parser
-	s, err := forSchema.Parse(schema, registry.MaxDepth)
+	s, err := jsonx.Parse(rawSchema, options())
 	if err != nil {
 		return params
 	}
-	v, err := forParams.Parse(params, registry.MaxDepth)
-	if err != nil || forParams.Duplicate {
+	p := jsonx.Parser{Options: options()}
+	v, err := p.Parse(params)
+	if err != nil || p.Duplicate {
 		return params
 	}
-	r := &restorer{refs: tree.NewResolver(s), steps: minSteps + stepsPerByte*len(params)}
+	r := &restorer{refs: schema.NewRefs(s), steps: minSteps + stepsPerByte*len(params)}
 	walk(r, s, v)
 	if !r.changed {
 		return params
@@ -71,11 +72,11 @@ func (r *restorer) spend(n int) bool {
 
 // enums follows the path of sanitize and of geminiFitter. Depth counts the
 // schemas above s that describe v itself: references may lead back to them.
-func (r *restorer) enums(s, v *tree.Node, depth int) {
-	if s == nil || s.Kind != tree.Object || depth > maxNesting || !r.spend(1+len(s.Members)) {
+func (r *restorer) enums(s, v *jsonx.Value, depth int) {
+	if !s.Is(jsonx.Object) || depth > maxNesting || !r.spend(1+len(s.Members)) {
 		return
 	}
-	if v.Kind != tree.String && v.Kind != tree.Array && v.Kind != tree.Object {
+	if !v.Is(jsonx.String) && !v.Is(jsonx.Array) && !v.Is(jsonx.Object) {
 		return
 	}
 	s, err := r.refs.Resolve(s)
@@ -85,7 +86,7 @@ func (r *restorer) enums(s, v *tree.Node, depth int) {
 	r.enum(s, v)
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 		list := s.Get(keyword)
-		if list == nil || v.Kind == tree.String && keyword != "allOf" && r.someTakes(list.Items, v, depth) {
+		if list == nil || v.Is(jsonx.String) && keyword != "allOf" && r.someTakes(list.Items, v, depth) {
 			continue
 		}
 		for _, branch := range list.Items {
@@ -93,20 +94,20 @@ func (r *restorer) enums(s, v *tree.Node, depth int) {
 		}
 	}
 	switch v.Kind {
-	case tree.Array:
+	case jsonx.Array:
 		for i, item := range v.Items {
 			r.enums(itemSchema(s, i), item, 0)
 		}
-	case tree.Object:
-		r.eachParam(s, v, func(_ int, sub, value *tree.Node) { r.enums(sub, value, 0) })
+	case jsonx.Object:
+		r.eachParam(s, v, func(_ int, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
 	}
 }
 
 // itemSchema returns the schema of the item at a place of a list.
-func itemSchema(s *tree.Node, i int) *tree.Node {
+func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	items := s.Get("items")
 	places, rest := s.Get("prefixItems"), items
-	if items != nil && items.Kind == tree.Array { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // as before draft 2020-12
 		places, rest = items, s.Get("additionalItems")
 	}
 	if places != nil && i < len(places.Items) {
@@ -116,44 +117,44 @@ func itemSchema(s *tree.Node, i int) *tree.Node {
 }
 
 // enum restores a value of an enum, or of the enum of one that const is.
-func (r *restorer) enum(s, v *tree.Node) {
-	if v.Kind != tree.String {
+func (r *restorer) enum(s, v *jsonx.Value) {
+	if !v.Is(jsonx.String) {
 		return
 	}
-	if enum := s.Get("enum"); enum != nil && enum.Kind == tree.Array {
-		if original := r.declared(enum)[v.Text()]; original != nil && original.Kind != tree.String {
+	if enum := s.Get("enum"); enum.Is(jsonx.Array) {
+		if original := r.declared(enum)[v.Text()]; original != nil && !original.Is(jsonx.String) {
 			*v, r.changed = *original, true
 		}
-	} else if c := s.Get("const"); c != nil && c.Kind != tree.String && c.Kind != tree.Null && gemini.String(c) == v.Text() {
+	} else if c := s.Get("const"); c != nil && !c.Is(jsonx.String) && !c.Is(jsonx.Null) && gemini.String(c) == v.Text() {
 		*v, r.changed = *c, true
 	}
 }
 
 // declared maps the strings that an enum is declared by to its values, once for
 // each enum. A string is declared by itself, whatever else looks like it.
-func (r *restorer) declared(enum *tree.Node) map[string]*tree.Node {
+func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	if known, ok := r.byString[enum]; ok {
 		return known
 	}
-	values := make(map[string]*tree.Node, len(enum.Items))
+	values := make(map[string]*jsonx.Value, len(enum.Items))
 	for _, e := range enum.Items {
-		if e.Kind == tree.Null {
+		if e.Is(jsonx.Null) {
 			continue
 		}
 		s := gemini.String(e)
-		if old := values[s]; old == nil || old.Kind != tree.String && e.Kind == tree.String {
+		if old := values[s]; old == nil || !old.Is(jsonx.String) && e.Is(jsonx.String) {
 			values[s] = e
 		}
 	}
 	if r.byString == nil {
-		r.byString = map[*tree.Node]map[string]*tree.Node{}
+		r.byString = map[*jsonx.Value]map[string]*jsonx.Value{}
 	}
 	r.byString[enum] = values
 	return values
 }
 
 // someTakes reports whether one of the branches plainly allows the string v.
-func (r *restorer) someTakes(branches []*tree.Node, v *tree.Node, depth int) bool {
+func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
 	for _, b := range branches {
 		if depth > maxNesting || !r.spend(1) {
 			return true
@@ -162,18 +163,18 @@ func (r *restorer) someTakes(branches []*tree.Node, v *tree.Node, depth int) boo
 			b = target
 		}
 		if enum := b.Get("enum"); enum != nil {
-			if e := r.declared(enum)[v.Text()]; e != nil && e.Kind == tree.String {
+			if e := r.declared(enum)[v.Text()]; e.Is(jsonx.String) {
 				return true
 			}
 			continue
 		}
 		if c := b.Get("const"); c != nil {
-			if c.Is(v.Text()) {
+			if c.IsText(v.Text()) {
 				return true
 			}
 			continue
 		}
-		if tree.HasType(b, "string") || b.Kind == tree.True {
+		if schema.HasType(b, "string") || b.Is(jsonx.True) {
 			return true
 		}
 	}
@@ -181,9 +182,9 @@ func (r *restorer) someTakes(branches []*tree.Node, v *tree.Node, depth int) boo
 }
 
 // eachParam calls f with every member of v that the schema describes.
-func (r *restorer) eachParam(s, v *tree.Node, f func(i int, schema, value *tree.Node)) {
+func (r *restorer) eachParam(s, v *jsonx.Value, f func(i int, sub, value *jsonx.Value)) {
 	properties := s.Get("properties")
-	if properties == nil || properties.Kind != tree.Object || !r.spend(len(v.Members)) {
+	if !properties.Is(jsonx.Object) || !r.spend(len(v.Members)) {
 		return
 	}
 	for i := range v.Members {
@@ -196,8 +197,8 @@ func (r *restorer) eachParam(s, v *tree.Node, f func(i int, schema, value *tree.
 // optional drops nulls from objects, wherever the schema tells what is there.
 // Depth counts the schemas above s that describe v itself: references may lead
 // back to them.
-func (r *restorer) optional(s, v *tree.Node, depth int) {
-	if s == nil || s.Kind != tree.Object || v.Kind != tree.Object && v.Kind != tree.Array ||
+func (r *restorer) optional(s, v *jsonx.Value, depth int) {
+	if !s.Is(jsonx.Object) || !v.Is(jsonx.Object) && !v.Is(jsonx.Array) ||
 		depth > maxNesting || !r.spend(1+len(s.Members)) {
 		return
 	}
@@ -212,16 +213,16 @@ func (r *restorer) optional(s, v *tree.Node, depth int) {
 			}
 		}
 	}
-	if v.Kind == tree.Array {
+	if v.Is(jsonx.Array) {
 		for _, item := range v.Items {
 			r.optional(s.Get("items"), item, 0)
 		}
 		return
 	}
-	required := tree.NamesIn(s.Get("required"))
+	required := schema.Required(s)
 	var drop map[int]bool
-	r.eachParam(s, v, func(i int, sub, value *tree.Node) {
-		if value.Kind != tree.Null {
+	r.eachParam(s, v, func(i int, sub, value *jsonx.Value) {
+		if !value.Is(jsonx.Null) {
 			r.optional(sub, value, 0)
 			return
 		}
@@ -235,11 +236,11 @@ func (r *restorer) optional(s, v *tree.Node, depth int) {
 	r.drop(v, drop)
 }
 
-func (r *restorer) drop(v *tree.Node, drop map[int]bool) {
+func (r *restorer) drop(v *jsonx.Value, drop map[int]bool) {
 	if len(drop) == 0 {
 		return
 	}
-	kept := make([]tree.Member, 0, len(v.Members))
+	kept := make([]jsonx.Member, 0, len(v.Members))
 	for i := range v.Members {
 		if !drop[i] {
 			kept = append(kept, v.Members[i])
@@ -253,9 +254,9 @@ const maxNesting = 20
 
 // takesNull reports whether a schema allows null. In doubt it says yes, and
 // the null stays for validation to judge.
-func (r *restorer) takesNull(s *tree.Node, depth int) bool {
-	if s.Kind != tree.Object {
-		return s.Kind != tree.False
+func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
+	if !s.Is(jsonx.Object) {
+		return !s.Is(jsonx.False)
 	}
 	if depth > maxNesting || !r.spend(1+len(s.Members)) {
 		return true
@@ -264,13 +265,13 @@ func (r *restorer) takesNull(s *tree.Node, depth int) bool {
 	if err != nil {
 		return true
 	}
-	if typ := s.Get("type"); typ != nil && !tree.HasType(s, "null") {
+	if typ := s.Get("type"); typ != nil && !schema.HasType(s, "null") {
 		return false
 	}
-	if enum := s.Get("enum"); enum != nil && r.spend(len(enum.Items)) && !tree.HoldsNull(enum.Items) {
+	if enum := s.Get("enum"); enum != nil && r.spend(len(enum.Items)) && !schema.HoldsNull(enum.Items) {
 		return false
 	}
-	if c := s.Get("const"); c != nil && c.Kind != tree.Null {
+	if c := s.Get("const"); c != nil && !c.Is(jsonx.Null) {
 		return false
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
@@ -281,7 +282,7 @@ func (r *restorer) takesNull(s *tree.Node, depth int) bool {
 	return true
 }
 
-func (r *restorer) someTakeNull(branches []*tree.Node, depth int) bool {
+func (r *restorer) someTakeNull(branches []*jsonx.Value, depth int) bool {
 	for _, b := range branches {
 		if r.takesNull(b, depth) {
 			return true

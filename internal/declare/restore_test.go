@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/declare/gemini"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 func TestRestoreEnums(t *testing.T) {
@@ -53,12 +53,11 @@ func TestRestoreEnums(t *testing.T) {
 func TestRestoreEnumsUndoesSanitising(t *testing.T) {
 	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
 	schema := `{"properties":{"v":{"enum":` + values + `}}}`
-	var p, q tree.Parser
-	s, err := p.Parse([]byte(schema), 10)
+	s, err := jsonx.Parse([]byte(schema), jsonx.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := q.Parse([]byte(values), 10)
+	want, err := jsonx.Parse([]byte(values), jsonx.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
 package declare
 
 import (
-	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/declare/typescript"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // typescriptFormat writes one function signature per tool, for models that write
@@ -32,13 +33,13 @@ func typescriptFormat() Format {
 
 // params writes the one parameter, an object; it may be left out where no
 // property is required.
-func (e *encoder) params(schema *tree.Node) {
-	root, err := tree.NewResolver(schema).Resolve(schema)
+func (e *encoder) params(n *jsonx.Value) {
+	root, err := schema.NewRefs(n).Resolve(n)
 	if err != nil { // not for a schema whose root was checked
-		root = schema
+		root = n
 	}
 	further, p := root.Get("additionalProperties"), root.Get("properties")
-	if further != nil && further.Kind == tree.False && (p == nil || len(p.Members) == 0) {
+	if further.Is(jsonx.False) && (p == nil || len(p.Members) == 0) {
 		return
 	}
 	e.raw("params")
@@ -46,7 +47,7 @@ func (e *encoder) params(schema *tree.Node) {
 		e.raw("?")
 	}
 	e.raw(": ")
-	e.out = typescript.AppendType(e.out, schema)
+	e.out = typescript.AppendType(e.out, n)
 }
 
 // returned writes the type of the result. It ends the life of the tool's

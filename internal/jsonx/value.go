@@ -94,6 +94,16 @@ func (v *Value) index(name string) int {
 	return -1
 }
 
+// ByName returns the members of an object by their names, for those who ask for
+// many.
+func (v *Value) ByName() map[string]*Value {
+	out := make(map[string]*Value, len(v.Members))
+	for i := range v.Members {
+		out[v.Members[i].Name] = v.Members[i].Value
+	}
+	return out
+}
+
 // Set replaces the value of a key in its place, or adds the key at the end.
 func (v *Value) Set(name string, value *Value) {
 	if i := v.index(name); i >= 0 {

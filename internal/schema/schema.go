@@ -132,19 +132,24 @@ func (r *Refs) Lookup(ref string) *jsonx.Value {
 const manyMembers = 32
 
 func (r *Refs) step(v *jsonx.Value, token string) *jsonx.Value {
-	if v == nil || len(v.Members) <= manyMembers {
+	if v.Is(jsonx.Array) {
 		return v.Step(token)
+	}
+	return r.Get(v, token)
+}
+
+// Get is v.Get(name), at less cost where v is large and asked for again.
+func (r *Refs) Get(v *jsonx.Value, name string) *jsonx.Value {
+	if v == nil || len(v.Members) <= manyMembers {
+		return v.Get(name)
 	}
 	keys := r.keys[v]
 	if keys == nil {
-		keys = make(map[string]*jsonx.Value, len(v.Members))
-		for i := range v.Members {
-			keys[v.Members[i].Name] = v.Members[i].Value
-		}
+		keys = v.ByName()
 		if r.keys == nil {
 			r.keys = map[*jsonx.Value]map[string]*jsonx.Value{}
 		}
 		r.keys[v] = keys
 	}
-	return keys[token]
+	return keys[name]
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Problem is one thing in a schema that the API refuses.
@@ -16,14 +16,14 @@ type Problem struct {
 }
 
 // Check returns what of a schema the API refuses, nil where it takes it.
-func Check(schema *tree.Node) []Problem {
+func Check(schema *jsonx.Value) []Problem {
 	var c checker
 	c.schema(schema, nil)
 	return c.found
 }
 
 // Takes reports whether the API takes a schema.
-func Takes(schema *tree.Node) bool {
+func Takes(schema *jsonx.Value) bool {
 	c := checker{quick: true}
 	c.schema(schema, nil)
 	return !c.refused
@@ -31,13 +31,13 @@ func Takes(schema *tree.Node) bool {
 
 // Foreign reports whether a schema holds what the API refuses and [Sanitize]
 // leaves as it is, which spares most schemas both.
-func Foreign(n *tree.Node) bool {
-	if n.Kind != tree.Object {
+func Foreign(n *jsonx.Value) bool {
+	if !n.Is(jsonx.Object) {
 		return true
 	}
 	for i := range n.Members {
 		m := &n.Members[i]
-		if !isKeyword(m.Name) || m.Name == "type" && m.Value.Kind == tree.Array {
+		if !isKeyword(m.Name) || m.Name == "type" && m.Value.Is(jsonx.Array) {
 			return true
 		}
 	}
@@ -64,11 +64,11 @@ func (c *checker) refuse(code, pointer, format string, args ...any) {
 	c.found = append(c.found, Problem{code, pointer, fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) schema(n *tree.Node, at *place) {
+func (c *checker) schema(n *jsonx.Value, at *place) {
 	if c.quick && c.refused {
 		return
 	}
-	if n.Kind != tree.Object {
+	if !n.Is(jsonx.Object) {
 		c.refuse("schema_refused", at.pointer(), "a schema here is no object")
 		return
 	}
@@ -81,7 +81,7 @@ func (c *checker) schema(n *tree.Node, at *place) {
 	c.below(n, at)
 }
 
-func (c *checker) keywords(n *tree.Node, at *place) {
+func (c *checker) keywords(n *jsonx.Value, at *place) {
 	for i := range n.Members {
 		switch m := &n.Members[i]; {
 		case isKeyword(m.Name) && takesValue(m):
@@ -96,7 +96,7 @@ func (c *checker) keywords(n *tree.Node, at *place) {
 	}
 }
 
-func (c *checker) format(n *tree.Node, at *place) {
+func (c *checker) format(n *jsonx.Value, at *place) {
 	format := n.Get("format")
 	if format != nil && !takesFormat(strings.ToLower(n.Get("type").Text()), format.Text()) {
 		c.refuse("format_refused", at.pointer("format"), "endpoints of 2025 do not take the format %.40q here", format.Text())
@@ -104,11 +104,11 @@ func (c *checker) format(n *tree.Node, at *place) {
 }
 
 // typ checks the type and what it asks for.
-func (c *checker) typ(n *tree.Node, at *place) {
+func (c *checker) typ(n *jsonx.Value, at *place) {
 	typ, properties := n.Get("type"), n.Get("properties")
 	name := strings.ToLower(typ.Text())
 	switch {
-	case typ != nil && typ.Kind != tree.String:
+	case typ != nil && !typ.Is(jsonx.String):
 		c.refuse("type_refused", at.pointer("type"), "the API takes one type, not a list")
 	case typ != nil && !isType(name):
 		c.refuse("type_refused", at.pointer("type"), "the API has no type %.40q", typ.Text())
@@ -126,7 +126,7 @@ func (c *checker) typ(n *tree.Node, at *place) {
 }
 
 // lists checks what stands in required and enum.
-func (c *checker) lists(n *tree.Node, at *place) {
+func (c *checker) lists(n *jsonx.Value, at *place) {
 	if required := n.Get("required"); required != nil {
 		properties := n.Get("properties")
 		for _, r := range required.Items {
@@ -137,7 +137,7 @@ func (c *checker) lists(n *tree.Node, at *place) {
 	}
 	if enum := n.Get("enum"); enum != nil {
 		for i, v := range enum.Items {
-			if v.Kind != tree.String {
+			if !v.Is(jsonx.String) {
 				c.refuse("value_refused", at.pointer("enum", strconv.Itoa(i)), "the API takes strings alone as values of an enum")
 			}
 		}
@@ -145,7 +145,7 @@ func (c *checker) lists(n *tree.Node, at *place) {
 }
 
 // below checks the schemas within n.
-func (c *checker) below(n *tree.Node, at *place) {
+func (c *checker) below(n *jsonx.Value, at *place) {
 	if properties := n.Get("properties"); properties != nil {
 		for i := range properties.Members {
 			m := &properties.Members[i]

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // What the API would refuse, in the words of its type Schema.
@@ -25,8 +25,7 @@ func TestCheck(t *testing.T) {
 			"type_refused /properties/a/type", "value_refused /properties/b/nullable", "value_refused /properties/c/minLength"},
 		`{"type":"object","properties":{"a":{"type":"integer","enum":[1]}},"required":"a"}`: {"value_refused /required", "value_refused /properties/a/enum/0"},
 	} {
-		var p tree.Parser
-		n, err := p.Parse([]byte(schema), 100)
+		n, err := jsonx.Parse([]byte(schema), jsonx.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,21 +7,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // properties rewrites those of an object. One that cannot be said goes, if it may.
-func (f *Fitter) properties(n, out *tree.Node, depth int) error {
+func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 	properties := n.Get("properties")
-	if properties == nil || properties.Kind != tree.Object || len(properties.Members) == 0 {
+	if !properties.Is(jsonx.Object) || len(properties.Members) == 0 {
 		return errFree
 	}
 	if allowsMore(n) {
 		f.changed("further properties of any name not declared")
 	}
-	required := tree.NamesIn(n.Get("required"))
+	required := schema.Required(n)
 	fitted := f.object(len(properties.Members))
-	needed := tree.NewArray()
+	needed := jsonx.NewArray()
 	for i := range properties.Members {
 		m := &properties.Members[i]
 		value, err := f.property(m, required[m.Name], depth)
@@ -31,9 +32,9 @@ func (f *Fitter) properties(n, out *tree.Node, depth int) error {
 		if value == nil {
 			continue
 		}
-		fitted.Members = append(fitted.Members, tree.Member{Name: m.Name, Token: m.Token, Value: value})
+		fitted.Members = append(fitted.Members, jsonx.Member{Name: m.Name, Token: m.Token, Value: value})
 		if required[m.Name] {
-			needed.Items = append(needed.Items, &tree.Node{Kind: tree.String, Token: m.Token})
+			needed.Items = append(needed.Items, &jsonx.Value{Kind: jsonx.String, Token: m.Token})
 		}
 	}
 	if len(fitted.Members) == 0 {
@@ -47,7 +48,7 @@ func (f *Fitter) properties(n, out *tree.Node, depth int) error {
 }
 
 // property rewrites one property; it returns nil where that has to go.
-func (f *Fitter) property(m *tree.Member, required bool, depth int) (*tree.Node, error) {
+func (f *Fitter) property(m *jsonx.Member, required bool, depth int) (*jsonx.Value, error) {
 	value, err := f.schema(m.Value, depth+1)
 	switch {
 	case errors.Is(err, errFree) && required:
@@ -62,13 +63,13 @@ func (f *Fitter) property(m *tree.Member, required bool, depth int) (*tree.Node,
 }
 
 // array rewrites what a list holds.
-func (f *Fitter) array(n, out *tree.Node, depth int) error {
+func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 	fitted, err := f.schema(f.item(n, out), depth+1)
 	switch {
 	case errors.Is(err, errFree):
 		return errFree
 	case errors.Is(err, errNone): // an empty list is all that is valid
-		fitted = f.anything(tree.NewObject())
+		fitted = f.anything(jsonx.NewObject())
 	case err != nil:
 		return err
 	}
@@ -78,50 +79,50 @@ func (f *Fitter) array(n, out *tree.Node, depth int) error {
 
 // item returns the schema of what a list holds. The places of a tuple become
 // one schema; out gets the length of one that has no further places.
-func (f *Fitter) item(n, out *tree.Node) *tree.Node {
+func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	items, places := n.Get("items"), n.Get("prefixItems")
 	rest := items
-	if items != nil && items.Kind == tree.Array { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // as before draft 2020-12
 		places, rest = items, n.Get("additionalItems")
 	}
 	switch {
 	case places == nil && items == nil:
-		return tree.NewObject()
+		return jsonx.NewObject()
 	case places == nil:
 		return items
 	}
 	f.changed("the places of a tuple written as one schema")
 	list := slices.Clone(places.Items)
-	if rest != nil && rest.Kind == tree.Object {
+	if rest.Is(jsonx.Object) {
 		list = append(list, rest)
-	} else if rest != nil && rest.Kind == tree.False && out.Get("maxItems") == nil {
-		out.Set("maxItems", &tree.Node{Kind: tree.Number, Token: strconv.Itoa(len(list))})
+	} else if rest.Is(jsonx.False) && out.Get("maxItems") == nil {
+		out.Set("maxItems", &jsonx.Value{Kind: jsonx.Number, Token: strconv.Itoa(len(list))})
 	}
-	return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(list...)))
+	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(list...)))
 }
 
 // copyTexts copies what is said to the model.
-func copyTexts(n, out *tree.Node) {
+func copyTexts(n, out *jsonx.Value) {
 	for i := range n.Members {
-		if m := &n.Members[i]; (m.Name == "title" || m.Name == "description") && m.Value.Kind == tree.String {
+		if m := &n.Members[i]; (m.Name == "title" || m.Name == "description") && m.Value.Is(jsonx.String) {
 			out.Members = append(out.Members, *m)
 		}
 	}
 }
 
 // limits copies the keywords that both sides know, and tells which go.
-func (f *Fitter) limits(n, out *tree.Node) {
+func (f *Fitter) limits(n, out *jsonx.Value) {
 	typ := strings.ToLower(out.Get("type").Text())
 	for i := range n.Members {
 		switch m := &n.Members[i]; m.Name {
 		case "exclusiveMinimum", "exclusiveMaximum":
 			f.exclusive(n, out, m, typ)
 		case "examples":
-			if m.Value.Kind == tree.Array && len(m.Value.Items) > 0 && n.Get("example") == nil {
+			if m.Value.Is(jsonx.Array) && len(m.Value.Items) > 0 && n.Get("example") == nil {
 				out.Set("example", m.Value.Items[0])
 			}
 		case "additionalProperties":
-			if m.Value.Kind == tree.False {
+			if m.Value.Is(jsonx.False) {
 				f.changed("additionalProperties dropped")
 			}
 		case "format":
@@ -145,18 +146,18 @@ func (f *Fitter) limits(n, out *tree.Node) {
 
 // exclusive writes a limit that a value must not reach as one that it may, which
 // is the next one where values are whole.
-func (f *Fitter) exclusive(n, out *tree.Node, m *tree.Member, typ string) {
+func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 	limit, step := "minimum", int64(1)
 	if m.Name == "exclusiveMaximum" {
 		limit, step = "maximum", -1
 	}
-	if m.Value.Kind != tree.Number || n.Get(limit) != nil || !speaksOf(limit, typ) {
+	if !m.Value.Is(jsonx.Number) || n.Get(limit) != nil || !speaksOf(limit, typ) {
 		return
 	}
 	f.changed(m.Name + " written as " + limit)
 	value := m.Value
 	if i, err := strconv.ParseInt(value.Token, 10, 52); err == nil && typ == "integer" {
-		value = &tree.Node{Kind: tree.Number, Token: strconv.FormatInt(i+step, 10)}
+		value = &jsonx.Value{Kind: jsonx.Number, Token: strconv.FormatInt(i+step, 10)}
 	}
 	out.Set(limit, value)
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // Fitter rewrites JSON Schemas into the type Schema: references are inlined,
@@ -16,21 +17,21 @@ import (
 //
 // The zero value is ready. It reuses its memory from schema to schema.
 type Fitter struct {
-	refs    *tree.Resolver
+	refs    *schema.Refs
 	changes []string
 	lost    []string
-	inside  []*tree.Node // targets of references that are being inlined
-	nodes   int          // written so far
-	work    int          // members looked at so far
+	inside  []*jsonx.Value // targets of references that are being inlined
+	nodes   int            // written so far
+	work    int            // members looked at so far
 
-	memory  []tree.Node // of the schema that is made
-	members []tree.Member
+	memory  []jsonx.Value // of the schema that is made
+	members []jsonx.Member
 }
 
 // Fitted is a schema in the words of the type Schema.
 type Fitted struct {
-	Schema  *tree.Node // good until the fitter's next
-	Changes []string   // what was rewritten
+	Schema  *jsonx.Value // good until the fitter's next
+	Changes []string     // what was rewritten
 	// Lost is what the type cannot say at all, such as an object with keys of
 	// any name. The schema is valid all the same, but says less.
 	Lost []string
@@ -55,8 +56,8 @@ var (
 
 // Fit returns root rewritten. The error says why it cannot be. Root stays as it
 // is.
-func (f *Fitter) Fit(root *tree.Node) (Fitted, error) {
-	*f = Fitter{refs: tree.NewResolver(root), memory: f.memory[:0], members: f.members[:0]}
+func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
+	*f = Fitter{refs: schema.NewRefs(root), memory: f.memory[:0], members: f.members[:0]}
 	root = f.plainRoot(root)
 	fitted, err := f.schema(root, 0)
 	switch {
@@ -64,7 +65,7 @@ func (f *Fitter) Fit(root *tree.Node) (Fitted, error) {
 		if allowsMore(root) {
 			f.lose("params of any name")
 		}
-		fitted = tree.NewObject()
+		fitted = jsonx.NewObject()
 	case err != nil:
 		return Fitted{}, err
 	}
@@ -73,39 +74,39 @@ func (f *Fitter) Fit(root *tree.Node) (Fitted, error) {
 
 // plainRoot returns a copy of the root that is of type object and has no
 // alternatives.
-func (f *Fitter) plainRoot(root *tree.Node) *tree.Node {
-	root = tree.NewObject(slices.Clone(root.Members)...)
+func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
+	root = jsonx.NewObject(slices.Clone(root.Members)...)
 	for i := range root.Members {
 		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening adds to them
-			m.Value = &tree.Node{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
+			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
 		}
 	}
 	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")) {
 		f.changed(change)
 	}
 	root.Remove("nullable")
-	root.Set("type", tree.NewString("object"))
+	root.Set("type", jsonx.NewString("object"))
 	return root
 }
 
 // allowsMore reports whether an object schema says that properties it does not
 // name are allowed.
-func allowsMore(n *tree.Node) bool {
+func allowsMore(n *jsonx.Value) bool {
 	further := n.Get("additionalProperties")
-	return further != nil && further.Kind != tree.False
+	return further != nil && !further.Is(jsonx.False)
 }
 
 // object returns a new object with room for n members.
-func (f *Fitter) object(n int) *tree.Node {
+func (f *Fitter) object(n int) *jsonx.Value {
 	if len(f.memory) == cap(f.memory) {
-		f.memory = make([]tree.Node, 0, max(64, 2*cap(f.memory)))
+		f.memory = make([]jsonx.Value, 0, max(64, 2*cap(f.memory)))
 	}
 	if cap(f.members)-len(f.members) < n {
-		f.members = make([]tree.Member, 0, max(256, n, 2*cap(f.members)))
+		f.members = make([]jsonx.Member, 0, max(256, n, 2*cap(f.members)))
 	}
 	end := len(f.members)
 	f.members = f.members[:end+n]
-	f.memory = append(f.memory, tree.Node{Kind: tree.Object, Members: f.members[end : end : end+n]})
+	f.memory = append(f.memory, jsonx.Value{Kind: jsonx.Object, Members: f.members[end : end : end+n]})
 	return &f.memory[len(f.memory)-1]
 }
 
@@ -132,16 +133,16 @@ func noted(list []string, what string) []string {
 
 // schema returns n rewritten as a new node. The error is errFree or errNone
 // where nothing can stand in its place, errTooLarge where the whole is lost.
-func (f *Fitter) schema(n *tree.Node, depth int) (*tree.Node, error) {
+func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	f.nodes++
 	f.work += len(n.Members)
 	switch {
 	case f.nodes > maxNodes || f.work > maxWork || depth > maxDepth:
 		return nil, errTooLarge
-	case n.Kind == tree.False:
+	case n.Is(jsonx.False):
 		return nil, errNone
-	case n.Kind != tree.Object:
-		return f.anything(tree.NewObject()), nil
+	case !n.Is(jsonx.Object):
+		return f.anything(jsonx.NewObject()), nil
 	case n.Get("$ref") != nil:
 		return f.reference(n, depth)
 	}
@@ -159,15 +160,15 @@ func (f *Fitter) schema(n *tree.Node, depth int) (*tree.Node, error) {
 }
 
 // reference inlines the target of a reference; what stands beside it wins.
-func (f *Fitter) reference(n *tree.Node, depth int) (*tree.Node, error) {
+func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	target := f.refs.Lookup(n.Get("$ref").Text())
 	switch {
 	case target != nil && slices.Contains(f.inside, target):
 		f.lose("a schema that holds itself")
 		return f.anything(n), nil
-	case target != nil && target.Kind == tree.False:
+	case target.Is(jsonx.False):
 		return nil, errNone
-	case target == nil || target.Kind != tree.Object:
+	case !target.Is(jsonx.Object):
 		return f.anything(n), nil
 	}
 	f.changed("references inlined")
@@ -177,7 +178,7 @@ func (f *Fitter) reference(n *tree.Node, depth int) (*tree.Node, error) {
 			merged.Members = append(merged.Members, m)
 		}
 	}
-	have := tree.ByName(merged)
+	have := merged.ByName()
 	for _, m := range target.Members {
 		if have[m.Name] == nil {
 			merged.Members = append(merged.Members, m)
@@ -189,27 +190,27 @@ func (f *Fitter) reference(n *tree.Node, depth int) (*tree.Node, error) {
 }
 
 // anything stands for any value: the API wants a type, so the common ones.
-func (f *Fitter) anything(n *tree.Node) *tree.Node {
+func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	f.lose("a value of any type")
-	union := tree.NewArray()
+	union := jsonx.NewArray()
 	for _, t := range []string{"string", "number", "boolean"} {
-		branch := tree.NewObject(tree.NewMember("type", tree.NewString(t)))
+		branch := schema.OfType(t)
 		copyTexts(n, branch)
 		union.Items = append(union.Items, branch)
 	}
-	return tree.NewObject(tree.NewMember("anyOf", union))
+	return jsonx.NewObject(jsonx.NewMember("anyOf", union))
 }
 
 // plain rewrites a schema without alternatives. One of several types becomes
 // the union of a schema for each.
-func (f *Fitter) plain(n *tree.Node, depth int) (*tree.Node, error) {
+func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	types, null := f.types(n)
 	switch {
 	case len(types) > 1:
-		rest := tree.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
+		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
 		return f.union(rest, splitTypes(n, types), depth)
 	case len(types) == 0 && null: // null and nothing else
-		return tree.NullType(), nil
+		return schema.OfType("null"), nil
 	case len(types) == 0:
 		return f.anything(n), nil
 	}
@@ -217,22 +218,22 @@ func (f *Fitter) plain(n *tree.Node, depth int) (*tree.Node, error) {
 }
 
 // typed rewrites a schema of one type; null says that it takes null too.
-func (f *Fitter) typed(n *tree.Node, typ string, null bool, depth int) (*tree.Node, error) {
+func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx.Value, error) {
 	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
-	if own := n.Get("type"); own.Is(typ) {
+	if own := n.Get("type"); own.IsText(typ) {
 		out.Set("type", own)
 	} else {
-		out.Set("type", tree.NewString(typ))
+		out.Set("type", jsonx.NewString(typ))
 	}
 	copyTexts(n, out)
 	if enum := f.values(n); enum != nil {
 		out.Set("enum", enum)
 	}
-	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && tree.HoldsNull(enum.Items) {
+	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && schema.HoldsNull(enum.Items) {
 		null = true
 	}
 	if null || isNullable(n) {
-		out.Set("nullable", newTrue())
+		out.Set("nullable", jsonx.NewBool(true))
 	}
 	f.limits(n, out)
 	switch strings.ToLower(typ) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/declare/gemini"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -29,10 +29,9 @@ func encode(t testing.TB, defs []registry.Definition, opts declare.Options) (dec
 }
 
 // declaredSchema finds the schema in a declaration, and its field.
-func declaredSchema(t testing.TB, declaration []byte) (schema *tree.Node, field string) {
+func declaredSchema(t testing.TB, declaration []byte) (schema *jsonx.Value, field string) {
 	t.Helper()
-	var p tree.Parser
-	n, err := p.Parse(declaration, registry.MaxDepth+10)
+	n, err := jsonx.Parse(declaration, jsonx.Options{})
 	if err != nil {
 		t.Fatalf("unreadable: %s", declaration)
 	}

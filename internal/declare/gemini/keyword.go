@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // isKeyword reports whether the type Schema has a field of that name.
@@ -20,19 +20,19 @@ func isKeyword(name string) bool {
 
 // takesValue reports whether a keyword has a value of the kind that its field
 // takes.
-func takesValue(m *tree.Member) bool {
+func takesValue(m *jsonx.Member) bool {
 	v := m.Value
 	switch m.Name {
 	case "format", "title", "description", "pattern":
-		return v.Kind == tree.String
+		return v.Is(jsonx.String)
 	case "nullable":
-		return v.Kind == tree.True || v.Kind == tree.False
+		return v.Is(jsonx.True) || v.Is(jsonx.False)
 	case "enum", "required", "anyOf", "propertyOrdering":
-		return v.Kind == tree.Array
+		return v.Is(jsonx.Array)
 	case "properties":
-		return v.Kind == tree.Object
+		return v.Is(jsonx.Object)
 	case "minimum", "maximum":
-		return v.Kind == tree.Number
+		return v.Is(jsonx.Number)
 	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
 		_, err := strconv.ParseUint(v.Token, 10, 63)
 		return err == nil

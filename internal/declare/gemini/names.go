@@ -3,16 +3,17 @@ package gemini
 import (
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // OddNames returns the names of properties, at any depth, that the
 // documentation of Vertex AI does not allow: a letter or an underscore, then
 // letters, digits and underscores, 64 in all.
-func OddNames(schema *tree.Node) []string {
+func OddNames(root *jsonx.Value) []string {
 	var odd []string
-	var look func(n *tree.Node)
-	look = func(n *tree.Node) {
+	var look func(n *jsonx.Value)
+	look = func(n *jsonx.Value) {
 		if properties := n.Get("properties"); properties != nil {
 			for _, m := range properties.Members {
 				if !isPlain(m.Name) && !slices.Contains(odd, m.Name) {
@@ -20,9 +21,11 @@ func OddNames(schema *tree.Node) []string {
 				}
 			}
 		}
-		tree.EachSchema(n, look)
+		for sub := range schema.Within(n) {
+			look(sub)
+		}
 	}
-	look(schema)
+	look(root)
 	return odd
 }
 

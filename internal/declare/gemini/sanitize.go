@@ -1,8 +1,10 @@
 package gemini
 
-import "github.com/toolreg/toolreg/internal/declare/tree"
+import (
+	"slices"
 
-import "slices"
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
 
 // Sanitize rewrites a schema in place as the Gemini API of mid-2025 wants it:
 // beside anyOf no default; enums are strings without null and make their type
@@ -12,13 +14,13 @@ import "slices"
 //
 // The steps and their order are those of the Gemini CLI 0.1.15, so that the
 // same schema gives the same declaration.
-func Sanitize(n *tree.Node) (broken []string) {
-	if n.Kind != tree.Object {
+func Sanitize(n *jsonx.Value) (broken []string) {
+	if !n.Is(jsonx.Object) {
 		return nil
 	}
 	if anyOf := n.Get("anyOf"); truthy(anyOf) {
 		n.Remove("default")
-		if anyOf.Kind != tree.Array && anyOf.Kind != tree.String {
+		if !anyOf.Is(jsonx.Array) && !anyOf.Is(jsonx.String) {
 			return []string{"anyOf is no list"}
 		}
 		for _, item := range anyOf.Items {
@@ -37,33 +39,33 @@ func Sanitize(n *tree.Node) (broken []string) {
 		}
 	}
 	sanitizeEnum(n)
-	if format := n.Get("format"); truthy(format) && n.Get("type").Is("STRING") &&
-		!format.Is("enum") && !format.Is("date-time") {
+	if format := n.Get("format"); truthy(format) && n.Get("type").IsText("STRING") &&
+		!format.IsText("enum") && !format.IsText("date-time") {
 		n.Remove("format")
 	}
 	return broken
 }
 
-func sanitizeEnum(n *tree.Node) {
+func sanitizeEnum(n *jsonx.Value) {
 	enum := n.Get("enum")
-	if enum == nil || enum.Kind != tree.Array {
+	if !enum.Is(jsonx.Array) {
 		return
 	}
-	if typ := n.Get("type"); !typ.Is("STRING") {
-		n.Set("type", &tree.Node{Kind: tree.String, Token: `"STRING"`})
+	if typ := n.Get("type"); !typ.IsText("STRING") {
+		n.Set("type", &jsonx.Value{Kind: jsonx.String, Token: `"STRING"`})
 	}
-	if !slices.ContainsFunc(enum.Items, func(v *tree.Node) bool { return v.Kind != tree.String }) {
+	if !slices.ContainsFunc(enum.Items, func(v *jsonx.Value) bool { return !v.Is(jsonx.String) }) {
 		return
 	}
-	values := make([]*tree.Node, 0, len(enum.Items))
+	values := make([]*jsonx.Value, 0, len(enum.Items))
 	for _, v := range enum.Items {
 		switch v.Kind {
-		case tree.Null:
-		case tree.String:
+		case jsonx.Null:
+		case jsonx.String:
 			values = append(values, v)
 		default:
-			values = append(values, tree.NewString(String(v)))
+			values = append(values, jsonx.NewString(String(v)))
 		}
 	}
-	n.Set("enum", tree.NewArray(values...))
+	n.Set("enum", jsonx.NewArray(values...))
 }

@@ -7,14 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // sanitizeFor parses, sanitises and writes a schema.
 func sanitizeFor(t testing.TB, schema []byte) (string, []string) {
 	t.Helper()
-	var p tree.Parser
-	n, err := p.Parse(schema, 1000)
+	n, err := jsonx.Parse(schema, jsonx.Options{})
 	if err != nil {
 		t.Fatalf("parsing %s: %v", schema, err)
 	}
@@ -26,18 +25,17 @@ func sanitizeFor(t testing.TB, schema []byte) (string, []string) {
 // differ in escapes alone compare equal while key order counts.
 func ordered(t testing.TB, raw []byte) string {
 	t.Helper()
-	var p tree.Parser
-	n, err := p.Parse(raw, 1000)
+	n, err := jsonx.Parse(raw, jsonx.Options{})
 	if err != nil {
 		t.Fatalf("parsing %s: %v", raw, err)
 	}
-	var respell func(*tree.Node)
-	respell = func(n *tree.Node) {
-		if n.Kind == tree.String {
-			n.Token = string(tree.AppendString(nil, n.Text()))
+	var respell func(*jsonx.Value)
+	respell = func(n *jsonx.Value) {
+		if n.Is(jsonx.String) {
+			n.Token = string(jsonx.AppendQuote(nil, n.Text()))
 		}
 		for i := range n.Members {
-			n.Members[i].Token = string(tree.AppendString(nil, n.Members[i].Name))
+			n.Members[i].Token = string(jsonx.AppendQuote(nil, n.Members[i].Name))
 			respell(n.Members[i].Value)
 		}
 		for _, v := range n.Items {
@@ -126,8 +124,7 @@ func FuzzSanitize(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		var p tree.Parser
-		n, err := p.Parse(schema, 100)
+		n, err := jsonx.Parse(schema, jsonx.Options{Depth: 100})
 		if err != nil {
 			return
 		}
@@ -136,7 +133,7 @@ func FuzzSanitize(f *testing.F) {
 		if !json.Valid(once) {
 			t.Fatalf("%q became %q", schema, once)
 		}
-		n, err = p.Parse(once, 100)
+		n, err = jsonx.Parse(once, jsonx.Options{Depth: 100})
 		if err != nil {
 			t.Fatalf("cannot read back %q: %v", once, err)
 		}

@@ -5,21 +5,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // truthy says whether JavaScript takes a value as true in a condition; a
 // missing one is not.
-func truthy(n *tree.Node) bool {
+func truthy(n *jsonx.Value) bool {
 	if n == nil {
 		return false
 	}
 	switch n.Kind {
-	case tree.Null, tree.False:
+	case jsonx.Null, jsonx.False:
 		return false
-	case tree.String:
+	case jsonx.String:
 		return n.Token != `""`
-	case tree.Number:
+	case jsonx.Number:
 		f, _ := strconv.ParseFloat(n.Token, 64) // out of range is infinite, which is true
 		return f != 0
 	}
@@ -28,18 +28,18 @@ func truthy(n *tree.Node) bool {
 
 // String returns what JavaScript's String() makes of a JSON value: a value of
 // an enum is declared by it.
-func String(n *tree.Node) string {
+func String(n *jsonx.Value) string {
 	switch n.Kind {
-	case tree.String:
+	case jsonx.String:
 		return n.Text()
-	case tree.Number:
+	case jsonx.Number:
 		return scriptNumber(n.Token)
-	case tree.Object:
+	case jsonx.Object:
 		return "[object Object]"
-	case tree.Array:
+	case jsonx.Array:
 		parts := make([]string, len(n.Items))
 		for i, v := range n.Items {
-			if v.Kind != tree.Null {
+			if !v.Is(jsonx.Null) {
 				parts[i] = String(v)
 			}
 		}

@@ -4,15 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // types returns the types of n, null apart. Where none are named they are those
 // of what the other keywords speak of.
-func (f *Fitter) types(n *tree.Node) (types []string, null bool) {
+func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	typ := n.Get("type")
-	named := []*tree.Node{typ}
-	if typ != nil && typ.Kind == tree.Array {
+	named := []*jsonx.Value{typ}
+	if typ.Is(jsonx.Array) {
 		named = typ.Items
 	}
 	for _, t := range named {
@@ -27,7 +28,7 @@ func (f *Fitter) types(n *tree.Node) (types []string, null bool) {
 	if len(types) > 0 || null {
 		return types, null
 	}
-	if c := n.Get("const"); c != nil && c.Kind == tree.Null {
+	if c := n.Get("const"); c.Is(jsonx.Null) {
 		return nil, true
 	}
 	if guess := guessedType(n); guess != "" {
@@ -39,7 +40,7 @@ func (f *Fitter) types(n *tree.Node) (types []string, null bool) {
 
 // guessedType is the type that the values or the keywords of a schema tell of,
 // "" where none do.
-func guessedType(n *tree.Node) string {
+func guessedType(n *jsonx.Value) string {
 	if name := typeOfValues(n); name != "" {
 		return name
 	}
@@ -55,17 +56,17 @@ func guessedType(n *tree.Node) string {
 	return ""
 }
 
-func typeOfValues(n *tree.Node) string {
+func typeOfValues(n *jsonx.Value) string {
 	values := n.Get("enum")
 	if c := n.Get("const"); c != nil {
-		values = tree.NewArray(c)
+		values = jsonx.NewArray(c)
 	}
 	if values == nil {
 		return ""
 	}
 	found := ""
 	for _, v := range values.Items {
-		switch name := tree.TypeName(v); {
+		switch name := schema.TypeOf(v); {
 		case name == "null" || name == found:
 		case found == "":
 			found = name
@@ -78,53 +79,51 @@ func typeOfValues(n *tree.Node) string {
 
 // values returns enum or const as a list without null, nil where nothing is in
 // it.
-func (f *Fitter) values(n *tree.Node) *tree.Node {
+func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	list := n.Get("enum")
 	if c := n.Get("const"); c != nil {
 		f.changed("const written as an enum of one")
-		list = tree.NewArray(c)
+		list = jsonx.NewArray(c)
 	}
 	if list == nil || len(list.Items) == 0 {
 		return nil
 	}
-	if !tree.HoldsNull(list.Items) {
+	if !schema.HoldsNull(list.Items) {
 		return list
 	}
-	items := slices.DeleteFunc(slices.Clone(list.Items), func(v *tree.Node) bool { return v.Kind == tree.Null })
+	items := slices.DeleteFunc(slices.Clone(list.Items), func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 	if len(items) == 0 {
 		return nil
 	}
-	return tree.NewArray(items...)
+	return jsonx.NewArray(items...)
 }
 
 // splitTypes makes one schema for each type, each with the values of it; the
 // other keywords of n are ignored where they speak of another type.
-func splitTypes(n *tree.Node, types []string) []*tree.Node {
-	out := make([]*tree.Node, len(types))
+func splitTypes(n *jsonx.Value, types []string) []*jsonx.Value {
+	out := make([]*jsonx.Value, len(types))
 	for i, t := range types {
-		out[i] = tree.NewObject(tree.NewMember("type", tree.NewString(t)))
+		out[i] = schema.OfType(t)
 		if enum := n.Get("enum"); enum != nil {
-			others := func(v *tree.Node) bool { return !isOf(v, strings.ToLower(t)) }
-			out[i].Set("enum", tree.NewArray(slices.DeleteFunc(slices.Clone(enum.Items), others)...))
+			others := func(v *jsonx.Value) bool { return !isOf(v, strings.ToLower(t)) }
+			out[i].Set("enum", jsonx.NewArray(slices.DeleteFunc(slices.Clone(enum.Items), others)...))
 		}
 	}
-	if typ := n.Get("type"); typ != nil && typ.Kind == tree.Array && slices.ContainsFunc(typ.Items, isNullName) {
-		out = append(out, tree.NullType())
+	if typ := n.Get("type"); typ.Is(jsonx.Array) && slices.ContainsFunc(typ.Items, isNullName) {
+		out = append(out, schema.OfType("null"))
 	}
 	return out
 }
 
-func isOf(v *tree.Node, typ string) bool {
-	name := tree.TypeName(v)
+func isOf(v *jsonx.Value, typ string) bool {
+	name := schema.TypeOf(v)
 	return name == typ || name == "integer" && typ == "number"
 }
 
-func isNullName(n *tree.Node) bool { return strings.EqualFold(n.Text(), "null") }
+func isNullName(n *jsonx.Value) bool { return strings.EqualFold(n.Text(), "null") }
 
 // isNullable reports whether a schema says so in OpenAPI's word.
-func isNullable(n *tree.Node) bool {
+func isNullable(n *jsonx.Value) bool {
 	word := n.Get("nullable")
-	return word != nil && word.Kind == tree.True
+	return word.Is(jsonx.True)
 }
-
-func newTrue() *tree.Node { return &tree.Node{Kind: tree.True, Token: "true"} }

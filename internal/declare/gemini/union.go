@@ -4,13 +4,14 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // branches returns the alternatives of a schema, nil where it has none.
-func branches(n *tree.Node) []*tree.Node {
+func branches(n *jsonx.Value) []*jsonx.Value {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := n.Get(keyword); list != nil && list.Kind == tree.Array && len(list.Items) > 0 {
+		if list := n.Get(keyword); list.Is(jsonx.Array) && len(list.Items) > 0 {
 			return list.Items
 		}
 	}
@@ -20,11 +21,11 @@ func branches(n *tree.Node) []*tree.Node {
 // unites reports whether alternatives say what a value is. Where n says so
 // itself and they add conditions alone, such as which properties belong
 // together, they are left to validation.
-func unites(n *tree.Node, list []*tree.Node) bool {
+func unites(n *jsonx.Value, list []*jsonx.Value) bool {
 	if n.Get("type") == nil {
 		return true
 	}
-	return slices.ContainsFunc(list, func(b *tree.Node) bool {
+	return slices.ContainsFunc(list, func(b *jsonx.Value) bool {
 		return b.Get("$ref") != nil || b.Get("type") != nil || b.Get("properties") != nil || b.Get("items") != nil ||
 			b.Get("enum") != nil || b.Get("const") != nil || branches(b) != nil
 	})
@@ -32,7 +33,7 @@ func unites(n *tree.Node, list []*tree.Node) bool {
 
 // union rewrites alternatives. anyOf stands alone, as the API wants it, so what
 // n says beside it goes into each.
-func (f *Fitter) union(n *tree.Node, list []*tree.Node, depth int) (*tree.Node, error) {
+func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.Value, error) {
 	if n.Get("oneOf") != nil {
 		f.changed("oneOf turned into anyOf")
 	}
@@ -41,18 +42,18 @@ func (f *Fitter) union(n *tree.Node, list []*tree.Node, depth int) (*tree.Node, 
 	case err != nil:
 		return nil, err
 	case len(fitted) == 0 && null:
-		return tree.NullType(), nil
+		return schema.OfType("null"), nil
 	case len(fitted) == 0:
 		return nil, errFree
 	}
 	if null || isNullable(n) {
 		for _, b := range fitted {
-			b.Set("nullable", newTrue())
+			b.Set("nullable", jsonx.NewBool(true))
 		}
 	}
 	fallback := n.Get("default")
 	if len(fitted) == 1 {
-		if fallback != nil && fallback.Kind != tree.Null && fitted[0].Get("default") == nil {
+		if fallback != nil && !fallback.Is(jsonx.Null) && fitted[0].Get("default") == nil {
 			fitted[0].Set("default", fallback)
 		}
 		return fitted[0], nil
@@ -60,12 +61,12 @@ func (f *Fitter) union(n *tree.Node, list []*tree.Node, depth int) (*tree.Node, 
 	if fallback != nil {
 		f.changed("default beside anyOf dropped")
 	}
-	return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(fitted...))), nil
+	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(fitted...))), nil
 }
 
 // alternatives rewrites each of the list; null says that one of them is null
 // and no more.
-func (f *Fitter) alternatives(n *tree.Node, list []*tree.Node, depth int) (fitted []*tree.Node, null bool, err error) {
+func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (fitted []*jsonx.Value, null bool, err error) {
 	for _, branch := range list {
 		b, err := f.schema(f.withRest(branch, n), depth+1)
 		switch {
@@ -74,7 +75,7 @@ func (f *Fitter) alternatives(n *tree.Node, list []*tree.Node, depth int) (fitte
 		case errors.Is(err, errNone):
 		case err != nil:
 			return nil, false, err
-		case tree.HasType(b, "null"):
+		case schema.HasType(b, "null"):
 			f.changed("null as a type written as nullable")
 			null = true
 		case b.Get("anyOf") != nil:
@@ -87,9 +88,9 @@ func (f *Fitter) alternatives(n *tree.Node, list []*tree.Node, depth int) (fitte
 }
 
 // distinct drops what stands twice.
-func distinct(list []*tree.Node) []*tree.Node {
+func distinct(list []*jsonx.Value) []*jsonx.Value {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(list, func(n *tree.Node) bool {
+	return slices.DeleteFunc(list, func(n *jsonx.Value) bool {
 		text := string(n.AppendTo(nil))
 		was := seen[text]
 		seen[text] = true
@@ -98,23 +99,23 @@ func distinct(list []*tree.Node) []*tree.Node {
 }
 
 // withRest returns a branch with what stands beside the alternatives.
-func (f *Fitter) withRest(branch, n *tree.Node) *tree.Node {
-	if branch.Kind != tree.Object {
+func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
+	if !branch.Is(jsonx.Object) {
 		return branch
 	}
 	f.work += len(branch.Members) + len(n.Members)
-	merged := tree.NewObject(slices.Clone(branch.Members)...)
-	have := tree.ByName(merged)
+	merged := jsonx.NewObject(slices.Clone(branch.Members)...)
+	have := merged.ByName()
 	for _, m := range n.Members {
 		own := have[m.Name]
 		switch {
 		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
 		case own == nil:
 			merged.Members = append(merged.Members, m)
-		case m.Name == "properties" && own.Kind == tree.Object && m.Value.Kind == tree.Object:
+		case m.Name == "properties" && own.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
 			merged.Set(m.Name, f.mergedProperties(m.Value, own))
 		case m.Name == "required":
-			merged.Set(m.Name, tree.NewArray(slices.Concat(m.Value.Items, own.Items)...))
+			merged.Set(m.Name, jsonx.NewArray(slices.Concat(m.Value.Items, own.Items)...))
 		}
 	}
 	return merged
@@ -129,14 +130,14 @@ func ofUnion(name string) bool {
 	return false
 }
 
-func saysMoreThanType(have map[string]*tree.Node) bool {
+func saysMoreThanType(have map[string]*jsonx.Value) bool {
 	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
 }
 
 // mergedProperties returns the properties of both; those of the second win.
-func (f *Fitter) mergedProperties(first, second *tree.Node) *tree.Node {
+func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
 	f.work += len(first.Members) + len(second.Members)
-	out := tree.NewObject(slices.Clone(first.Members)...)
+	out := jsonx.NewObject(slices.Clone(first.Members)...)
 	at := make(map[string]int, len(out.Members))
 	for i, m := range out.Members {
 		at[m.Name] = i
@@ -153,12 +154,12 @@ func (f *Fitter) mergedProperties(first, second *tree.Node) *tree.Node {
 
 // merged returns n with the schemas of allOf as part of it. Beyond the bound on
 // work it is not whole.
-func (f *Fitter) merged(n *tree.Node) *tree.Node {
+func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
 	if n.Get("allOf") == nil {
 		return n
 	}
-	n = tree.NewObject(slices.Clone(n.Members)...)
-	for range tree.MaxRefChain {
+	n = jsonx.NewObject(slices.Clone(n.Members)...)
+	for range maxDepth {
 		all := n.Get("allOf")
 		if all == nil {
 			break
@@ -170,7 +171,7 @@ func (f *Fitter) merged(n *tree.Node) *tree.Node {
 				return n
 			}
 			target, err := f.refs.Resolve(branch)
-			if err == nil && target.Kind == tree.Object && !slices.Contains(f.inside, target) {
+			if err == nil && target.Is(jsonx.Object) && !slices.Contains(f.inside, target) {
 				f.merge(n, target)
 			}
 		}
@@ -179,18 +180,18 @@ func (f *Fitter) merged(n *tree.Node) *tree.Node {
 }
 
 // merge adds what a schema says to n, which has to hold as well.
-func (f *Fitter) merge(n, more *tree.Node) {
+func (f *Fitter) merge(n, more *jsonx.Value) {
 	f.work += len(n.Members) + len(more.Members)
-	have := tree.ByName(n)
+	have := n.ByName()
 	for _, m := range more.Members {
 		own := have[m.Name]
 		switch {
 		case own == nil:
 			n.Members = append(n.Members, m)
-		case m.Name == "properties" && own.Kind == tree.Object && m.Value.Kind == tree.Object:
+		case m.Name == "properties" && own.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
 			n.Set(m.Name, f.mergedProperties(m.Value, own))
-		case (m.Name == "required" || m.Name == "allOf") && own.Kind == tree.Array:
-			n.Set(m.Name, tree.NewArray(slices.Concat(own.Items, m.Value.Items)...))
+		case (m.Name == "required" || m.Name == "allOf") && own.Is(jsonx.Array):
+			n.Set(m.Name, jsonx.NewArray(slices.Concat(own.Items, m.Value.Items)...))
 		case m.Name == "type" && string(own.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
 			f.lose("a value of two types at once")
 		}

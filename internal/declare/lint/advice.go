@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -58,8 +58,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 
 // undescribed names the params at the root that have no description.
 func undescribed(schema []byte) []string {
-	var p tree.Parser
-	n, err := p.Parse(schema, registry.MaxDepth)
+	n, err := jsonx.Parse(schema, jsonx.Options{Depth: registry.MaxDepth})
 	if err != nil {
 		return nil
 	}
@@ -80,8 +79,7 @@ func undescribed(schema []byte) []string {
 // controls other than white space.
 func invisible(d *registry.Definition) (rune, bool) {
 	text := d.Name + d.Description
-	var p tree.Parser
-	if n, err := p.Parse(d.InputSchema, registry.MaxDepth); err == nil {
+	if n, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth}); err == nil {
 		text += string(n.AppendTo(nil))
 	}
 	for _, r := range text {

@@ -4,13 +4,12 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/declare/tree"
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // declaredSchema finds the schema of params in a declaration, and its key; nil
 // in formats of text and where there is no declaration.
-func declaredSchema(f declare.Format, data []byte) (schema *tree.Node, key string) {
+func declaredSchema(f declare.Format, data []byte) (schema *jsonx.Value, key string) {
 	if f.Text {
 		return nil, ""
 	}
@@ -18,8 +17,7 @@ func declaredSchema(f declare.Format, data []byte) (schema *tree.Node, key strin
 	if isMember {
 		data = slices.Concat([]byte("{"), data, []byte("}"))
 	}
-	var p tree.Parser
-	n, err := p.Parse(data, registry.MaxDepth+10)
+	n, err := jsonx.Parse(data, jsonx.Options{})
 	if err != nil {
 		return nil, ""
 	}
@@ -30,7 +28,7 @@ func declaredSchema(f declare.Format, data []byte) (schema *tree.Node, key strin
 }
 
 // schemaIn finds the schema in a declaration of whatever format.
-func schemaIn(n *tree.Node) (schema *tree.Node, key string) {
+func schemaIn(n *jsonx.Value) (schema *jsonx.Value, key string) {
 	for _, wrapper := range []string{"function", "toolSpec"} {
 		if inner := n.Get(wrapper); inner != nil {
 			n = inner

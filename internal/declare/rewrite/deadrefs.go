@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // DropDeadRefs drops references that lead nowhere within the schema: APIs
 // look them up and refuse the whole request where they find nothing. What is
 // left of the schema takes more; calls are still checked against the whole.
 // Source is the text that root was read from.
-func DropDeadRefs(root *tree.Node, source []byte) (changes []string) {
+func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	if !bytes.Contains(source, []byte(`$ref"`)) {
 		return nil // which spares most schemas the walk
 	}
-	d := deadRefs{refs: tree.NewResolver(root)}
+	d := deadRefs{refs: schema.NewRefs(root)}
 	d.drop(root)
 	if d.found {
 		return []string{"references that lead nowhere dropped"}
@@ -24,20 +25,22 @@ func DropDeadRefs(root *tree.Node, source []byte) (changes []string) {
 }
 
 type deadRefs struct {
-	refs    *tree.Resolver
+	refs    *schema.Refs
 	anchors map[string]bool // nil until needed
 	found   bool
 }
 
-func (d *deadRefs) drop(n *tree.Node) {
-	if ref := n.Get("$ref"); ref != nil && (ref.Kind != tree.String || !d.leads(n, ref.Text())) {
+func (d *deadRefs) drop(n *jsonx.Value) {
+	if ref := n.Get("$ref"); ref != nil && (!ref.Is(jsonx.String) || !d.leads(n, ref.Text())) {
 		n.Remove("$ref")
 		d.found = true
 	}
-	tree.EachSchema(n, d.drop)
+	for sub := range schema.Within(n) {
+		d.drop(sub)
+	}
 }
 
-func (d *deadRefs) leads(n *tree.Node, ref string) bool {
+func (d *deadRefs) leads(n *jsonx.Value, ref string) bool {
 	if _, err := d.refs.Resolve(n); err == nil {
 		return true
 	}
@@ -47,18 +50,20 @@ func (d *deadRefs) leads(n *tree.Node, ref string) bool {
 	}
 	if d.anchors == nil {
 		d.anchors = map[string]bool{}
-		d.collect(d.refs.Root)
+		d.collect(d.refs.Root())
 	}
 	return d.anchors[name]
 }
 
 // collect finds the names that schemas give themselves, in the words of any
 // draft.
-func (d *deadRefs) collect(n *tree.Node) {
+func (d *deadRefs) collect(n *jsonx.Value) {
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
 		if name := n.Get(keyword).Text(); name != "" {
 			d.anchors[strings.TrimPrefix(name, "#")] = true
 		}
 	}
-	tree.EachSchema(n, d.collect)
+	for sub := range schema.Within(n) {
+		d.collect(sub)
+	}
 }

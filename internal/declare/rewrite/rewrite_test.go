@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -31,10 +31,9 @@ func declaredSchema(t *testing.T, format, schema string, opts declare.Options) (
 		"openai": "parameters", "openai-responses": "parameters", "anthropic": "input_schema", "bedrock": "json",
 		"mistral": "parameters", "mcp": "inputSchema", "json-schema": "t",
 	}[format]
-	var p tree.Parser
-	n, err := p.Parse(out.Declarations[0].Data, 200)
+	n, err := jsonx.Parse(out.Declarations[0].Data, jsonx.Options{})
 	if format == "json-schema" {
-		n, err = p.Parse(out.Data, 200)
+		n, err = jsonx.Parse(out.Data, jsonx.Options{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -4,22 +4,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // CheckRoot reports why a schema cannot be that of a tool's params: the value
 // it describes must be an object.
-func CheckRoot(root *tree.Node) error {
-	if root.Kind != tree.Object {
+func CheckRoot(root *jsonx.Value) error {
+	if !root.Is(jsonx.Object) {
 		return errors.New("its schema is no object")
 	}
-	target, err := tree.NewResolver(root).Resolve(root)
+	target, err := schema.NewRefs(root).Resolve(root)
 	if err != nil {
 		return fmt.Errorf("its schema cannot be followed: %w", err)
 	}
-	for _, n := range []*tree.Node{root, target} {
+	for _, n := range []*jsonx.Value{root, target} {
 		typ := n.Get("type")
-		if typ != nil && !tree.HasType(n, "object") && !tree.HasType(n, "OBJECT") {
+		if typ != nil && !schema.HasType(n, "object") && !schema.HasType(n, "OBJECT") {
 			return fmt.Errorf("its schema describes %.40s, not an object", typ.AppendTo(nil))
 		}
 	}
@@ -28,14 +29,14 @@ func CheckRoot(root *tree.Node) error {
 
 // TypeRoot makes "type":"object" stand at the root, as MCP and every JSON
 // Schema based API ask for. It returns what it changed.
-func TypeRoot(root *tree.Node) (changes []string) {
+func TypeRoot(root *jsonx.Value) (changes []string) {
 	typ := root.Get("type")
 	switch {
 	case typ == nil:
-		root.Prepend("type", tree.NewString("object"))
+		root.Prepend("type", jsonx.NewString("object"))
 		return []string{`"type":"object" added at the root`}
-	case typ.Kind == tree.Array:
-		root.Set("type", tree.NewString("object"))
+	case typ.Is(jsonx.Array):
+		root.Set("type", jsonx.NewString("object"))
 		return []string{"type at the root narrowed to object"}
 	}
 	return nil
@@ -43,15 +44,15 @@ func TypeRoot(root *tree.Node) (changes []string) {
 
 // InlineRoot replaces a reference at the root by its target, for APIs that
 // look for the properties there.
-func InlineRoot(root *tree.Node) (changes []string) {
+func InlineRoot(root *jsonx.Value) (changes []string) {
 	if root.Get("$ref") == nil {
 		return nil
 	}
-	target, err := tree.NewResolver(root).Resolve(root)
-	if err != nil || target == root || target.Kind != tree.Object {
+	target, err := schema.NewRefs(root).Resolve(root)
+	if err != nil || target == root || !target.Is(jsonx.Object) {
 		return nil
 	}
-	merged, have := target.Clone().Members, tree.ByName(target)
+	merged, have := target.Clone().Members, target.ByName()
 	root.Remove("$ref")
 	for _, m := range root.Members {
 		if have[m.Name] == nil {
@@ -65,8 +66,8 @@ func InlineRoot(root *tree.Node) (changes []string) {
 // FlattenRoot removes the keywords that APIs refuse at the root of a schema, and
 // with it the whole request. What the branches say of properties is kept, so
 // that a model knows the params; which belong together is left to validation.
-func FlattenRoot(root *tree.Node, refused ...string) (changes []string) {
-	f := flattener{refs: tree.NewResolver(root), root: root}
+func FlattenRoot(root *jsonx.Value, refused ...string) (changes []string) {
+	f := flattener{refs: schema.NewRefs(root), root: root}
 	for _, keyword := range refused {
 		list := root.Get(keyword)
 		if list == nil {
@@ -85,20 +86,20 @@ func FlattenRoot(root *tree.Node, refused ...string) (changes []string) {
 
 // flattener moves what branches say of properties to the root.
 type flattener struct {
-	refs       *tree.Resolver
-	root       *tree.Node
-	properties map[string]*tree.Node // those of the root, nil until needed
+	refs       *schema.Refs
+	root       *jsonx.Value
+	properties map[string]*jsonx.Value // those of the root, nil until needed
 	required   map[string]bool
 }
 
 // adopt adds the properties of a branch that the root does not have yet; what
 // the branch requires is required where the branch always holds.
-func (f *flattener) adopt(branch *tree.Node, always bool) {
+func (f *flattener) adopt(branch *jsonx.Value, always bool) {
 	branch, err := f.refs.Resolve(branch)
 	if err != nil {
 		return
 	}
-	if from := branch.Get("properties"); from != nil && from.Kind == tree.Object {
+	if from := branch.Get("properties"); from.Is(jsonx.Object) {
 		f.adoptProperties(from)
 	}
 	if required := branch.Get("required"); always && required != nil {
@@ -106,34 +107,34 @@ func (f *flattener) adopt(branch *tree.Node, always bool) {
 	}
 }
 
-func (f *flattener) adoptProperties(from *tree.Node) {
+func (f *flattener) adoptProperties(from *jsonx.Value) {
 	to := f.root.Get("properties")
-	if to == nil || to.Kind != tree.Object {
-		to = tree.NewObject()
+	if !to.Is(jsonx.Object) {
+		to = jsonx.NewObject()
 		f.root.Set("properties", to)
 	}
 	if f.properties == nil {
-		f.properties = tree.ByName(to)
+		f.properties = to.ByName()
 	}
 	for _, m := range from.Members {
 		if f.properties[m.Name] == nil {
 			f.properties[m.Name] = m.Value
-			to.Members = append(to.Members, tree.Member{Name: m.Name, Token: m.Token, Value: m.Value.Clone()})
+			to.Members = append(to.Members, jsonx.Member{Name: m.Name, Token: m.Token, Value: m.Value.Clone()})
 		}
 	}
 }
 
-func (f *flattener) adoptRequired(required *tree.Node) {
+func (f *flattener) adoptRequired(required *jsonx.Value) {
 	to := f.root.Get("required")
-	if to == nil || to.Kind != tree.Array {
-		to = tree.NewArray()
+	if !to.Is(jsonx.Array) {
+		to = jsonx.NewArray()
 		f.root.Set("required", to)
 	}
 	if f.required == nil {
-		f.required = tree.NamesIn(to)
+		f.required = schema.Required(f.root)
 	}
 	for _, v := range required.Items {
-		if v.Kind == tree.String && !f.required[v.Text()] {
+		if v.Is(jsonx.String) && !f.required[v.Text()] {
 			f.required[v.Text()] = true
 			to.Items = append(to.Items, v)
 		}
@@ -142,11 +143,13 @@ func (f *flattener) adoptRequired(required *tree.Node) {
 
 // FillArrays gives every array schema its items, without which OpenAI
 // refuses the request, and reports whether one had none.
-func FillArrays(n *tree.Node) (changed bool) {
-	if tree.HasType(n, "array") && n.Get("items") == nil {
-		n.Set("items", tree.NewObject())
+func FillArrays(n *jsonx.Value) (changed bool) {
+	if schema.HasType(n, "array") && n.Get("items") == nil {
+		n.Set("items", jsonx.NewObject())
 		changed = true
 	}
-	tree.EachSchema(n, func(sub *tree.Node) { changed = FillArrays(sub) || changed })
+	for sub := range schema.Within(n) {
+		changed = FillArrays(sub) || changed
+	}
 	return changed
 }

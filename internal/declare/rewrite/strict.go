@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // stricter turns a schema into the subset that OpenAI can hold a model to:
 // objects are closed, every property is required, what was optional takes null
 // instead, and keywords outside the subset go.
 type stricter struct {
-	refs     *tree.Resolver
+	refs     *schema.Refs
 	dropped  map[string]bool
 	closed   bool
 	nullable []string // properties that were optional
@@ -31,8 +32,8 @@ var (
 // Strict makes root an OpenAI strict schema and returns what it changed. The
 // error says why that cannot be: the schema's meaning would be lost, or it is
 // beyond OpenAI's limits. Root is spoilt then.
-func Strict(root *tree.Node) (changes []string, err error) {
-	s := stricter{refs: tree.NewResolver(root), dropped: map[string]bool{}}
+func Strict(root *jsonx.Value) (changes []string, err error) {
+	s := stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}}
 	if err := s.schema(root, 0); err != nil {
 		return nil, err
 	}
@@ -60,8 +61,8 @@ func (s *stricter) changes() []string {
 	return out
 }
 
-func (s *stricter) schema(n *tree.Node, depth int) error {
-	if n.Kind != tree.Object {
+func (s *stricter) schema(n *jsonx.Value, depth int) error {
+	if !n.Is(jsonx.Object) {
 		return errAnyValue
 	}
 	if depth > maxStrictDepth {
@@ -87,7 +88,7 @@ func (s *stricter) schema(n *tree.Node, depth int) error {
 	return s.typed(n, depth)
 }
 
-func (s *stricter) branches(list []*tree.Node, depth int) error {
+func (s *stricter) branches(list []*jsonx.Value, depth int) error {
 	for _, branch := range list {
 		if err := s.schema(branch, depth+1); err != nil {
 			return err
@@ -97,8 +98,8 @@ func (s *stricter) branches(list []*tree.Node, depth int) error {
 }
 
 // typed rewrites what the types of a schema speak of.
-func (s *stricter) typed(n *tree.Node, depth int) error {
-	if tree.HasType(n, "array") {
+func (s *stricter) typed(n *jsonx.Value, depth int) error {
+	if schema.HasType(n, "array") {
 		items := n.Get("items")
 		if items == nil {
 			return errors.New("an array of it does not say what it holds")
@@ -107,14 +108,14 @@ func (s *stricter) typed(n *tree.Node, depth int) error {
 			return err
 		}
 	}
-	if tree.HasType(n, "object") {
+	if schema.HasType(n, "object") {
 		return s.object(n, depth)
 	}
 	return s.scalar(n)
 }
 
 // prune rewrites what has another word in the subset and drops what has none.
-func (s *stricter) prune(n *tree.Node) error {
+func (s *stricter) prune(n *jsonx.Value) error {
 	if all := n.Get("allOf"); all != nil {
 		if len(all.Items) != 1 || !mergeable(n, all.Items[0]) {
 			return errors.New("a part of it has to match several schemas at once")
@@ -128,14 +129,14 @@ func (s *stricter) prune(n *tree.Node) error {
 		s.note("oneOf turned into anyOf")
 	}
 	if n.Get("type") == nil && n.Get("properties") != nil {
-		n.Prepend("type", tree.NewString("object"))
+		n.Prepend("type", jsonx.NewString("object"))
 	}
 	return s.drop(n)
 }
 
 // drop drops the keywords that the subset does not have.
-func (s *stricter) drop(n *tree.Node) error {
-	kept := make([]tree.Member, 0, len(n.Members))
+func (s *stricter) drop(n *jsonx.Value) error {
+	kept := make([]jsonx.Member, 0, len(n.Members))
 	for _, m := range n.Members {
 		switch {
 		case m.Name == "patternProperties" || m.Name == "prefixItems":
@@ -152,7 +153,7 @@ func (s *stricter) drop(n *tree.Node) error {
 
 // definitions rewrites the schemas that references lead to and returns the
 // keywords that hold them.
-func (s *stricter) definitions(n *tree.Node) (kept []string, err error) {
+func (s *stricter) definitions(n *jsonx.Value) (kept []string, err error) {
 	for _, keyword := range []string{"$defs", "definitions"} {
 		defs := n.Get(keyword)
 		if defs == nil {
@@ -170,8 +171,8 @@ func (s *stricter) definitions(n *tree.Node) (kept []string, err error) {
 }
 
 // only drops every keyword but the named ones; a reference stands alone.
-func (s *stricter) only(n *tree.Node, names []string) {
-	n.Members = slices.DeleteFunc(n.Members, func(m tree.Member) bool {
+func (s *stricter) only(n *jsonx.Value, names []string) {
+	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
 		if slices.Contains(names, m.Name) {
 			return false
 		}

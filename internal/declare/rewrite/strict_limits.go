@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // OpenAI's published limits on strict schemas (guide to structured outputs,
@@ -29,7 +29,7 @@ type size struct {
 func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
 
 // enum counts the values of an enum. The error says that they are too many.
-func (s *size) enum(values []*tree.Node) error {
+func (s *size) enum(values []*jsonx.Value) error {
 	text := size{}
 	for _, v := range values {
 		text.name(v.Text())

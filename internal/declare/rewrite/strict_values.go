@@ -3,32 +3,33 @@ package rewrite
 import (
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // object closes an object and makes all its properties required.
-func (s *stricter) object(n *tree.Node, depth int) error {
+func (s *stricter) object(n *jsonx.Value, depth int) error {
 	properties, further := n.Get("properties"), n.Get("additionalProperties")
-	named := properties != nil && properties.Kind == tree.Object && len(properties.Members) > 0
+	named := properties.Is(jsonx.Object) && len(properties.Members) > 0
 	switch {
-	case further != nil && further.Kind == tree.Object && len(further.Members) > 0,
-		!named && further != nil && further.Kind != tree.False,
-		!named && further == nil && n != s.refs.Root:
+	case further.Is(jsonx.Object) && len(further.Members) > 0,
+		!named && further != nil && !further.Is(jsonx.False),
+		!named && further == nil && n != s.refs.Root():
 		return errAnyName
 	}
-	s.closed = s.closed || further == nil || further.Kind != tree.False
-	n.Set("additionalProperties", tree.NewFalse())
+	s.closed = s.closed || !further.Is(jsonx.False)
+	n.Set("additionalProperties", jsonx.NewBool(false))
 	if !named {
-		n.Set("properties", tree.NewObject())
-		n.Set("required", tree.NewArray())
+		n.Set("properties", jsonx.NewObject())
+		n.Set("required", jsonx.NewArray())
 		return nil
 	}
 	return s.properties(n, properties, depth)
 }
 
-func (s *stricter) properties(n, properties *tree.Node, depth int) error {
-	required := tree.NamesIn(n.Get("required"))
-	names := make([]*tree.Node, 0, len(properties.Members))
+func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
+	required := schema.Required(n)
+	names := make([]*jsonx.Value, 0, len(properties.Members))
 	for i := range properties.Members {
 		m := &properties.Members[i]
 		if err := s.schema(m.Value, depth+1); err != nil {
@@ -38,16 +39,16 @@ func (s *stricter) properties(n, properties *tree.Node, depth int) error {
 			m.Value = nullable(m.Value)
 			s.nullable = append(s.nullable, m.Name)
 		}
-		names = append(names, &tree.Node{Kind: tree.String, Token: m.Token})
+		names = append(names, &jsonx.Value{Kind: jsonx.String, Token: m.Token})
 		s.size.name(m.Name)
 	}
 	s.size.properties += len(names)
-	n.Set("required", tree.NewArray(names...))
+	n.Set("required", jsonx.NewArray(names...))
 	return nil
 }
 
 // scalar makes sure that a value says of what type it is.
-func (s *stricter) scalar(n *tree.Node) error {
+func (s *stricter) scalar(n *jsonx.Value) error {
 	values, constant := n.Get("enum"), n.Get("const")
 	if values != nil {
 		if err := s.size.enum(values.Items); err != nil {
@@ -59,7 +60,7 @@ func (s *stricter) scalar(n *tree.Node) error {
 		return nil
 	}
 	if values == nil && constant != nil {
-		values = tree.NewArray(constant)
+		values = jsonx.NewArray(constant)
 	}
 	if values == nil || len(values.Items) == 0 {
 		return errAnyValue
@@ -71,55 +72,55 @@ func (s *stricter) scalar(n *tree.Node) error {
 
 // typesOf returns the type of values as a keyword has it: a name, or a list of
 // several.
-func typesOf(values []*tree.Node) *tree.Node {
-	var types []*tree.Node
+func typesOf(values []*jsonx.Value) *jsonx.Value {
+	var types []*jsonx.Value
 	for _, v := range values {
-		name := tree.TypeName(v)
-		if !slices.ContainsFunc(types, func(t *tree.Node) bool { return t.Is(name) }) {
-			types = append(types, tree.NewString(name))
+		name := schema.TypeOf(v)
+		if !slices.ContainsFunc(types, func(t *jsonx.Value) bool { return t.IsText(name) }) {
+			types = append(types, jsonx.NewString(name))
 		}
 	}
 	if len(types) == 1 {
 		return types[0]
 	}
-	return tree.NewArray(types...)
+	return jsonx.NewArray(types...)
 }
 
 // nullable returns a schema that also takes null.
-func nullable(n *tree.Node) *tree.Node {
+func nullable(n *jsonx.Value) *jsonx.Value {
 	typ, anyOf := n.Get("type"), n.Get("anyOf")
 	switch {
 	case anyOf != nil && typ == nil:
-		if !slices.ContainsFunc(anyOf.Items, func(b *tree.Node) bool { return tree.HasType(b, "null") }) {
-			n.Set("anyOf", with(anyOf, tree.NullType()))
+		if !slices.ContainsFunc(anyOf.Items, func(b *jsonx.Value) bool { return schema.HasType(b, "null") }) {
+			n.Set("anyOf", with(anyOf, schema.OfType("null")))
 		}
 		return n
 	case typ == nil || anyOf != nil || n.Get("const") != nil:
-		return tree.NewObject(tree.NewMember("anyOf", tree.NewArray(n, tree.NullType())))
-	case tree.HasType(n, "null"):
-	case typ.Kind == tree.Array:
-		n.Set("type", with(typ, tree.NewString("null")))
+		return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(n, schema.OfType("null"))))
+	case schema.HasType(n, "null"):
+	case typ.Is(jsonx.Array):
+		n.Set("type", with(typ, jsonx.NewString("null")))
 	default:
-		n.Set("type", tree.NewArray(typ, tree.NewString("null")))
+		n.Set("type", jsonx.NewArray(typ, jsonx.NewString("null")))
 	}
-	if enum := n.Get("enum"); enum != nil && !tree.HoldsNull(enum.Items) {
-		n.Set("enum", with(enum, tree.NewNull()))
+	if enum := n.Get("enum"); enum != nil && !schema.HoldsNull(enum.Items) {
+		n.Set("enum", with(enum, jsonx.NewNull()))
 	}
 	return n
 }
 
 // with returns a list with one more item.
-func with(list, item *tree.Node) *tree.Node {
-	return tree.NewArray(append(slices.Clone(list.Items), item)...)
+func with(list, item *jsonx.Value) *jsonx.Value {
+	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
 }
 
 // mergeable reports whether the only branch of an allOf can take its parent's
 // place without the two saying different things.
-func mergeable(n, branch *tree.Node) bool {
-	if branch.Kind != tree.Object {
+func mergeable(n, branch *jsonx.Value) bool {
+	if !branch.Is(jsonx.Object) {
 		return false
 	}
-	have := tree.ByName(n)
+	have := n.ByName()
 	for _, m := range branch.Members {
 		if have[m.Name] != nil {
 			return false

@@ -1,11 +1,14 @@
 package typescript
 
-import "github.com/toolreg/toolreg/internal/declare/tree"
+import (
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
 
 // array writes a list, or a tuple where the schema speaks of places.
-func (w *writer) array(n *tree.Node, indent string, depth int) {
+func (w *writer) array(n *jsonx.Value, indent string, depth int) {
 	tuple, items := n.Get("prefixItems"), n.Get("items")
-	if items != nil && items.Kind == tree.Array { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // as before draft 2020-12
 		tuple, items = items, n.Get("additionalItems")
 	}
 	if tuple == nil || len(tuple.Items) == 0 {
@@ -22,35 +25,35 @@ func (w *writer) array(n *tree.Node, indent string, depth int) {
 		}
 		w.schema(v, indent, depth+1)
 	}
-	if items == nil || items.Kind != tree.False {
+	if !items.Is(jsonx.False) {
 		w.list(", ...Array<", items, indent, depth)
 	}
 	w.raw("]")
 }
 
-func (w *writer) list(open string, items *tree.Node, indent string, depth int) {
+func (w *writer) list(open string, items *jsonx.Value, indent string, depth int) {
 	w.raw(open)
 	w.schema(items, indent, depth+1)
 	w.raw(">")
 }
 
-func (w *writer) object(n *tree.Node, indent string, depth int) {
+func (w *writer) object(n *jsonx.Value, indent string, depth int) {
 	properties, further := n.Get("properties"), n.Get("additionalProperties")
 	switch {
-	case properties != nil && properties.Kind == tree.Object && len(properties.Members) > 0:
+	case properties.Is(jsonx.Object) && len(properties.Members) > 0:
 		w.properties(n, properties.Members, indent, depth)
-	case further != nil && further.Kind == tree.False:
+	case further.Is(jsonx.False):
 		w.raw("{}")
-	case further != nil && further.Kind == tree.Object:
+	case further.Is(jsonx.Object):
 		w.list("Record<string, ", further, indent, depth)
 	default:
 		w.raw("Record<string, unknown>")
 	}
 }
 
-func (w *writer) properties(n *tree.Node, properties []tree.Member, indent string, depth int) {
-	required, further := tree.NamesIn(n.Get("required")), n.Get("additionalProperties")
-	more := further != nil && (further.Kind == tree.True || further.Kind == tree.Object)
+func (w *writer) properties(n *jsonx.Value, properties []jsonx.Member, indent string, depth int) {
+	required, further := schema.Required(n), n.Get("additionalProperties")
+	more := further != nil && (further.Is(jsonx.True) || further.Is(jsonx.Object))
 	inner := indent + "  "
 	w.raw("{\n")
 	for _, m := range properties {
@@ -70,7 +73,7 @@ func (w *writer) properties(n *tree.Node, properties []tree.Member, indent strin
 	w.raw(indent + "}")
 }
 
-func (w *writer) key(m tree.Member, required bool) {
+func (w *writer) key(m jsonx.Member, required bool) {
 	if isIdentifier(m.Name) {
 		w.raw(m.Name)
 	} else {

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare/tree"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // AppendType writes the type of the values that a schema describes, for a line
 // that has no indent.
-func AppendType(dst []byte, schema *tree.Node) []byte {
-	w := writer{refs: tree.NewResolver(schema), out: dst, start: len(dst)}
-	w.schema(schema, "", 0)
+func AppendType(dst []byte, root *jsonx.Value) []byte {
+	w := writer{refs: schema.NewRefs(root), out: dst, start: len(dst)}
+	w.schema(root, "", 0)
 	return w.out
 }
 
@@ -24,10 +25,10 @@ const maxNesting = 20
 
 // writer writes one type.
 type writer struct {
-	refs  *tree.Resolver
+	refs  *schema.Refs
 	out   []byte
-	start int          // length of out before the type
-	stack []*tree.Node // schemas being written, against circles
+	start int            // length of out before the type
+	stack []*jsonx.Value // schemas being written, against circles
 }
 
 func (w *writer) raw(s string) { w.out = append(w.out, s...) }
@@ -37,9 +38,9 @@ func (w *writer) full() bool { return len(w.out)-w.start > maxBytes }
 
 // schema writes the type of a schema; indent is that of the line it begins on.
 // A missing one takes anything.
-func (w *writer) schema(n *tree.Node, indent string, depth int) {
+func (w *writer) schema(n *jsonx.Value, indent string, depth int) {
 	n, err := w.refs.Resolve(n)
-	if err != nil || n == nil || n.Kind != tree.Object || depth > maxNesting ||
+	if err != nil || !n.Is(jsonx.Object) || depth > maxNesting ||
 		w.full() || slices.Contains(w.stack, n) {
 		w.raw("unknown")
 		return
@@ -49,7 +50,7 @@ func (w *writer) schema(n *tree.Node, indent string, depth int) {
 	case enum != nil && len(enum.Items) > 0:
 		w.literals(enum.Items)
 	case constant != nil:
-		w.literals([]*tree.Node{constant})
+		w.literals([]*jsonx.Value{constant})
 	default:
 		w.keywords(n, indent, depth)
 	}
@@ -58,7 +59,7 @@ func (w *writer) schema(n *tree.Node, indent string, depth int) {
 
 // keywords writes the keywords of one schema; those that all hold at once are
 // an intersection.
-func (w *writer) keywords(n *tree.Node, indent string, depth int) {
+func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	start := len(w.out)
 	and := func() {
 		if len(w.out) > start {
@@ -70,7 +71,7 @@ func (w *writer) keywords(n *tree.Node, indent string, depth int) {
 		alternatives = n.Get("oneOf")
 	}
 	combined := all != nil || alternatives != nil
-	if typ := n.Get("type"); n.Get("properties") != nil || typ != nil && !(combined && typ.Is("object")) {
+	if typ := n.Get("type"); n.Get("properties") != nil || typ != nil && !(combined && typ.IsText("object")) {
 		w.types(n, typ, indent, depth, combined)
 	}
 	if all != nil {
@@ -91,7 +92,7 @@ func (w *writer) keywords(n *tree.Node, indent string, depth int) {
 	}
 }
 
-func (w *writer) union(branches []*tree.Node, indent string, depth int) {
+func (w *writer) union(branches []*jsonx.Value, indent string, depth int) {
 	w.raw("(")
 	for i, branch := range branches {
 		if i > 0 {
@@ -108,12 +109,12 @@ func (w *writer) union(branches []*tree.Node, indent string, depth int) {
 
 // types writes what the type keyword says, alone or as a list; group puts the
 // alternatives of a list in parentheses.
-func (w *writer) types(n, typ *tree.Node, indent string, depth int, group bool) {
-	names := []*tree.Node{typ}
+func (w *writer) types(n, typ *jsonx.Value, indent string, depth int, group bool) {
+	names := []*jsonx.Value{typ}
 	switch {
 	case typ == nil:
-		names = []*tree.Node{tree.NewString("object")}
-	case typ.Kind == tree.Array:
+		names = []*jsonx.Value{jsonx.NewString("object")}
+	case typ.Is(jsonx.Array):
 		names = typ.Items
 	}
 	if group = group && len(names) > 1; group {
@@ -133,7 +134,7 @@ func (w *writer) types(n, typ *tree.Node, indent string, depth int, group bool) 
 	}
 }
 
-func (w *writer) named(n *tree.Node, name, indent string, depth int) {
+func (w *writer) named(n *jsonx.Value, name, indent string, depth int) {
 	switch name {
 	case "string", "number", "boolean", "null":
 		w.raw(name)
@@ -150,12 +151,12 @@ func (w *writer) named(n *tree.Node, name, indent string, depth int) {
 
 // literals writes a union of JSON values; objects and arrays have no literal
 // type and are unknown.
-func (w *writer) literals(values []*tree.Node) {
+func (w *writer) literals(values []*jsonx.Value) {
 	for i, v := range values {
 		if i > 0 {
 			w.raw(" | ")
 		}
-		if v.Kind == tree.Object || v.Kind == tree.Array {
+		if v.Is(jsonx.Object) || v.Is(jsonx.Array) {
 			w.raw("unknown")
 		} else {
 			w.raw(v.Token)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/declare/tree"
 	"github.com/toolreg/toolreg/internal/declare/typescript"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -36,8 +36,7 @@ func TestTypes(t *testing.T) {
 		`{"items":{"$ref":"#"},"type":"array"}`: "Array<unknown>",
 		`{"properties":{"a-b":{},"ok":{"type":"string"}},"required":["ok"],"additionalProperties":true}`: "{\n  \"a-b\"?: unknown;\n  ok: string;\n  [key: string]: unknown;\n}",
 	} {
-		var p tree.Parser
-		n, err := p.Parse([]byte(schema), 100)
+		n, err := jsonx.Parse([]byte(schema), jsonx.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
 		"cmd/toolreg":                  {"*"},
+		"internal/expand":              {},
 		"internal/registry":            {},
 		"internal/args":                {"internal/registry"},
 		"internal/atomicfile":          {},
@@ -38,11 +39,11 @@ func rooms() map[string][]string {
 		"internal/declare/rewrite":     {},
 		"internal/declare/typescript":  {},
 		"internal/dialogue":            {"internal/registry"},
-		"internal/discover":            {"internal/registry", "internal/process", "internal/settings"},
+		"internal/discover":            {"internal/registry", "internal/process", "internal/settings", "internal/settings/document"},
 		"internal/exec":                {"internal/registry", "internal/policy"},
 		"internal/form":                {},
 		"internal/hooks":               {"internal/registry", "internal/process"},
-		"internal/imports":             {"internal/registry", "internal/settings"},
+		"internal/imports":             {"internal/settings", "internal/settings/document"},
 		"internal/jsonx":               {},
 		"internal/lock":                {"internal/registry"},
 		"internal/markdown":            {"internal/terminal"},
@@ -57,7 +58,11 @@ func rooms() map[string][]string {
 		"internal/process":             {"internal/registry"},
 		"internal/schema":              {},
 		"internal/secret":              {},
-		"internal/settings":            {"internal/registry", "internal/state", "internal/trust", "internal/process"},
+		"internal/settings":            {"internal/registry", "internal/trust", "internal/process", "internal/settings/document", "internal/settings/table", "internal/settings/consent"},
+		"internal/settings/consent":    {"internal/process", "internal/trust", "internal/settings/document", "internal/settings/table"},
+		"internal/settings/document":   {"internal/trust"},
+		"internal/settings/edit":       {"internal/trust", "internal/settings", "internal/settings/document"},
+		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/state":               {"internal/registry"},
 		"internal/text":                {},
 		"internal/terminal":            {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
@@ -69,7 +74,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/jsonx", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/expand", "internal/jsonx", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

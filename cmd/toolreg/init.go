@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -89,7 +90,7 @@ func createStarter(dir, format string, programs []string, mode, folder fs.FileMo
 	}
 	path := filepath.Join(dir, "settings."+format)
 	if there == "" {
-		err = settings.CreateFile(path, starter(format, programs), mode, folder)
+		err = edit.Create(path, starter(format, programs), mode, folder)
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -81,7 +82,7 @@ func (f *pluginFinder) add(ctx context.Context, place string, at discover.Plugin
 func (f *pluginFinder) setting(ctx context.Context, e settings.Entry) {
 	refuse := func(message, hint string) {
 		f.found = append(f.found, foundPlugin{place: placeSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
-			Problems: []settings.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
+			Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 	}
 	path, err := f.x.Expand(e.Value)
 	if err != nil {
@@ -142,14 +143,14 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 			return
 		}
 	}
-	p.Problems = append(p.Problems, settings.Problem{File: p.Path, Message: "it is not as it was when the project was judged", Hint: "run the command again"})
+	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it is not as it was when the project was judged", Hint: "run the command again"})
 }
 
 // checkOwner refuses what somebody else could have put into the user's folder.
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(realPath(path)); reason != "" {
-			p.Problems = append(p.Problems, settings.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make it yours and writable by you alone"})
+			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make it yours and writable by you alone"})
 			return
 		}
 	}
@@ -168,12 +169,12 @@ func (f *pluginFinder) settle() {
 			continue
 		}
 		if slices.Contains(builtin.Names(), p.ID) {
-			p.Problems = []settings.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is the name of a built-in tool; none of its tools is registered", p.ID),
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is the name of a built-in tool; none of its tools is registered", p.ID),
 				Hint: "give the plugin another id"}}
 			continue
 		}
 		if path, taken := first[p.ID]; taken {
-			p.Problems = []settings.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q is already there: %s", p.ID, path),
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q is already there: %s", p.ID, path),
 				Hint: "give one of them another id, or remove it"}}
 			continue
 		}
@@ -193,7 +194,7 @@ func (a *app) pluginSources(ctx context.Context, s *settings.Settings, x *settin
 			continue
 		}
 		if envErr != nil && p.off == nil {
-			p.Problems = append(p.Problems, settings.Problem{File: p.Path, Message: "it cannot be run: " + envErr.Error()})
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + envErr.Error()})
 		}
 		opts := a.pluginOptions(s, x, env, p.ID)
 		opts.Disabled = p.off != nil

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 func newPluginsCommand(a *app) *cobra.Command {
@@ -136,7 +137,7 @@ func (p *foundPlugin) state(reg *registry.Registry, report registry.SourceReport
 	return s
 }
 
-func problemText(problems []settings.Problem) string {
+func problemText(problems []document.Problem) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.String()
@@ -215,7 +216,7 @@ func (a *app) checkPlugin(ctx context.Context, p *discover.Plugin, run bool) che
 	n, _ := p.Tools()
 	mistakes := p.Check(ctx)
 	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: len(mistakes) == 0, Problems: []pluginProblem{}}
-	add := func(severity registry.Severity, problems []settings.Problem) {
+	add := func(severity registry.Severity, problems []document.Problem) {
 		for _, one := range problems {
 			c.Problems = append(c.Problems, pluginProblem{severity, one.File, one.Line, one.Col, one.Message, one.Hint, one.String()})
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -29,15 +30,15 @@ func serverEdits(a *app) []*cobra.Command {
 		newServersAddCommand(a),
 		flag(&cobra.Command{Use: "remove NAME", Short: "Remove a server from the settings", Args: argsBetween(1, 1, "the NAME of a server"), Long: editHelp("Remove a server from the settings file that has it."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runServersEdit(cmd.Context(), a, scope, "removed", settings.Edit{Name: argv[0], Drop: true})
+				return runServersEdit(cmd.Context(), a, scope, "removed", edit.Change{Name: argv[0], Drop: true})
 			}}, found),
 		flag(&cobra.Command{Use: "enable NAME", Short: "Use a server that was disabled", Args: argsBetween(1, 1, "the NAME of a server"), Long: editHelp("Use a server again: its disabled becomes false."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runServersEdit(cmd.Context(), a, scope, "enabled", settings.Edit{Name: argv[0], Off: &on})
+				return runServersEdit(cmd.Context(), a, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}, found),
 		flag(&cobra.Command{Use: "disable NAME", Short: "Leave a server out without removing it", Args: argsBetween(1, 1, "the NAME of a server"), Long: editHelp("Leave a server out: its disabled becomes true."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runServersEdit(cmd.Context(), a, scope, "disabled", settings.Edit{Name: argv[0], Off: &off})
+				return runServersEdit(cmd.Context(), a, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
 			}}, found),
 	}
 }
@@ -68,11 +69,11 @@ A secret is better named than given: --env TOKEN=env:GITHUB_TOKEN and
 		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			edit, err := o.edit(argv, cmd.ArgsLenAtDash())
+			change, err := o.change(argv, cmd.ArgsLenAtDash())
 			if err != nil {
 				return &usageError{err: err, hint: "see toolreg servers add --help"}
 			}
-			return runServersEdit(cmd.Context(), a, orDefault(o.scope, "user"), "added", edit)
+			return runServersEdit(cmd.Context(), a, orDefault(o.scope, "user"), "added", change)
 		},
 	}
 	f := cmd.Flags()
@@ -94,26 +95,26 @@ func orDefault(s, def string) string {
 	return s
 }
 
-// edit turns the command line into an entry. dash is the number of arguments
+// change turns the command line into an entry. dash is the number of arguments
 // before --, -1 without one.
-func (o *serversAddOptions) edit(argv []string, dash int) (settings.Edit, error) {
+func (o *serversAddOptions) change(argv []string, dash int) (edit.Change, error) {
 	if dash < 0 {
 		dash = len(argv)
 	}
 	before, command := argv[:dash], argv[dash:]
 	switch {
 	case len(before) == 0 || before[0] == "":
-		return settings.Edit{}, errors.New("a NAME is missing")
+		return edit.Change{}, errors.New("a NAME is missing")
 	case len(before) > 1:
-		return settings.Edit{}, fmt.Errorf("unexpected argument %q; put -- before the command", before[1])
+		return edit.Change{}, fmt.Errorf("unexpected argument %q; put -- before the command", before[1])
 	case len(command) == 0 && o.url == "":
-		return settings.Edit{}, errors.New("how to reach the server is missing: --url URL, or -- COMMAND")
+		return edit.Change{}, errors.New("how to reach the server is missing: --url URL, or -- COMMAND")
 	case len(command) > 0 && o.url != "":
-		return settings.Edit{}, errors.New("--url and a command exclude each other")
+		return edit.Change{}, errors.New("--url and a command exclude each other")
 	case len(command) > 0 && len(o.headers) > 0:
-		return settings.Edit{}, errors.New("--header is for servers with a --url")
+		return edit.Change{}, errors.New("--header is for servers with a --url")
 	case len(command) == 0 && (len(o.env) > 0 || o.cwd != ""):
-		return settings.Edit{}, errors.New("--env and --cwd are for servers with a command")
+		return edit.Change{}, errors.New("--env and --cwd are for servers with a command")
 	}
 	entry := serverEntry{Type: o.kind, URL: o.url, Cwd: o.cwd, Description: o.description, Trust: o.trust}
 	if len(command) > 0 {
@@ -121,13 +122,13 @@ func (o *serversAddOptions) edit(argv []string, dash int) (settings.Edit, error)
 	}
 	var err error
 	if entry.Env, err = pairsObject("--env", o.env); err != nil {
-		return settings.Edit{}, err
+		return edit.Change{}, err
 	}
 	if entry.Headers, err = pairsObject("--header", o.headers); err != nil {
-		return settings.Edit{}, err
+		return edit.Change{}, err
 	}
 	data, err := encodeEntry(entry)
-	return settings.Edit{Name: before[0], Entry: data}, err
+	return edit.Change{Name: before[0], Entry: data}, err
 }
 
 // serverEntry is an entry of mcpServers in the order in which it is written.
@@ -187,7 +188,7 @@ type editedServer struct {
 	File   string `json:"file"`
 }
 
-func runServersEdit(ctx context.Context, a *app, scope, action string, edit settings.Edit) error {
+func runServersEdit(ctx context.Context, a *app, scope, action string, change edit.Change) error {
 	if err := a.refuseInside("changing settings"); err != nil {
 		return err
 	}
@@ -199,19 +200,19 @@ func runServersEdit(ctx context.Context, a *app, scope, action string, edit sett
 	if err != nil {
 		return err
 	}
-	file, err := a.editFirst(ctx, files, edit)
-	if errors.Is(err, settings.ErrNoServer) {
-		return noServerToEdit(s, edit.Name)
+	file, err := a.editFirst(ctx, files, change)
+	if errors.Is(err, edit.ErrNoServer) {
+		return noServerToEdit(s, change.Name)
 	}
-	if errors.Is(err, settings.ErrServerExists) {
-		return &usageError{err: err, hint: "toolreg servers remove " + edit.Name + ", or choose another name"}
+	if errors.Is(err, edit.ErrServerExists) {
+		return &usageError{err: err, hint: "toolreg servers remove " + change.Name + ", or choose another name"}
 	}
 	if err != nil {
 		return err
 	}
-	a.tellEdit(s, file, action, edit)
+	a.tellEdit(s, file, action, change)
 	if a.globals.JSON {
-		return a.printJSON(editedServer{edit.Name, action, file})
+		return a.printJSON(editedServer{change.Name, action, file})
 	}
 	return nil
 }
@@ -267,12 +268,12 @@ func settingsFileIn(dir string) (string, error) {
 
 // editFirst makes the change in the first file where it is possible. Runs that
 // come at once wait for each other.
-func (a *app) editFirst(ctx context.Context, files []string, edit settings.Edit) (file string, err error) {
-	err = settings.ErrNoServer
-	change := func() {
+func (a *app) editFirst(ctx context.Context, files []string, change edit.Change) (file string, err error) {
+	err = edit.ErrNoServer
+	apply := func() {
 		for _, file = range files {
-			err = settings.EditFile(file, func(old []byte) ([]byte, error) { return edit.Apply(file, old) })
-			if !errors.Is(err, settings.ErrNoServer) {
+			err = edit.File(file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
+			if !errors.Is(err, edit.ErrNoServer) {
 				return
 			}
 		}
@@ -280,7 +281,7 @@ func (a *app) editFirst(ctx context.Context, files []string, edit settings.Edit)
 	done := false
 	if d, stateErr := a.stateDir(); stateErr == nil {
 		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
-			change()
+			apply()
 			done = true
 			return nil, nil
 		})
@@ -290,7 +291,7 @@ func (a *app) editFirst(ctx context.Context, files []string, edit settings.Edit)
 		a.log.Debug("lock for editing settings", "err", lockErr)
 	}
 	if !done { // without a state folder there is no lock, and settings still are
-		change()
+		apply()
 	}
 	return file, err
 }
@@ -308,9 +309,9 @@ func noServerToEdit(s *settings.Settings, name string) error {
 }
 
 // tellEdit says what was changed, and what it means for trust and precedence.
-func (a *app) tellEdit(s *settings.Settings, file, action string, edit settings.Edit) {
+func (a *app) tellEdit(s *settings.Settings, file, action string, change edit.Change) {
 	if !a.globals.Quiet && !a.globals.JSON {
-		a.note(fmt.Sprintf("toolreg: %s server %q in %s\n", action, edit.Name, terminal.Line(file)))
+		a.note(fmt.Sprintf("toolreg: %s server %q in %s\n", action, change.Name, terminal.Line(file)))
 	}
 	if file == a.projectFile(s) {
 		message := "the server counts once the settings of this project are trusted"
@@ -320,9 +321,9 @@ func (a *app) tellEdit(s *settings.Settings, file, action string, edit settings.
 		a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_untrusted", Message: message, Hint: "toolreg trust grant"})
 	}
 	for _, server := range s.Servers {
-		if edit.Entry != nil && server.Name == edit.Name {
+		if change.Entry != nil && server.Name == change.Name {
 			a.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-				Message: fmt.Sprintf("another server %q is set at %s; the place that counts more decides", edit.Name, server.Origin), Hint: "toolreg settings path shows the order of places"})
+				Message: fmt.Sprintf("another server %q is set at %s; the place that counts more decides", change.Name, server.Origin), Hint: "toolreg settings path shows the order of places"})
 		}
 	}
 }

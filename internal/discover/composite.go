@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Limits of composites.
@@ -60,11 +61,11 @@ type step struct {
 // themselves.
 func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) (*Composites, error) {
 	out := &Composites{opts: opts}
-	var problems []settings.Problem
+	var problems []document.Problem
 	for _, n := range entries {
 		r := compositeReader{named: n}
 		c := r.read(ctx)
-		problems = append(problems, settings.SortProblems(r.problems)...)
+		problems = append(problems, document.SortProblems(r.problems)...)
 		out.list = append(out.list, c)
 	}
 	if len(problems) == 0 {
@@ -104,8 +105,8 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 // Unresolved says which steps name a tool that a registry of all sources does
 // not have. lookup is that registry's; a tool that a setting hides is no
 // mistake in the composite.
-func (c *Composites) Unresolved(lookup func(name string) error) []settings.Problem {
-	var out []settings.Problem
+func (c *Composites) Unresolved(lookup func(name string) error) []document.Problem {
+	var out []document.Problem
 	for _, one := range c.list {
 		for i, s := range one.steps {
 			if err := lookup(s.tool); err != nil {
@@ -117,18 +118,18 @@ func (c *Composites) Unresolved(lookup func(name string) error) []settings.Probl
 }
 
 // problem is a mistake at a place within the entry of a composite.
-func (c *composite) problem(pointer, message, hint string) settings.Problem {
+func (c *composite) problem(pointer, message, hint string) document.Problem {
 	return problemAt(c.named, pointer, message, hint)
 }
 
-func problemAt(n settings.Named, pointer, message, hint string) settings.Problem {
+func problemAt(n settings.Named, pointer, message, hint string) document.Problem {
 	o := n.At(pointer)
-	return settings.Problem{File: o.Name, Line: o.Line, Col: o.Col,
+	return document.Problem{File: o.Name, Line: o.Line, Col: o.Col,
 		Message: "composites." + n.Name + ": " + place(pointer) + message, Hint: hint}
 }
 
 // cycles finds composites that would call themselves.
-func (c *Composites) cycles() []settings.Problem {
+func (c *Composites) cycles() []document.Problem {
 	byName := map[string]*composite{}
 	for _, one := range c.list {
 		byName[one.named.Name] = one
@@ -136,7 +137,7 @@ func (c *Composites) cycles() []settings.Problem {
 	}
 	const open, done = 1, 2
 	state := map[*composite]int{}
-	var problems []settings.Problem
+	var problems []document.Problem
 	var visit func(one *composite)
 	visit = func(one *composite) {
 		state[one] = open

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 //go:embed composite.schema.json
@@ -17,7 +18,7 @@ var compositeSchema string
 // compositeReader reads one entry of composites and collects its mistakes.
 type compositeReader struct {
 	named    settings.Named
-	problems []settings.Problem
+	problems []document.Problem
 }
 
 func (r *compositeReader) fail(pointer, message, hint string) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // stepTrace is what became of one step: an entry of "steps" in the _meta of a
@@ -77,7 +78,7 @@ func (r *composing) all(ctx context.Context) (registry.Result, error) {
 		failed, err := r.step(ctx, i, s)
 		if err != nil {
 			if noSuchTool(err) {
-				return registry.Result{}, &settings.Error{Problems: []settings.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
+				return registry.Result{}, &settings.Error{Problems: []document.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
 			}
 			return registry.Result{}, fmt.Errorf("composite %q, step %d of %d (%s)%s: %w",
 				r.named.Name, i+1, len(r.composite.steps), s.tool, r.before(), err)

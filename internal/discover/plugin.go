@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Plugin is a plugin as it was found on disk: its manifest was read, nothing of
@@ -26,14 +27,14 @@ type Plugin struct {
 	Place       string // what names the folder it is in, for messages
 	// Problems is what is wrong with it as a whole, in order of place. A plugin
 	// with any gives no tools. What is wrong with one tool costs that tool alone.
-	Problems []settings.Problem
+	Problems []document.Problem
 
 	script  bool     // Path answers --toolreg-describe
 	factory []string // argv; nil = none
 	call    []string // argv to which the tool's name is appended; nil = none
 	timeout time.Duration
 	tools   []object                   // declared in the manifest; nil for one that is no object
-	bad     map[int][]settings.Problem // what is wrong with a tool, by its index
+	bad     map[int][]document.Problem // what is wrong with a tool, by its index
 }
 
 // Tools returns how many tools the manifest declares, and whether there may be

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // maxPlugins bounds the plugins of one folder.
@@ -88,7 +88,7 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 // refused is what cannot be a plugin. The name of its path stands for the id.
 func refused(place PluginPlace, path, message, hint string) *Plugin {
 	return &Plugin{ID: nameOf(path), Dir: path, Path: path, Place: place.Name,
-		Problems: []settings.Problem{{File: path, Message: message, Hint: hint}}}
+		Problems: []document.Problem{{File: path, Message: message, Hint: hint}}}
 }
 
 // nameOf makes an id of a path that is harmless, if not unique.
@@ -121,7 +121,7 @@ func manifestsIn(dir string) []string {
 func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
 	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name}
 	if len(manifests) > 1 {
-		p.Problems = []settings.Problem{{File: manifests[1], Message: "stands beside " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
+		p.Problems = []document.Problem{{File: manifests[1], Message: "stands beside " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
 		return p
 	}
 	p.readManifest(ctx, schema)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 //go:embed plugin.schema.json
@@ -29,7 +29,7 @@ func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "pl
 // readManifest reads the manifest of the plugin in p.Dir and notes every
 // mistake in it.
 func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
-	doc, problems := settings.ReadDocument(p.Path)
+	doc, problems := document.Read(p.Path)
 	if doc == nil {
 		p.Problems = append(p.Problems, problems...)
 		return
@@ -38,7 +38,7 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	raw := doc.JSON()
 	violations, err := schema.Validate(ctx, raw)
 	if err != nil {
-		p.Problems = append(p.Problems, settings.Problem{File: p.Path, Message: err.Error()})
+		p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: err.Error()})
 		return
 	}
 	for _, v := range violations {
@@ -46,7 +46,7 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	}
 	p.adopt(raw)
 	p.checkCommands(doc)
-	p.Problems = settings.SortProblems(p.Problems)
+	p.Problems = document.SortProblems(p.Problems)
 }
 
 // adopt takes over what is of the right type; the schema names what is not.
@@ -98,7 +98,7 @@ func expected(v registry.Violation) string {
 
 // checkCommands looks at what the schema cannot say of commands: a plugin keeps
 // what it runs in its own folder, so that trust in the folder covers it.
-func (p *Plugin) checkCommands(doc *settings.Document) {
+func (p *Plugin) checkCommands(doc *document.Document) {
 	check := func(pointer string, argv []string) {
 		for i, word := range argv {
 			at := fmt.Sprintf("%s/%d", pointer, i)
@@ -130,7 +130,7 @@ func (p *Plugin) checkCommands(doc *settings.Document) {
 
 // checkTools finds schemas that cannot be used, examples that break them,
 // conditions that cannot be read, and names that clash.
-func (p *Plugin) checkTools(ctx context.Context, doc *settings.Document) {
+func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 	seen := map[string]bool{}
 	for i, o := range p.tools {
 		at := fmt.Sprintf("/tools/%d", i)
@@ -154,7 +154,7 @@ func (p *Plugin) checkTools(ctx context.Context, doc *settings.Document) {
 	}
 }
 
-func (p *Plugin) checkSchemas(ctx context.Context, doc *settings.Document, at string, o object) {
+func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at string, o object) {
 	if raw := o["outputSchema"]; present(raw) {
 		if _, err := registry.NewValidator(raw).Compile(ctx); err != nil {
 			p.problem(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error(), "")
@@ -182,13 +182,13 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *settings.Document, at st
 }
 
 // problem notes what is wrong, with the plugin or with one of its tools.
-func (p *Plugin) problem(doc *settings.Document, pointer, message, hint string) {
+func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) {
 	problem := doc.Problem(pointer, place(pointer)+message, hint)
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
 		index, _, _ := strings.Cut(rest, "/")
 		if i, err := strconv.Atoi(index); err == nil {
 			if p.bad == nil {
-				p.bad = map[int][]settings.Problem{}
+				p.bad = map[int][]document.Problem{}
 			}
 			p.bad[i] = append(p.bad[i], problem)
 			return
@@ -200,38 +200,38 @@ func (p *Plugin) problem(doc *settings.Document, pointer, message, hint string) 
 // Check returns every mistake, in order of place: what keeps the plugin or one
 // of its tools out, and what would show only when a tool is called, such as a
 // schema that cannot be used or an example that breaks it.
-func (p *Plugin) Check(ctx context.Context) []settings.Problem {
+func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	q := *p
 	q.bad = maps.Clone(p.bad)
-	if doc, _ := settings.ReadDocument(p.Path); doc != nil && p.Sum == doc.Sum {
+	if doc, _ := document.Read(p.Path); doc != nil && p.Sum == doc.Sum {
 		q.checkTools(ctx, doc)
 	}
 	out := slices.Clone(q.Problems)
 	for _, problems := range q.bad {
 		out = append(out, problems...)
 	}
-	return settings.SortProblems(out)
+	return document.SortProblems(out)
 }
 
 // LeftOut returns what is wrong with tools that are left out; the others are
 // there.
-func (p *Plugin) LeftOut() []settings.Problem {
-	var out []settings.Problem
+func (p *Plugin) LeftOut() []document.Problem {
+	var out []document.Problem
 	for _, problems := range p.bad {
 		out = append(out, problems...)
 	}
-	return settings.SortProblems(out)
+	return document.SortProblems(out)
 }
 
 // Lint looks at what does not keep a plugin from working everywhere, but does
 // here or soon will: programs that are not found in env, tools that a model
 // will not understand. It runs nothing.
-func (p *Plugin) Lint(env []string) []settings.Problem {
-	var out []settings.Problem
-	doc, _ := settings.ReadDocument(p.Path)
+func (p *Plugin) Lint(env []string) []document.Problem {
+	var out []document.Problem
+	doc, _ := document.Read(p.Path)
 	tell := func(pointer, message, hint string) {
 		if doc == nil {
-			out = append(out, settings.Problem{File: p.Path, Message: message, Hint: hint})
+			out = append(out, document.Problem{File: p.Path, Message: message, Hint: hint})
 			return
 		}
 		out = append(out, doc.Problem(pointer, place(pointer)+message, hint))
@@ -259,5 +259,5 @@ func (p *Plugin) Lint(env []string) []settings.Problem {
 			}
 		}
 	}
-	return settings.SortProblems(out)
+	return document.SortProblems(out)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-func told(problems []settings.Problem, dir string) []string {
+func told(problems []document.Problem, dir string) []string {
 	var out []string
 	for _, p := range problems {
 		out = append(out, strings.TrimPrefix(strings.ReplaceAll(p.String(), dir, ""), string(filepath.Separator)))

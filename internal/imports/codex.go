@@ -11,7 +11,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Limits of a TOML file: its parser goes as deep as the file does.
@@ -44,16 +46,16 @@ type codexServer struct {
 	DisabledTools     []string          `toml:"disabled_tools"`
 }
 
-func readCodex(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
+func readCodex(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := bounded(data); err != nil {
-		return nil, []settings.Problem{{File: path, Message: err.Error()}}
+		return nil, []document.Problem{{File: path, Message: err.Error()}}
 	}
 	var file struct {
 		Servers map[string]any `toml:"mcp_servers"`
 	}
 	if err := toml.Unmarshal(data, &file); err != nil {
-		return nil, []settings.Problem{problem(path, err)}
+		return nil, []document.Problem{problem(path, err)}
 	}
 	var out []settings.ImportedServer
 	for _, name := range tables(data) {
@@ -62,7 +64,6 @@ func readCodex(path string, data []byte) ([]settings.ImportedServer, []settings.
 			continue
 		}
 		delete(file.Servers, name.Name) // a table may be named again, by its parts
-		name.Origin.Name = path
 		e, why := codexEntry(table)
 		out = append(out, imported(name, e, asIs, why))
 	}
@@ -94,8 +95,8 @@ func bounded(data []byte) error {
 	return nil
 }
 
-func problem(path string, err error) settings.Problem {
-	p := settings.Problem{File: path, Message: "invalid TOML"}
+func problem(path string, err error) document.Problem {
+	p := document.Problem{File: path, Message: "invalid TOML"}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		p.Line, p.Col = at.Position()
@@ -105,8 +106,8 @@ func problem(path string, err error) settings.Problem {
 
 // tables lists the names below mcp_servers with the place of their first
 // mention, in file order.
-func tables(data []byte) []settings.Named {
-	var out []settings.Named
+func tables(data []byte) []document.Field {
+	var out []document.Field
 	seen := map[string]bool{}
 	var p unstable.Parser
 	p.Reset(data)
@@ -132,7 +133,7 @@ func tables(data []byte) []settings.Named {
 		}
 		seen[path[1]] = true
 		start := p.Shape(at).Start
-		out = append(out, settings.Named{Name: path[1], Origin: settings.Origin{Line: start.Line, Col: start.Column}})
+		out = append(out, document.Field{Name: path[1], Line: start.Line, Col: start.Column})
 	}
 	return out
 }
@@ -157,14 +158,14 @@ func codexEntry(table any) (entry, string) {
 		if table, isTable := v.(map[string]any); isTable {
 			name, ok = table["name"].(string)
 		}
-		if !ok || !isName(name) {
+		if !ok || !expand.IsName(name) {
 			return e, "env_vars holds what is no name of a variable"
 		}
 		e.Env = append(e.Env, pair{name, "${" + name + ":-}"})
 	}
 	header := func(name, before, variable string) bool {
 		e.Headers = append(e.Headers, pair{name, before + "${" + variable + "}"})
-		return isName(variable)
+		return expand.IsName(variable)
 	}
 	if s.BearerTokenEnvVar != "" && !header("Authorization", "Bearer ", s.BearerTokenEnvVar) {
 		return e, "bearer_token_env_var is no name of a variable"

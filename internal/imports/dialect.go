@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // dialect turns a string as a program means it into one that means the same in
@@ -13,7 +15,7 @@ type dialect func(s string, secret bool) (string, error)
 
 // plain is for programs that expand nothing.
 func plain(s string, secret bool) (string, error) {
-	return guard(strings.ReplaceAll(s, "$", "$$"), secret), nil
+	return guard(expand.Escape(s), secret), nil
 }
 
 // guard keeps text from being taken for a reference.
@@ -32,10 +34,10 @@ func braces(s string, secret bool) (string, error) {
 	out, err := replace(s, "${", "}", func(inner string) (string, error) {
 		name, def, hasDefault := strings.Cut(inner, ":-")
 		switch {
-		case !isName(name):
-			return "$${" + strings.ReplaceAll(inner, "$", "$$") + "}", nil
+		case !expand.IsName(name):
+			return "$${" + expand.Escape(inner) + "}", nil
 		case hasDefault:
-			return "${" + name + ":-" + strings.ReplaceAll(def, "$", "$$") + "}", nil
+			return "${" + name + ":-" + expand.Escape(def) + "}", nil
 		}
 		return "${" + name + "}", nil
 	})
@@ -57,12 +59,12 @@ func editorLike(root string) dialect {
 func editorVariable(root, inner string) (string, error) {
 	kind, name, _ := strings.Cut(inner, ":")
 	switch {
-	case kind == "env" && isName(name):
+	case kind == "env" && expand.IsName(name):
 		return "${" + name + "}", nil
 	case inner == "workspaceFolder":
-		return strings.ReplaceAll(root, "$", "$$"), nil
+		return expand.Escape(root), nil
 	case inner == "workspaceFolderBasename":
-		return strings.ReplaceAll(filepath.Base(root), "$", "$$"), nil
+		return expand.Escape(filepath.Base(root)), nil
 	case inner == "userHome":
 		return "${HOME}", nil
 	case inner == "pathSeparator" || inner == "/":
@@ -81,19 +83,19 @@ func opencodeLike(s string, secret bool) (string, error) {
 	out, err := replace(s, "{", "}", func(inner string) (string, error) {
 		kind, name, _ := strings.Cut(inner, ":")
 		switch {
-		case kind == "env" && isName(name):
+		case kind == "env" && expand.IsName(name):
 			return "${" + name + ":-}", nil
 		case kind == "file":
 			return "", errors.New("a {file:…} inside other text is not supported")
 		}
-		return "{" + strings.ReplaceAll(inner, "$", "$$") + "}", nil
+		return "{" + expand.Escape(inner) + "}", nil
 	})
 	return guard(out, secret), err
 }
 
 // fileReference makes our reference to a file of a program's.
 func fileReference(path string) (string, error) {
-	path = strings.ReplaceAll(path, "$", "$$")
+	path = expand.Escape(path)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return "file:${HOME}/" + rest, nil
 	}
@@ -111,10 +113,10 @@ func replace(s, open, close string, variable func(inner string) (string, error))
 		before, rest, found := strings.Cut(s, open)
 		inner, after, closed := strings.Cut(rest, close)
 		if !found || !closed {
-			b.WriteString(strings.ReplaceAll(s, "$", "$$"))
+			b.WriteString(expand.Escape(s))
 			return b.String(), nil
 		}
-		b.WriteString(strings.ReplaceAll(before, "$", "$$"))
+		b.WriteString(expand.Escape(before))
 		value, err := variable(inner)
 		if err != nil {
 			return "", err
@@ -122,15 +124,4 @@ func replace(s, open, close string, variable func(inner string) (string, error))
 		b.WriteString(value)
 		s = after
 	}
-}
-
-// isName reports whether s is the name of a variable.
-func isName(s string) bool {
-	for i, r := range s {
-		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9' {
-			continue
-		}
-		return false
-	}
-	return s != ""
 }

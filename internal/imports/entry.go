@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // entry is one server as an entry of mcpServers.
@@ -118,8 +119,8 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 }
 
 // imported makes the result for one server.
-func imported(s settings.Named, e entry, d dialect, problem string) settings.ImportedServer {
-	out := settings.ImportedServer{Name: s.Name, Line: s.Origin.Line, Col: s.Origin.Col, Problem: problem}
+func imported(s document.Field, e entry, d dialect, problem string) settings.ImportedServer {
+	out := settings.ImportedServer{Name: s.Name, Line: s.Line, Col: s.Col, Problem: problem}
 	if problem != "" {
 		return out
 	}

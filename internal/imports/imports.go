@@ -10,9 +10,10 @@ package imports
 import (
 	"path/filepath"
 	"runtime"
-	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Programs knows the files of other programs. It is a [settings.Importer]; the
@@ -75,27 +76,16 @@ func programs() []program {
 type where struct {
 	root string // of the project
 	home string // "" = not known
-	env  map[string]string
+	env  expand.Environ
 }
 
 func newWhere(root string, environ []string) where {
-	w := where{root: root, env: make(map[string]string, len(environ))}
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		if runtime.GOOS == "windows" {
-			name = strings.ToUpper(name)
-		}
-		w.env[name] = value
-	}
-	w.home = w.env["HOME"]
-	if runtime.GOOS == "windows" {
-		w.home = w.env["USERPROFILE"]
-	}
-	return w
+	env := expand.NewEnviron(environ)
+	return where{root: root, home: env.Home(), env: env}
 }
 
 // reader finds the servers in the bytes of a file.
-type reader = func(path string, data []byte) ([]settings.ImportedServer, []settings.Problem)
+type reader = func(path string, data []byte) ([]settings.ImportedServer, []document.Problem)
 
 // project is a file of the project.
 func (w where) project(read reader, path ...string) settings.ImportFile {
@@ -112,7 +102,7 @@ func (w where) user(read reader, dir string, path ...string) []settings.ImportFi
 
 // set is a folder that a variable names, or one in the home folder.
 func (w where) set(variable string, path ...string) string {
-	if dir := w.env[variable]; filepath.IsAbs(dir) {
+	if dir := w.env.Get(variable); filepath.IsAbs(dir) {
 		return dir
 	}
 	if w.home == "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // server is what the JSON files of the programs say of a server, all spellings
@@ -67,8 +68,8 @@ func (s *server) entry() (e entry, problem string) {
 // read reads the servers below a path of names in a JSON file. convert makes an
 // entry of each, or says why it cannot.
 func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
-	return func(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
-		doc, problems := settings.ParseForeign(path, data)
+	return func(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+		doc, problems := document.ParseForeign(path, data)
 		if doc == nil {
 			return nil, problems
 		}
@@ -76,13 +77,13 @@ func read(d dialect, convert func(s *server) (entry, string), keys ...string) re
 	}
 }
 
-func servers(members []settings.Named, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
+func servers(members []document.Field, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
 	out := make([]settings.ImportedServer, 0, len(members))
 	for _, m := range members {
 		var s server
 		var e entry
 		problem := "its entry has not the form that is expected"
-		if json.Unmarshal(m.JSON, &s) == nil {
+		if json.Unmarshal(m.Value.Encode(), &s) == nil {
 			e, problem = convert(&s)
 		}
 		out = append(out, imported(m, e, d, problem))

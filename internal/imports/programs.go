@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // geminiFiles: the settings of the Gemini CLI hold mcpServers in our own form.
@@ -14,8 +15,8 @@ func geminiFiles(w where) []settings.ImportFile {
 		w.user(readGemini, w.set("", ".gemini"), "settings.json")...)
 }
 
-func readGemini(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
-	doc, problems := settings.ParseForeign(path, data)
+func readGemini(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+	doc, problems := document.ParseForeign(path, data)
 	if doc == nil {
 		return nil, problems
 	}
@@ -30,10 +31,10 @@ func readGemini(path string, data []byte) ([]settings.ImportedServer, []settings
 }
 
 // lists reads a list of names in the group mcp or in its older place.
-func lists(doc *settings.Document, member, older string) []string {
+func lists(doc *document.Document, member, older string) []string {
 	for _, m := range append(doc.Members("mcp"), doc.Members()...) {
 		var names []string
-		if (m.Name == member || m.Name == older) && json.Unmarshal(m.JSON, &names) == nil {
+		if (m.Name == member || m.Name == older) && json.Unmarshal(m.Value.Encode(), &names) == nil {
 			return names
 		}
 	}
@@ -89,14 +90,14 @@ func opencodeFiles(w where) []settings.ImportFile {
 	return out
 }
 
-func readOpencode(path string, data []byte) ([]settings.ImportedServer, []settings.Problem) {
-	doc, problems := settings.ParseForeign(path, data)
+func readOpencode(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+	doc, problems := document.ParseForeign(path, data)
 	if doc == nil {
 		return nil, problems
 	}
 	members := doc.Members("mcp")
 	// Its second generation has the servers one level deeper.
-	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m settings.Named) bool { return m.Name == "command" || m.Name == "url" }) {
+	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m document.Field) bool { return m.Name == "command" || m.Name == "url" }) {
 		members = nested
 	}
 	return servers(members, opencodeLike, opencodeEntry), nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // twenty is a settings file with 20 servers.
@@ -36,7 +38,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	x := newIndex(table())
+	x := table.NewIndex()
 	text := []byte(twenty())
 	for b.Loop() {
 		read(x, ScopeUser, "s.yaml", text)

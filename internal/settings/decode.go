@@ -2,9 +2,10 @@ package settings
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // settings makes the plain structs of merged, checked settings.
@@ -12,25 +13,25 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	s := &Settings{
 		ProjectRoot:      root,
 		DiscoveryCommand: m.command("toolDiscoveryCommand"),
-		DiscoveryTimeout: m.node("toolDiscoveryTimeout").duration(),
+		DiscoveryTimeout: duration(m.node("toolDiscoveryTimeout")),
 		CallCommand:      m.command("toolCallCommand"),
-		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").bool,
+		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").Bool,
 		CoreTools: m.list("coreTools"), ExcludeTools: m.list("excludeTools"),
 		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"),
-		Conflicts:       m.node("conflicts.discovered").text,
+		Conflicts:       m.node("conflicts.discovered").Text,
 		Rules:           m.rules(),
 		ShellBanned:     m.banned(),
-		ShellTimeout:    m.node("shell.timeout").duration(),
-		ShellMaxTimeout: m.node("shell.maxTimeout").duration(),
+		ShellTimeout:    duration(m.node("shell.timeout")),
+		ShellMaxTimeout: duration(m.node("shell.maxTimeout")),
 		PluginPaths:     m.list("plugins.paths"),
 		PluginsOff:      m.list("plugins.disabled"),
 		FetchAllow:      m.list("fetch.allowHosts"),
 		Fetch:           m.fetch(),
-		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: m.node("sampling.timeout").duration(), Requests: m.node("sampling.requests").number()},
-		DiscoveryTTL:    m.node("cache.discovery").duration(),
+		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
+		DiscoveryTTL:    duration(m.node("cache.discovery")),
 		Imports:         m.list("imports"),
-		AuditParams:     m.node("audit.params").bool,
-		Images:          m.node("display.images").text,
+		AuditParams:     m.node("audit.params").Bool,
+		Images:          m.node("display.images").Text,
 		Limits:          m.limits(),
 		Globals:         g,
 		merged:          m,
@@ -49,28 +50,11 @@ func (m *merged) settings(g Globals, root string) *Settings {
 }
 
 // node returns the value that stands, or the default of the table.
-func (m *merged) node(name string) *node {
+func (m *merged) node(name string) *document.Node {
 	if e, ok := m.last(name); ok {
 		return e.node
 	}
-	return defaultNode(m.index.byName[name])
-}
-
-// defaultNode reads a default of the table, which is JSON without escapes.
-func defaultNode(set *setting) *node {
-	switch def := set.def; {
-	case def == "":
-		return &node{}
-	case def[0] == '"':
-		return &node{kind: kindString, text: strings.Trim(def, `"`)}
-	case def == "true" || def == "false":
-		return &node{kind: kindBool, bool: def == "true"}
-	case isJSONNumber(def):
-		return &node{kind: kindNumber, text: def}
-	default:
-		p := parser{limit: maxNodes}
-		return p.json([]byte(def))
-	}
+	return m.index.Row(name).DefaultValue()
 }
 
 func (m *merged) command(name string) Command {
@@ -78,21 +62,14 @@ func (m *merged) command(name string) Command {
 	if !ok {
 		return Command{}
 	}
-	return toCommand(e.node, e.origin)
-}
-
-func toCommand(n *node, o Origin) Command {
-	if n.kind != kindString {
-		return Command{Argv: n.strings(), Origin: o}
-	}
-	words, _ := splitCommand(n.text) // checked when it was read
-	return Command{Argv: words, Line: n.text, Origin: o}
+	words, _ := table.ParseCommand(e.node) // checked when it was read
+	return Command{Argv: words, Line: e.node.Str(), Origin: e.origin}
 }
 
 func (m *merged) pairs(name string) []Pair {
 	var out []Pair
 	for _, e := range m.named(name) {
-		out = append(out, Pair{Name: e.name, Value: e.node.text, Origin: e.origin})
+		out = append(out, Pair{Name: e.name, Value: e.node.Text, Origin: e.origin})
 	}
 	return out
 }
@@ -102,14 +79,14 @@ const bannedKey = "shell.banned"
 // banned is the list of the settings, which stands in place of the default where
 // anybody but the project sets it: a project adds to what is banned.
 func (m *merged) banned() List {
-	set := m.index.byName[bannedKey]
+	set := m.index.Row(bannedKey)
 	l := m.list(bannedKey)
 	for _, e := range m.entries[set] {
 		if e.origin.Scope != ScopeProject {
 			return l
 		}
 	}
-	def := defaultNode(set).toList(Origin{})
+	def := toList(set.DefaultValue(), Origin{})
 	for _, e := range def.Entries {
 		if !slices.ContainsFunc(l.Entries, func(have Entry) bool { return have.Value == e.Value }) {
 			l.Entries = append(l.Entries, Entry{Value: e.Value})
@@ -120,24 +97,24 @@ func (m *merged) banned() List {
 
 func (m *merged) limits() Limits {
 	return Limits{
-		DiscoveryOutput: m.node("limits.discoveryOutput").size(), Frame: m.node("limits.frame").size(),
-		Result: m.node("limits.result").size(), Output: m.node("limits.output").size(), Schema: m.node("limits.schema").size(),
-		Spill: m.node("limits.spill").size(),
-		Tools: m.node("limits.tools").number(), Pages: m.node("limits.pages").number(),
+		DiscoveryOutput: size(m.node("limits.discoveryOutput")), Frame: size(m.node("limits.frame")),
+		Result: size(m.node("limits.result")), Output: size(m.node("limits.output")), Schema: size(m.node("limits.schema")),
+		Spill: size(m.node("limits.spill")),
+		Tools: number(m.node("limits.tools")), Pages: number(m.node("limits.pages")),
 	}
 }
 
 func (m *merged) channel() string {
 	for _, e := range m.named("context") {
-		if e.name == "channel" && e.node.kind == kindString {
-			return e.node.text
+		if e.name == "channel" && e.node.Kind == document.String {
+			return e.node.Text
 		}
 	}
 	return ""
 }
 
 func (s *Settings) approval(m *merged) {
-	s.ApprovalMode = m.node("approvalMode").text
+	s.ApprovalMode = m.node("approvalMode").Text
 	if e, ok := m.last("approvalMode"); ok {
 		s.ApprovalOrigin = e.origin
 	}
@@ -149,8 +126,8 @@ func (s *Settings) permissions(m *merged) {
 		if !ok {
 			continue
 		}
-		s.Permissions[name] = e.node.bool
-		if !e.node.bool {
+		s.Permissions[name] = e.node.Bool
+		if !e.node.Bool {
 			s.DeniedBy[name] = e.origin
 		}
 	}
@@ -160,7 +137,7 @@ func (s *Settings) policyDefaults(m *merged) {
 	s.PolicyDefaults = map[string]Rule{}
 	for _, category := range []string{"read", "write", "command", "network", "other"} {
 		name := "policy.defaults." + category
-		r := Rule{Category: category, Decision: m.node(name).text}
+		r := Rule{Category: category, Decision: m.node(name).Text}
 		if e, ok := m.last(name); ok {
 			r.Origin = e.origin
 		}
@@ -169,11 +146,12 @@ func (s *Settings) policyDefaults(m *merged) {
 }
 
 func (s *Settings) servers(m *merged) {
-	for _, e := range m.named("mcpServers") {
-		s.Servers = append(s.Servers, decodeServer(e.name, e.node, e.origin))
+	row := m.index.Row(serversKey)
+	for _, e := range m.named(serversKey) {
+		s.Servers = append(s.Servers, decodeServer(row, e.name, e.node, e.origin))
 	}
 	if c := m.command("mcpServerCommand"); c.IsSet() && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
-		server := decodeServer("mcp", &node{kind: kindObject}, c.Origin)
+		server := decodeServer(row, "mcp", &document.Node{Kind: document.Object}, c.Origin)
 		server.Command, server.Args = c.Argv[0], c.Argv[1:]
 		s.Servers = append(s.Servers, server)
 	}

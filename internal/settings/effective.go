@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Value is one effective setting for `toolreg settings show`.
@@ -22,81 +24,78 @@ func (s *Settings) Effective() []Value {
 		return nil
 	}
 	var out []Value
-	rows := s.merged.index.rows
+	rows := s.merged.index.Rows
 	for i := range rows {
 		out = append(out, s.merged.effective(&rows[i])...)
 	}
 	return out
 }
 
-func (m *merged) effective(set *setting) []Value {
+func (m *merged) effective(set *table.Row) []Value {
 	all := m.entries[set]
 	switch {
-	case set.foreign:
+	case set.Foreign:
 		return nil
-	case len(all) == 0 && set.def == "":
+	case len(all) == 0 && set.Default == "":
 		return nil
 	case len(all) == 0:
-		return []Value{{Key: set.name, JSON: json.RawMessage(set.def)}}
-	case set.merge == mergeByName:
+		return []Value{{Key: set.Name, JSON: json.RawMessage(set.Default)}}
+	case set.Merge == table.ByName:
 		var out []Value
-		for _, e := range m.named(set.name) {
-			out = append(out, Value{Key: set.name + "." + e.name, JSON: show(m.entrySetting(set, e.name), e.node), Origin: e.origin})
+		for _, e := range m.named(set.Name) {
+			out = append(out, Value{Key: set.Name + "." + e.name, JSON: entryRow(set, e.name).Masked(e.node), Origin: e.origin})
 		}
 		return out
 	}
 	last := all[len(all)-1]
 	n := last.node
-	if set.typ == typeStrings {
-		n = m.listNode(set.name)
-	} else if set.name == rulesKey {
+	if set.Type == table.Strings {
+		n = m.listNode(set.Name)
+	} else if set.Name == rulesKey {
 		n = m.ruleNode()
-	} else if set.typ == typeRaw && set.merge == mergeUnite {
+	} else if set.Type == table.Raw && set.Merge == table.Unite {
 		n = united(all)
 	}
-	return []Value{{Key: set.name, JSON: show(set, n), Origin: last.origin}}
+	return []Value{{Key: set.Name, JSON: set.Masked(n), Origin: last.origin}}
 }
 
-// entrySetting is the setting that describes one entry of a named setting.
-func (m *merged) entrySetting(set *setting, name string) *setting {
-	if set.secret {
+// entryRow describes one entry of a setting that merges by name.
+func entryRow(set *table.Row, name string) *table.Row {
+	if len(set.Fields) > 0 {
 		return set
 	}
-	if len(set.fields) > 0 {
-		return &setting{name: name, typ: typeObject, fields: set.fields}
-	}
-	return set.field(name)
+	return set.Field(name)
 }
 
-func (m *merged) listNode(name string) *node {
-	out := &node{kind: kindList}
+func (m *merged) listNode(name string) *document.Node {
+	out := &document.Node{Kind: document.List}
 	list := m.list(name)
 	if name == bannedKey {
 		list = m.banned()
 	}
 	for _, e := range list.Entries {
-		out.items = append(out.items, &node{kind: kindString, text: e.Value})
+		out.Items = append(out.Items, &document.Node{Kind: document.String, Text: e.Value})
 	}
 	return out
 }
 
 // united puts the lists of objects of lists together, by their keys. What has
 // another form is shown as the last place has it.
-func united(all []entry) *node {
-	out := &node{kind: kindObject}
+func united(all []entry) *document.Node {
+	out := &document.Node{Kind: document.Object}
 	for _, e := range all {
-		if e.node.kind != kindObject {
+		if e.node.Kind != document.Object {
 			return all[len(all)-1].node
 		}
-		for _, f := range e.node.fields {
-			i := slices.IndexFunc(out.fields, func(have field) bool { return have.name == f.name })
+		for _, f := range e.node.Fields {
+			i := slices.IndexFunc(out.Fields, func(have document.Field) bool { return have.Name == f.Name })
 			switch {
 			case i < 0:
-				out.fields = append(out.fields, f)
-			case f.value.kind == kindList && out.fields[i].value.kind == kindList:
-				out.fields[i].value = &node{kind: kindList, items: slices.Concat(out.fields[i].value.items, f.value.items)}
+				out.Fields = append(out.Fields, f)
+			case f.Value.Kind == document.List && out.Fields[i].Value.Kind == document.List:
+				out.Fields[i].Value = &document.Node{Kind: document.List, Items: slices.Concat(out.Fields[i].Value.Items, f.Value.Items)}
 			default:
-				out.fields[i].value = f.value
+				out.Fields[i].Value = f.Value
 			}
 		}
 	}
@@ -125,10 +124,10 @@ func (s *Settings) Find(key string) ([]Value, error) {
 		return nil, &UnknownKeyError{Key: key}
 	}
 	x := s.merged.index
-	set := x.byName[key]
+	set := x.Row(key)
 	name := key
 	if set != nil {
-		name = set.name
+		name = set.Name
 	}
 	var out []Value
 	for _, v := range s.Effective() {
@@ -136,19 +135,8 @@ func (s *Settings) Find(key string) ([]Value, error) {
 			out = append(out, v)
 		}
 	}
-	if len(out) > 0 || set != nil || x.groups[key] {
+	if len(out) > 0 || set != nil || x.IsGroup(key) {
 		return out, nil
 	}
-	return nil, &UnknownKeyError{Key: key, Near: registry.Near(key, x.keys())}
-}
-
-// keys lists the names and twins of all settings, sorted.
-func (x *index) keys() []string {
-	var out []string
-	for name, s := range x.byName {
-		if !s.foreign {
-			out = append(out, name)
-		}
-	}
-	return sorted(out)
+	return nil, &UnknownKeyError{Key: key, Near: registry.Near(key, x.Keys())}
 }

@@ -1,9 +1,7 @@
 package settings
 
 import (
-	"runtime"
-	"strings"
-
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 )
 
@@ -17,15 +15,15 @@ func Environment(environ []string, pairs []Pair, inherit bool) []string {
 	out := make([]string, 0, len(environ)+len(pairs))
 	at := make(map[string]int, cap(out))
 	put := func(name, entry string) {
-		if i, ok := at[envKey(name)]; ok {
+		if i, ok := at[expand.Key(name)]; ok {
 			out[i] = entry
 			return
 		}
-		at[envKey(name)] = len(out)
+		at[expand.Key(name)] = len(out)
 		out = append(out, entry)
 	}
 	for _, e := range environ {
-		if name, _, ok := cutVariable(e); ok {
+		if name, _, ok := expand.Cut(e); ok {
 			put(name, e)
 		}
 	}
@@ -33,24 +31,4 @@ func Environment(environ []string, pairs []Pair, inherit bool) []string {
 		put(p.Name, p.Name+"="+p.Value)
 	}
 	return out
-}
-
-// cutVariable cuts "K=V". Windows has names that begin with "=".
-func cutVariable(entry string) (name, value string, ok bool) {
-	if entry == "" {
-		return "", "", false
-	}
-	i := strings.Index(entry[1:], "=")
-	if i < 0 {
-		return "", "", false
-	}
-	return entry[:i+1], entry[i+2:], true
-}
-
-// envKey folds the case of a variable's name where the system does.
-func envKey(name string) string {
-	if runtime.GOOS == "windows" {
-		return strings.ToUpper(name)
-	}
-	return name
 }

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,61 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestExpand(t *testing.T) {
-	x := NewExpander("/p", []string{"A=1", "EMPTY=", "B_2=two", "DOLLAR=$A", "CMD=cmd:id", "ProgramFiles(x86)=C:"})
-	tests := []struct{ in, want, fails string }{
-		{"", "", ""},
-		{"plain", "plain", ""},
-		{"$A", "1", ""},
-		{"<$A>${B_2}.$A", "<1>two.1", ""},
-		{"$B_2x", "", "variable B_2x is not set; set it, or write ${B_2x:-default}"},
-		{"$EMPTY|", "|", ""},
-		{"${EMPTY:-d}", "d", ""},
-		{"${NONE:-}", "", ""},
-		{"${NONE:-a b}", "a b", ""},
-		{"${NONE:-${A}}", "1", ""},
-		{"${NONE:-${NO:-${A}$B_2}}!", "1two!", ""},
-		{"${A:-$NONE}", "1", ""},
-		{"${NONE:-$NO}", "", "variable NO is not set"},
-		{"$$A $$ $", "$A $ $", ""},
-		{"pa$$word", "pa$word", ""},
-		{"$5 $! $-", "$5 $! $-", ""},
-		{"$DOLLAR", "$A", ""}, // what a variable holds is not expanded again
-		{"$CMD", "cmd:id", ""},
-		{"${ProgramFiles(x86)}\\x", "C:\\x", ""},
-		{"${A", "", "${ without its }"},
-		{"${}", "", ""},
-		{"${}file:/x ${}$A", "file:/x 1", ""}, // so that text does not look like a reference
-		{"${A:=x}", "", "${A:=x}: not the name of a variable"},
-		{"${\x1b[2J}", "", `${\x1b[2J}: not the name`},
-		{"$Ä", "$Ä", ""},
-		{`C:\dir\$A`, `C:\dir\1`, ""},
-		{strings.Repeat("${N:-", 100) + strings.Repeat("}", 100), "", "deeper than 16 levels"},
-	}
-	for _, test := range tests {
-		t.Run(test.in, func(t *testing.T) {
-			got, err := x.Expand(test.in)
-			if test.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), test.fails) {
-					t.Errorf("%q, error %v, want %q", got, err, test.fails)
-				}
-				return
-			}
-			if err != nil || got != test.want {
-				t.Errorf("%q, %v, want %q", got, err, test.want)
-			}
-		})
-	}
-}
-
-func TestZeroExpander(t *testing.T) {
-	var x Expander
-	var unset *UnsetError
-	if _, err := x.Expand("$A"); !errors.As(err, &unset) || unset.Name != "A" {
-		t.Errorf("error %v, want that A is not set", err)
-	}
-}
 
 func TestReferences(t *testing.T) {
 	dir := realPath(t.TempDir())

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // headersKey names the setting that sends headers with web_fetch.
@@ -29,28 +32,28 @@ type OriginHeaders struct {
 func (m *merged) fetch() Fetch {
 	f := Fetch{
 		Processor: m.command("fetch.processor"),
-		Proxy:     m.node("fetch.proxy").bool,
-		Timeout:   m.node("fetch.timeout").duration(),
-		MaxBytes:  m.node("fetch.maxBytes").size(),
+		Proxy:     m.node("fetch.proxy").Bool,
+		Timeout:   duration(m.node("fetch.timeout")),
+		MaxBytes:  size(m.node("fetch.maxBytes")),
 	}
 	for _, e := range m.named(headersKey) {
 		origin, _ := parseOrigin(e.name) // checked when it was read
-		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: e.node.toPairs(e.origin)})
+		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: toPairs(e.node, e.origin)})
 	}
 	return f
 }
 
 // checkOriginHeaders reports what is wrong with fetch.headers: its names are
 // origins, its values objects of headers.
-func (r *reader) checkOriginHeaders(key string, n *node) {
-	if !r.want(n, key, kindObject, "an object") {
+func (r *reader) checkOriginHeaders(key string, n *document.Node) {
+	if !r.want(n, key, document.Object, "an object") {
 		return
 	}
-	for _, f := range n.fields {
-		if _, err := parseOrigin(f.name); err != nil {
-			r.fail(f.line, f.col, "write it as in https://api.example.com", "%s: %s", key, err)
+	for _, f := range n.Fields {
+		if _, err := parseOrigin(f.Name); err != nil {
+			r.fail(f.Line, f.Col, "write it as in https://api.example.com", "%s: %s", key, err)
 		}
-		r.pairs(&setting{name: "headers"}, key+"."+f.name, f.value)
+		r.pairs(&table.Row{Name: "headers"}, key+"."+f.Name, f.Value)
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 func TestFetchHeaders(t *testing.T) {
-	x := newIndex(table())
+	x := table.NewIndex()
 	l := read(x, ScopeUser, "s.yaml", []byte(`
 fetch:
   timeout: 5s
@@ -65,7 +67,7 @@ func TestFetchHeadersMistakes(t *testing.T) {
 		`{"fetch":{"headers":{"https://example.com":"x"}}}`:                    `expected an object of strings`,
 		`{"fetch":{"headers":[]}}`:                                             `expected an object`,
 	} {
-		l := read(newIndex(table()), ScopeUser, "s.json", []byte(text))
+		l := read(table.NewIndex(), ScopeUser, "s.json", []byte(text))
 		if len(l.problems) != 1 || !strings.Contains(l.problems[0].String(), want) {
 			t.Errorf("%s: %v, want %q", text, l.problems, want)
 		}

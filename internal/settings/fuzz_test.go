@@ -2,11 +2,11 @@ package settings
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/consent"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // addSeeds gives a fuzzer of settings files what the other tests know.
@@ -20,7 +20,8 @@ func addSeeds(f *testing.F) {
 
 // checkFile holds what is true of every settings file, whatever is in it.
 func checkFile(t *testing.T, name, text string) {
-	l := read(newIndex(table()), ScopeProject, name, []byte(text))
+	x := table.NewIndex()
+	l := read(x, ScopeProject, name, []byte(text))
 	lines := 1
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // those of YAML
 		lines += strings.Count(text, end)
@@ -36,13 +37,13 @@ func checkFile(t *testing.T, name, text string) {
 			t.Errorf("control characters in %q", p.Message)
 		}
 	}
-	o := loader{index: newIndex(table()), root: "/p", env: environ{}}
-	programs := o.programs(l)
-	describe(programs)
-	expandPrograms(programs, &Expander{})
-	l.loosens()
-	l.expands()
-	m := merge(o.index, []*layer{l})
+	asked := l.consent()
+	programs := consent.Programs(asked)
+	consent.Describe(programs)
+	consent.Expand(programs, "/p", (&Expander{}).Expand)
+	consent.Loosens(asked)
+	consent.Expands(asked)
+	m := merge(x, []*layer{l})
 	s := m.settings(Globals{}, "/p") // with mistakes too: none may bring it down
 	for _, v := range s.Effective() {
 		if !json.Valid(v.JSON) {
@@ -64,46 +65,4 @@ func FuzzYAML(f *testing.F) {
 func FuzzJSON(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text string) { checkFile(t, "s.json", text) })
-}
-
-func FuzzExpand(f *testing.F) {
-	for _, s := range []string{"$A", "${A:-${B:-$C}}", "$$", "${", "a$b}c{", "${A:-}}", "$A$$A"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		x := NewExpander("/p", []string{"A=1"})
-		got, err := x.Expand(s)
-		if err == nil && !strings.Contains(s, "$") && got != s {
-			t.Errorf("%q became %q", s, got)
-		}
-		if err != nil && got != "" {
-			t.Errorf("%q: a value beside an error: %q", s, got)
-		}
-		if escaped, err := x.Expand(strings.ReplaceAll(s, "$", "$$")); err != nil || escaped != s {
-			t.Errorf("%q escaped became %q, %v", s, escaped, err)
-		}
-		Mask(s)
-		checkMentions(t, s)
-	})
-}
-
-// checkMentions makes sure that nothing is read that was not announced, whatever
-// is set.
-func checkMentions(t *testing.T, s string) {
-	announced := mentions(s)
-	texts := []string{s}
-	if words, err := process.Split(s); err == nil {
-		texts = append(texts, words...)
-	}
-	for _, value := range []string{"", "v", "unset"} {
-		x := Expander{Lookup: func(name string) (string, bool) {
-			if kind, _ := reference(s); kind == "" && !slices.Contains(announced, name) {
-				t.Errorf("%q reads %s, announced %q", s, name, announced)
-			}
-			return value, value != "unset"
-		}}
-		for _, text := range texts {
-			_, _ = x.Expand(text) // what it reads counts here
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Globals are the global flags of spec section 3 with their TOOLREG_* twins:
@@ -37,7 +39,7 @@ type Globals struct {
 // milliseconds or Go durations. The error is an [*Error].
 func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 	s := newScalars(flags)
-	return s.globals(), failure(s.problems)
+	return s.globals(), NewError(s.problems)
 }
 
 func (s *scalars) globals() Globals {
@@ -47,30 +49,30 @@ func (s *scalars) globals() Globals {
 		NonInteractive: s.isTrue("non-interactive"), Yes: s.isTrue("yes"), JSON: s.isTrue("json"),
 		Quiet: s.isTrue("quiet"), Verbose: s.isTrue("verbose"),
 		Refresh: s.isTrue("refresh"), Cached: s.isTrue("cached"),
-		Root: s.text("root", typeString), Channel: s.text("channel", typeString),
-		Color:        s.text("color", typeChoice, "auto", "always", "never"),
-		ApprovalMode: s.text("approvalMode", typeChoice, approvalModes()...),
+		Root: s.text("root", table.String), Channel: s.text("channel", table.String),
+		Color:        s.text("color", table.Choice, "auto", "always", "never"),
+		ApprovalMode: s.text("approvalMode", table.Choice, table.ApprovalModes()...),
 	}
 	if g.Color == "" {
 		g.Color = "auto"
 	}
-	if n := s.global("timeout", typeDuration); n != nil {
-		g.Timeout, g.TimeoutSet = n.duration(), true
+	if n := s.global("timeout", table.Duration); n != nil {
+		g.Timeout, g.TimeoutSet = duration(n), true
 	}
-	if n := s.global("connect-timeout", typeDuration); n != nil {
-		g.ConnectTimeout, g.ConnectSet = n.duration(), true
+	if n := s.global("connect-timeout", table.Duration); n != nil {
+		g.ConnectTimeout, g.ConnectSet = duration(n), true
 	}
 	return g
 }
 
-func (s *scalars) text(key string, typ valueType, choices ...string) string {
+func (s *scalars) text(key string, typ table.Type, choices ...string) string {
 	if n := s.global(key, typ, choices...); n != nil {
-		return n.text
+		return n.Text
 	}
 	return ""
 }
 
 func (s *scalars) isTrue(key string) bool {
-	n := s.global(key, typeBool)
-	return n != nil && n.bool
+	n := s.global(key, table.Bool)
+	return n != nil && n.Bool
 }

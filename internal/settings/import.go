@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -30,7 +32,7 @@ type ImportFile struct {
 	Path    string // absolute
 	Project bool   // part of the project: it counts once the project is trusted
 	// Read finds the servers in the bytes of the file, in file order.
-	Read func(path string, data []byte) ([]ImportedServer, []Problem)
+	Read func(path string, data []byte) ([]ImportedServer, []document.Problem)
 }
 
 // ImportedServer is a server of another program.
@@ -48,20 +50,20 @@ func (l *loader) importNames(m *merged) []string {
 		return nil
 	}
 	var out []string
-	add := func(name string, p Problem) {
+	add := func(name string, p document.Problem) {
 		known := l.opts.Import.Programs()
 		if !slices.Contains(known, name) {
-			p.Message, p.Hint = fmt.Sprintf("imports: unknown program %q", visible(name)), "one of "+strings.Join(known, ", ")
+			p.Message, p.Hint = fmt.Sprintf("imports: unknown program %q", document.Visible(name)), "one of "+strings.Join(known, ", ")
 			l.problems = append(l.problems, p)
 		} else if !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
 	for _, e := range m.list("imports").Entries {
-		add(e.Value, Problem{File: e.Origin.Name, Line: e.Origin.Line, Col: e.Origin.Col})
+		add(e.Value, document.Problem{File: e.Origin.Name, Line: e.Origin.Line, Col: e.Origin.Col})
 	}
 	for _, name := range l.globals.Imports {
-		add(name, Problem{File: "--import"})
+		add(name, document.Problem{File: "--import"})
 	}
 	return out
 }
@@ -140,7 +142,7 @@ func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted 
 func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.File, bool) {
 	limit := int64(maxImport)
 	if f.Project {
-		limit = maxFile
+		limit = document.MaxFile
 	}
 	file, err := trust.ReadOwn(f.Path, limit)
 	if err == nil {
@@ -150,7 +152,7 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 		l.seen(scope, f.Path, PlaceAbsent, "imports: "+program)
 		return trust.File{}, false
 	}
-	p := unreadable(f.Path, err)
+	p := document.Unreadable(f.Path, err)
 	if errors.Is(err, trust.ErrTooLarge) {
 		p.Message = fmt.Sprintf("is larger than %d MiB", limit>>20)
 	}
@@ -167,21 +169,21 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 	for _, p := range problems {
 		out.unknown = append(out.unknown, importWarning("the MCP servers of "+program+" are left out: "+p.String()))
 	}
-	object := &node{kind: kindObject}
+	object := &document.Node{Kind: document.Object}
 	for _, s := range servers {
 		value, problem := l.importServer(s)
 		if problem != "" {
-			out.unknown = append(out.unknown, importWarning(visible(fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.Path, s.Line, s.Name, program, problem))))
+			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.Path, s.Line, s.Name, program, problem))))
 			continue
 		}
-		if object.get(s.Name) == nil {
-			object.fields = append(object.fields, field{name: s.Name, line: s.Line, col: s.Col, value: value})
+		if object.Get(s.Name) == nil {
+			object.Fields = append(object.Fields, document.Field{Name: s.Name, Line: s.Line, Col: s.Col, Value: value})
 		}
 	}
-	if len(object.fields) > 0 {
-		out.root = &node{kind: kindObject, fields: []field{{name: serversKey, value: object}}}
+	if len(object.Fields) > 0 {
+		out.root = &document.Node{Kind: document.Object, Fields: []document.Field{{Name: serversKey, Value: object}}}
 		origin := Origin{Scope: scope, Name: f.Path}
-		out.entries = []entry{{set: l.index.byName[serversKey], key: serversKey, node: object, origin: origin}}
+		out.entries = []entry{{set: l.index.Row(serversKey), key: serversKey, node: object, origin: origin}}
 	}
 	return out
 }
@@ -189,7 +191,7 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 const serversKey = "mcpServers"
 
 // importServer checks one server as if it stood in a settings file.
-func (l *loader) importServer(s ImportedServer) (*node, string) {
+func (l *loader) importServer(s ImportedServer) (*document.Node, string) {
 	if s.Problem != "" {
 		return nil, s.Problem
 	}
@@ -200,22 +202,28 @@ func (l *loader) importServer(s ImportedServer) (*node, string) {
 	if problem != "" {
 		return nil, problem
 	}
-	n.place(s.Line, s.Col)
+	n.SetPlace(s.Line, s.Col)
 	return n, ""
 }
 
+// CheckServer says what is wrong with an entry of mcpServers; "" = nothing.
+func CheckServer(name string, entry json.RawMessage) string {
+	_, problem := checkEntry(table.NewIndex(), name, entry)
+	return problem
+}
+
 // checkEntry checks an entry of mcpServers.
-func checkEntry(x *index, name string, entry json.RawMessage) (n *node, problem string) {
-	doc := parse("server.json", entry)
-	if doc.root == nil || len(doc.problems) > 0 {
+func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *document.Node, problem string) {
+	doc, problems := document.Parse("server.json", entry)
+	if len(problems) > 0 {
 		return nil, "its entry cannot be read"
 	}
 	r := reader{index: x, layer: &layer{}}
-	r.check(x.byName[serversKey], serversKey, &node{kind: kindObject, fields: []field{{name: name, value: doc.root}}})
+	r.check(x.Row(serversKey), serversKey, &document.Node{Kind: document.Object, Fields: []document.Field{{Name: name, Value: doc.Root}}})
 	if len(r.layer.problems) > 0 {
 		return nil, r.layer.problems[0].Message
 	}
-	return doc.root, ""
+	return doc.Root, ""
 }
 
 // FoundImport is a file of another program that is there.
@@ -230,7 +238,7 @@ type FoundImport struct {
 // FindImports looks for MCP servers in the files of other programs, whatever
 // the settings say. Nothing of them runs. Files without any are left out.
 func FindImports(from Importer, root string, environ []string) []FoundImport {
-	l := loader{index: newIndex(table())}
+	l := loader{index: table.NewIndex()}
 	var out []FoundImport
 	for _, program := range from.Programs() {
 		for _, f := range from.Files(program, root, environ) {
@@ -255,18 +263,6 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 	return out
 }
 
-// place gives a value and all below it one place.
-func (n *node) place(line, col int) {
-	n.line, n.col = line, col
-	for _, item := range n.items {
-		item.place(line, col)
-	}
-	for i := range n.fields {
-		n.fields[i].line, n.fields[i].col = line, col
-		n.fields[i].value.place(line, col)
-	}
-}
-
 func importWarning(message string) registry.Diagnostic {
 	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped", Message: message}
 }
@@ -276,14 +272,14 @@ func (l *loader) addImported(m *merged, layer *layer) {
 	l.diags = append(l.diags, layer.unknown...)
 	taken := m.named(serversKey)
 	for _, e := range layer.entries {
-		e.node = &node{kind: kindObject, fields: slices.Clone(e.node.fields)}
-		e.node.fields = slices.DeleteFunc(e.node.fields, func(f field) bool {
-			i := slices.IndexFunc(taken, func(n namedEntry) bool { return n.name == f.name })
+		e.node = &document.Node{Kind: document.Object, Fields: slices.Clone(e.node.Fields)}
+		e.node.Fields = slices.DeleteFunc(e.node.Fields, func(f document.Field) bool {
+			i := slices.IndexFunc(taken, func(n namedEntry) bool { return n.name == f.Name })
 			if i < 0 {
 				return false
 			}
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
-				Message: visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.line, f.name, taken[i].origin))})
+				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.Line, f.Name, taken[i].origin))})
 			return true
 		})
 		m.entries[e.set] = append(m.entries[e.set], e)

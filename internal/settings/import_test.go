@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // otherPrograms is an Importer over two programs whose files are lists of names
@@ -24,7 +26,7 @@ func (o otherPrograms) Files(program, root string, _ []string) []ImportFile {
 	}
 }
 
-func readNames(_ string, data []byte) (out []ImportedServer, problems []Problem) {
+func readNames(_ string, data []byte) (out []ImportedServer, problems []document.Problem) {
 	for i, name := range strings.Fields(string(data)) {
 		s := ImportedServer{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Line: i + 1, Col: 1}
 		switch name {

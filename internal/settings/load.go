@@ -2,15 +2,16 @@ package settings
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -48,14 +49,14 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s := m.settings(l.globals, l.root)
 	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)
-	if err := failure(append(l.problems, l.scalars.problems...)); err != nil {
+	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
 	return s, l.diags, nil
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{index: newIndex(table()), scalars: newScalars(o.Flags), env: newEnviron(o.Environ)}
+	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ)}
 	l.globals = l.scalars.globals()
 	l.opts = withGlobals(o, l.globals)
 	return l
@@ -70,22 +71,22 @@ func withGlobals(o Options, g Globals) Options {
 	o.NoProject = o.NoProject || g.NoProject
 	o.NoUser = o.NoUser || g.NoUser
 	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, systemDir(newEnviron(o.Environ)))
+	o.SystemDir = cmp.Or(o.SystemDir, systemDir(expand.NewEnviron(o.Environ)))
 	return o
 }
 
 // loader carries what one Load gathers.
 type loader struct {
-	index    *index
+	index    *table.Index
 	scalars  *scalars
-	env      environ
+	env      expand.Environ
 	opts     Options
 	globals  Globals
 	root     string
 	layers   []*layer // those that count, lowest first
 	named    []*layer // of --settings
 	project  *Project
-	problems []Problem
+	problems []document.Problem
 	diags    []registry.Diagnostic
 	looked   []Place
 
@@ -101,9 +102,9 @@ func (l *loader) places() error {
 	}
 	l.own(ScopeSystem, l.opts.SystemDir)
 	if l.opts.NoUser {
-		l.seenFolder(ScopeUser, l.env.userDir(), PlaceSkipped, "--no-user-settings")
+		l.seenFolder(ScopeUser, userDir(l.env), PlaceSkipped, "--no-user-settings")
 	} else {
-		l.own(ScopeUser, l.env.userDir())
+		l.own(ScopeUser, userDir(l.env))
 	}
 	for _, file := range l.opts.Files {
 		l.file(file)
@@ -125,12 +126,12 @@ func (l *loader) findRoot() error {
 	if dir == "" {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
-			return failure([]Problem{{File: "working directory", Message: plainError(err), Hint: "change to a directory that exists"}})
+			return NewError([]document.Problem{{File: "working directory", Message: document.PlainError(err), Hint: "change to a directory that exists"}})
 		}
 		l.opts.Dir = dir
 	}
 	if l.opts.Root == "" {
-		found := findRoot(dir, l.env.home())
+		found := findRoot(dir, l.env.Home())
 		l.root = found.dir
 		if found.note != "" {
 			l.warn("root_foreign", found.note, "pass --root to choose the project root")
@@ -141,9 +142,9 @@ func (l *loader) findRoot() error {
 	info, err := os.Stat(l.root)
 	switch {
 	case err != nil:
-		return failure([]Problem{{File: l.root, Message: "is no project root: " + plainError(err)}})
+		return NewError([]document.Problem{{File: l.root, Message: "is no project root: " + document.PlainError(err)}})
 	case !info.IsDir():
-		return failure([]Problem{{File: l.root, Message: "is no project root: not a directory"}})
+		return NewError([]document.Problem{{File: l.root, Message: "is no project root: not a directory"}})
 	}
 	return nil
 }
@@ -168,9 +169,9 @@ func (l *loader) own(scope Scope, dir string) {
 		l.seenFolder(scope, dir, PlaceAbsent, "")
 		return
 	}
-	f, err := trust.ReadOwn(path, maxFile)
+	f, err := trust.ReadOwn(path, document.MaxFile)
 	if err != nil {
-		p := unreadable(path, err)
+		p := document.Unreadable(path, err)
 		l.problems = append(l.problems, p)
 		l.seen(scope, path, PlaceRefused, p.Message)
 		return
@@ -183,9 +184,9 @@ func (l *loader) own(scope Scope, dir string) {
 // file reads a --settings file; it counts behind the project's own.
 func (l *loader) file(name string) {
 	path := l.absolute(name)
-	f, err := trust.Read(path, maxFile)
+	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
-		p := unreadable(path, err)
+		p := document.Unreadable(path, err)
 		l.problems = append(l.problems, p)
 		l.seen(ScopeFile, path, PlaceRefused, p.Message)
 		return
@@ -201,24 +202,6 @@ func (l *loader) count(layer *layer) {
 	l.diags = append(l.diags, layer.unknown...)
 }
 
-func unreadable(path string, err error) Problem {
-	p := Problem{File: path}
-	var owner *trust.OwnerError
-	switch {
-	case errors.As(err, &owner):
-		p.Message, p.Hint = "is not safe to use: "+owner.Reason, "make it yours and writable by you alone"
-	case errors.Is(err, fs.ErrNotExist):
-		p.Message = "no such file"
-	case errors.Is(err, trust.ErrNotRegular):
-		p.Message = trust.ErrNotRegular.Error()
-	case errors.Is(err, trust.ErrTooLarge):
-		p.Message = "is larger than 1 MiB"
-	default:
-		p.Message = plainError(err)
-	}
-	return p
-}
-
 func (l *loader) warn(code, message, hint string) {
 	l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
 }
@@ -227,12 +210,12 @@ func (l *loader) warn(code, message, hint string) {
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
 	e, ok := s.merged.last("workspace.root")
-	if !ok || e.node.kind != kindString || strings.TrimSpace(e.node.text) == "" {
+	if !ok || e.node.Kind != document.String || strings.TrimSpace(e.node.Text) == "" {
 		return
 	}
-	path, err := NewExpander(s.ProjectRoot, l.opts.Environ).Expand(e.node.text)
+	path, err := NewExpander(s.ProjectRoot, l.opts.Environ).Expand(e.node.Text)
 	if err != nil {
-		l.problems = append(l.problems, Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
+		l.problems = append(l.problems, document.Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
 		return
 	}
 	if !filepath.IsAbs(path) {

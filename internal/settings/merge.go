@@ -3,17 +3,20 @@ package settings
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // merged is everything that the places that count have set: for each setting
 // its entries, earliest place first.
 type merged struct {
-	index   *index
-	entries map[*setting][]entry
+	index   *table.Index
+	entries map[*table.Row][]entry
 }
 
-func merge(x *index, layers []*layer) *merged {
-	m := &merged{index: x, entries: map[*setting][]entry{}}
+func merge(x *table.Index, layers []*layer) *merged {
+	m := &merged{index: x, entries: map[*table.Row][]entry{}}
 	for _, l := range layers {
 		for _, e := range l.entries {
 			m.entries[e.set] = append(m.entries[e.set], e)
@@ -24,7 +27,7 @@ func merge(x *index, layers []*layer) *merged {
 
 // last returns the value that stands of a setting that is replaced as a whole.
 func (m *merged) last(name string) (entry, bool) {
-	all := m.entries[m.index.byName[name]]
+	all := m.entries[m.index.Row(name)]
 	if len(all) == 0 {
 		return entry{}, false
 	}
@@ -33,15 +36,15 @@ func (m *merged) last(name string) (entry, bool) {
 
 // list merges a list setting by its rule.
 func (m *merged) list(name string) List {
-	set := m.index.byName[name]
+	set := m.index.Row(name)
 	all := m.entries[set]
-	if set.merge != mergeUnite && len(all) > 1 {
+	if set.Merge != table.Unite && len(all) > 1 {
 		all = all[len(all)-1:]
 	}
 	var out List
 	for _, e := range all {
 		out.Set = true
-		for _, item := range e.node.toList(e.origin).Entries {
+		for _, item := range toList(e.node, e.origin).Entries {
 			if !slices.ContainsFunc(out.Entries, func(have Entry) bool { return have.Value == item.Value }) {
 				out.Entries = append(out.Entries, item)
 			}
@@ -53,24 +56,24 @@ func (m *merged) list(name string) List {
 // namedEntry is one entry of a setting that merges by name.
 type namedEntry struct {
 	name   string
-	node   *node
+	node   *document.Node
 	origin Origin
 }
 
-// named merges by name: the later entry stands, in the place of the first.
+// named merges by Name: the later entry stands, in the place of the first.
 func (m *merged) named(name string) []namedEntry {
 	var out []namedEntry
 	at := map[string]int{}
-	for _, e := range m.entries[m.index.byName[name]] {
-		for _, f := range e.node.fields {
+	for _, e := range m.entries[m.index.Row(name)] {
+		for _, f := range e.node.Fields {
 			o := e.origin
-			o.Line, o.Col = f.line, f.col
-			n := namedEntry{name: f.name, node: f.value, origin: o}
-			if i, ok := at[f.name]; ok {
+			o.Line, o.Col = f.Line, f.Col
+			n := namedEntry{name: f.Name, node: f.Value, origin: o}
+			if i, ok := at[f.Name]; ok {
 				out[i] = n
 				continue
 			}
-			at[f.name] = len(out)
+			at[f.Name] = len(out)
 			out = append(out, n)
 		}
 	}
@@ -83,21 +86,31 @@ type Named struct {
 	JSON   json.RawMessage // members in file order, numbers as written
 	Origin Origin
 
-	node *node // for At
+	node *document.Node // for At
+}
+
+// At returns where the value that a JSON pointer names was set, or the nearest
+// value around it.
+func (n Named) At(pointer string) Origin {
+	o := n.Origin
+	if pointer != "" && n.node != nil && o.Line > 0 {
+		o.Line, o.Col = n.node.Locate(pointer)
+	}
+	return o
 }
 
 // Raw returns a setting whose form the feature behind it checks (hooks), or any
 // other, as JSON: members in file order, unexpanded, secrets in the clear. ok
 // is false when no place sets it.
 func (s *Settings) Raw(key string) (value json.RawMessage, origin Origin, ok bool) {
-	if s.merged == nil || s.merged.index.byName[key] == nil {
+	if s.merged == nil || s.merged.index.Row(key) == nil {
 		return nil, Origin{}, false
 	}
 	e, ok := s.merged.last(key)
 	if !ok {
 		return nil, Origin{}, false
 	}
-	return e.node.encode(), e.origin, true
+	return e.node.Encode(), e.origin, true
 }
 
 // RawEach returns the values of a setting that all places add to (hooks), earliest
@@ -108,8 +121,8 @@ func (s *Settings) RawEach(key string) []Named {
 		return nil
 	}
 	var out []Named
-	for _, e := range s.merged.entries[s.merged.index.byName[key]] {
-		out = append(out, Named{JSON: e.node.encode(), Origin: e.origin, node: e.node})
+	for _, e := range s.merged.entries[s.merged.index.Row(key)] {
+		out = append(out, Named{JSON: e.node.Encode(), Origin: e.origin, node: e.node})
 	}
 	return out
 }
@@ -117,13 +130,13 @@ func (s *Settings) RawEach(key string) []Named {
 // RawNamed returns the entries of composites, toolOptions, context or
 // mcpServers as JSON, merged by name, in file order, unexpanded.
 func (s *Settings) RawNamed(key string) []Named {
-	if s.merged == nil || s.merged.index.byName[key] == nil {
+	if s.merged == nil || s.merged.index.Row(key) == nil {
 		return nil
 	}
 	entries := s.merged.named(key)
 	out := make([]Named, len(entries))
 	for i, e := range entries {
-		out[i] = Named{Name: e.name, JSON: e.node.encode(), Origin: e.origin, node: e.node}
+		out[i] = Named{Name: e.name, JSON: e.node.Encode(), Origin: e.origin, node: e.node}
 	}
 	return out
 }

@@ -1,14 +1,18 @@
 package settings
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/expand"
+)
 
 // OwnPaths returns the absolute paths, files and folders, where settings are
 // looked for: no tool may change what is there, since settings decide what tools
 // may do. files are those of --settings, relative to dir.
 func (s *Settings) OwnPaths(environ []string, dir string, files []string) []string {
-	env := newEnviron(environ)
+	env := expand.NewEnviron(environ)
 	out := []string{filepath.Join(s.ProjectRoot, ".toolreg"), systemDir(env)}
-	if user := env.userDir(); user != "" {
+	if user := userDir(env); user != "" {
 		out = append(out, user)
 	}
 	out = append(out, s.importPaths...)
@@ -23,4 +27,4 @@ func (s *Settings) OwnPaths(environ []string, dir string, files []string) []stri
 
 // UserDir returns the folder of the user's own settings and plugins, "" where
 // the environment names none.
-func UserDir(environ []string) string { return newEnviron(environ).userDir() }
+func UserDir(environ []string) string { return userDir(expand.NewEnviron(environ)) }

@@ -9,56 +9,48 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // projectDir is the folder that marks a project root and holds its settings.
 const projectDir = ".toolreg"
 
-// environ answers for the variables that say where settings are.
-type environ map[string]string
-
-func newEnviron(entries []string) environ {
-	out := environ{}
-	for _, e := range entries {
-		if name, value, ok := cutVariable(e); ok {
-			out[envKey(name)] = value
-		}
-	}
-	return out
-}
-
-func (e environ) home() string {
-	if runtime.GOOS == "windows" {
-		return e[envKey("USERPROFILE")]
-	}
-	return e["HOME"]
-}
-
 // userDir returns the folder of the user's settings; "" where there is none.
-func (e environ) userDir() string {
-	if dir := e[envKey("XDG_CONFIG_HOME")]; filepath.IsAbs(dir) {
+func userDir(e expand.Environ) string {
+	if dir := e.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
-	if dir := e[envKey("APPDATA")]; runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+	if dir := e.Get("APPDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
-	if home := e.home(); filepath.IsAbs(home) {
+	if home := e.Home(); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "toolreg")
 	}
 	return ""
 }
 
-func systemDir(e environ) string {
-	if dir := e[envKey("PROGRAMDATA")]; runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+func systemDir(e expand.Environ) string {
+	if dir := e.Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
 	return filepath.FromSlash("/etc/toolreg")
 }
 
+// FileIn returns the settings file of a folder, "" where there is none. Two of
+// them side by side are an [*Error].
+func FileIn(dir string) (string, error) {
+	path, problem := findFile(dir)
+	if problem != nil {
+		return "", NewError([]document.Problem{*problem})
+	}
+	return path, nil
+}
+
 // findFile returns the settings file of a folder; "" where there is none. Two
 // formats side by side are a problem: nobody could say which one counts.
-func findFile(dir string) (string, *Problem) {
+func findFile(dir string) (string, *document.Problem) {
 	if dir == "" {
 		return "", nil
 	}
@@ -71,11 +63,11 @@ func findFile(dir string) (string, *Problem) {
 			found = append(found, path)
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
 		default:
-			return "", &Problem{File: path, Message: "cannot be looked at: " + plainError(err)}
+			return "", &document.Problem{File: path, Message: "cannot be looked at: " + document.PlainError(err)}
 		}
 	}
 	if len(found) > 1 {
-		return "", &Problem{File: found[1], Message: "stands beside " + filepath.Base(found[0]), Hint: "keep one of them"}
+		return "", &document.Problem{File: found[1], Message: "stands beside " + filepath.Base(found[0]), Hint: "keep one of them"}
 	}
 	if len(found) == 0 {
 		return "", nil
@@ -85,15 +77,6 @@ func findFile(dir string) (string, *Problem) {
 
 // isNotDir reports that a part of the path is a file: nothing can be below it.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
-
-// plainError is the reason of a failed file operation without path and verb.
-func plainError(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
-}
 
 // foundRoot is the result of looking for the project root.
 type foundRoot struct {

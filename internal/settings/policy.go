@@ -1,5 +1,7 @@
 package settings
 
+import "github.com/toolreg/toolreg/internal/settings/document"
+
 // rulesKey is the one list whose places add up: every place's rules count, in
 // the order of spec section 8.3.
 const rulesKey = "policy.rules"
@@ -8,7 +10,7 @@ const rulesKey = "policy.rules"
 // the last file's before, then system, user, project.
 func (m *merged) ruleEntries() []entry {
 	var named, rest []entry
-	for _, e := range m.entries[m.index.byName[rulesKey]] {
+	for _, e := range m.entries[m.index.Row(rulesKey)] {
 		if e.origin.Scope == ScopeFile {
 			named = append([]entry{e}, named...)
 		} else {
@@ -18,10 +20,10 @@ func (m *merged) ruleEntries() []entry {
 	return append(named, rest...)
 }
 
-func (m *merged) ruleNode() *node {
-	out := &node{kind: kindList}
+func (m *merged) ruleNode() *document.Node {
+	out := &document.Node{Kind: document.List}
 	for _, e := range m.ruleEntries() {
-		out.items = append(out.items, e.node.items...)
+		out.Items = append(out.Items, e.node.Items...)
 	}
 	return out
 }
@@ -29,12 +31,12 @@ func (m *merged) ruleNode() *node {
 func (m *merged) rules() []Rule {
 	var out []Rule
 	for _, e := range m.ruleEntries() {
-		for _, n := range e.node.items {
+		for _, n := range e.node.Items {
 			o := e.origin
-			o.Line, o.Col = n.line, n.col
+			o.Line, o.Col = n.Line, n.Col
 			out = append(out, Rule{
-				Tool: n.str("tool"), Source: n.str("source"), Server: n.str("server"), Category: n.str("category"),
-				Command: n.str("command"), Path: n.str("path"), Decision: n.str("decision"), Reason: n.str("reason"), Origin: o,
+				Tool: n.Get("tool").Str(), Source: n.Get("source").Str(), Server: n.Get("server").Str(), Category: n.Get("category").Str(),
+				Command: n.Get("command").Str(), Path: n.Get("path").Str(), Decision: n.Get("decision").Str(), Reason: n.Get("reason").Str(), Origin: o,
 			})
 		}
 	}

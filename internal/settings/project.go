@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/consent"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -38,12 +40,12 @@ func (l *loader) readProject() (dir, path string) {
 }
 
 func (l *loader) readOwnProject(path string) (trust.File, bool) {
-	f, err := trust.ReadOwn(path, maxFile)
+	f, err := trust.ReadOwn(path, document.MaxFile)
 	if err == nil {
 		f.Name = trust.Name(l.root, path)
 		return f, true
 	}
-	p := unreadable(path, err)
+	p := document.Unreadable(path, err)
 	var owner *trust.OwnerError
 	if errors.As(err, &owner) {
 		p.Hint = "make it yours and writable by you alone, or name it with --settings"
@@ -54,7 +56,7 @@ func (l *loader) readOwnProject(path string) (trust.File, bool) {
 
 // refuse leaves the project out. Where its settings were asked for, that is an
 // error.
-func (l *loader) refuse(code string, files []string, p Problem) {
+func (l *loader) refuse(code string, files []string, p document.Problem) {
 	l.project = &Project{Root: l.root, Files: files, Obstacle: p.String()}
 	if l.opts.TrustProject {
 		l.problems = append(l.problems, p)
@@ -75,16 +77,20 @@ func (l *loader) isNamed(real string) bool {
 // the files of other programs.
 func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	p := &Project{Root: l.root}
-	programs := l.programs(own)
+	asked := []*consent.File{own.consent()}
 	for _, layer := range l.imported {
-		programs = append(programs, l.programs(layer)...)
+		asked = append(asked, layer.consent())
+	}
+	var programs []consent.Program
+	for _, f := range asked {
+		programs = append(programs, consent.Programs(f)...)
 	}
 	covered, err := l.cover(dir, own, slices.Concat(files, imports), programs)
 	if err != nil {
 		p.Obstacle = err.Error()
 		covered = files
 		if l.opts.TrustProject {
-			l.problems = append(l.problems, Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
+			l.problems = append(l.problems, document.Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
 		}
 	}
 	if len(covered) == 0 && err == nil {
@@ -95,12 +101,9 @@ func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	for _, f := range covered {
 		p.Files = append(p.Files, f.Path)
 	}
-	p.Runs = append(describe(programs), pluginRuns(l.root, filepath.Join(dir, "plugins"), covered)...)
-	if own != nil {
-		p.Loosens, p.Expands = own.loosens(), own.expands()
-	}
-	for _, layer := range l.imported {
-		p.Loosens, p.Expands = append(p.Loosens, layer.loosens()...), append(p.Expands, layer.expands()...)
+	p.Runs = append(consent.Describe(programs), consent.Plugins(l.root, filepath.Join(dir, "plugins"), covered)...)
+	for _, f := range asked {
+		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
 	l.decide(p)
 	if !p.Trusted && p.Obstacle == "" && len(imports) > 0 {
@@ -114,16 +117,29 @@ func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	}
 }
 
+// consent returns what a layer asks consent for; nil of a nil layer.
+func (l *layer) consent() *consent.File {
+	if l == nil {
+		return nil
+	}
+	f := &consent.File{Path: l.file, Root: l.root}
+	for _, e := range l.entries {
+		f.Settings = append(f.Settings, consent.Setting{Row: e.set, Key: e.key, Value: e.node, Line: e.origin.Line})
+	}
+	return f
+}
+
 // cover collects the files behind a grant.
-func (l *loader) cover(dir string, own *layer, files []trust.File, programs []program) ([]trust.File, error) {
-	trees := append([]string{filepath.Join(dir, "plugins")}, l.pluginTrees(own)...)
-	return trust.Cover(l.root, files, expandPrograms(programs, NewExpander(l.root, l.opts.Environ)), trees)
+func (l *loader) cover(dir string, own *layer, files []trust.File, programs []consent.Program) ([]trust.File, error) {
+	expand := NewExpander(l.root, l.opts.Environ).Expand
+	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(own.consent(), l.root, expand)...)
+	return trust.Cover(l.root, files, consent.Expand(programs, l.root, expand), trees)
 }
 
 // withhold lets a project count that is trusted apart from the files of other
 // programs, which imports has brought in since.
 func (l *loader) withhold(p *Project, dir string, own *layer, files []trust.File) {
-	covered, err := l.cover(dir, own, files, l.programs(own))
+	covered, err := l.cover(dir, own, files, consent.Programs(own.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
 		return
 	}
@@ -198,22 +214,4 @@ func changedNames(changes []trust.Change) string {
 // printableName shows a file name that anybody may have chosen.
 func printableName(name string) string {
 	return strings.Trim(fmt.Sprintf("%q", name), `"`)
-}
-
-// pluginRuns names the plugin folders of the project.
-func pluginRuns(root, dir string, covered []trust.File) []string {
-	prefix := trust.Name(root, dir) + "/"
-	var out []string
-	for _, f := range covered {
-		rest, ok := strings.CutPrefix(f.Name, prefix)
-		if !ok {
-			continue
-		}
-		id, _, _ := strings.Cut(rest, "/")
-		line := "plugin " + quoteWord(prefix+id)
-		if !slices.Contains(out, line) {
-			out = append(out, line)
-		}
-	}
-	return out
 }

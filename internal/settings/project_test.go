@@ -395,30 +395,6 @@ func TestDamagedGrantTrustsNothing(t *testing.T) {
 	}
 }
 
-func TestNoVariableHides(t *testing.T) {
-	tests := []struct {
-		in   string
-		want []string
-	}{
-		{"$A${B}x", []string{"A", "B"}},
-		{"${A:-${B:-$C}}", []string{"A", "B", "C"}},
-		{"${A:-${b-}}$SECRET", []string{"A", "b", "SECRET"}}, // the broken default is never looked at where A is set
-		{"${A:-${$SECRET}", []string{"A", "SECRET"}},
-		{"$$A $$$B", []string{"B"}},
-		{`run $\SECRET`, []string{"SECRET"}},
-		{`run "$SECRET"`, []string{"SECRET"}},
-		{"${ProgramFiles(x86)}", []string{"ProgramFiles(x86)", "ProgramFiles"}},
-		{"env:SECRET", []string{"SECRET"}},
-		{"file:$HOME/.netrc", []string{"file:$HOME/.netrc", "HOME"}},
-		{"plain $5", nil},
-	}
-	for _, test := range tests {
-		if diff := cmp.Diff(test.want, mentions(test.in)); diff != "" {
-			t.Errorf("mentions(%q) (-want +got):\n%s", test.in, diff)
-		}
-	}
-}
-
 func TestWhatAGrantCovers(t *testing.T) {
 	tests := []struct {
 		name, settings string

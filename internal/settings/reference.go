@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -18,29 +20,6 @@ const (
 	referenceTime = 30 * time.Second // of a cmd:
 )
 
-// reference cuts a value into the kind of reference it is and its target; kind
-// is "" for plain text. Only a whole value is a reference, and neither a URL
-// (file://…) nor a tag such as env:a-b is one.
-func reference(value string) (kind, target string) {
-	kind, target, ok := strings.Cut(value, ":")
-	if !ok || strings.TrimSpace(target) == "" {
-		return "", ""
-	}
-	switch {
-	case kind == "env" && isVariableName(target):
-	case kind == "file" && !strings.HasPrefix(target, "//"):
-	case kind == "cmd":
-	default:
-		return "", ""
-	}
-	return kind, target
-}
-
-func isReference(value string) bool {
-	kind, _ := reference(value)
-	return kind != ""
-}
-
 // Secret expands a value of env, headers or oauth. Beside variables it may be
 // one reference as a whole: env:NAME is the variable; file:PATH the content of
 // a file without its last line end; cmd:ARGV what a command prints, without its
@@ -48,9 +27,9 @@ func isReference(value string) bool {
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
 // text that looks like a reference, put ${} before it: ${}file:x.
 func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
-	switch kind, target := reference(value); kind {
+	switch kind, target := table.Reference(value); kind {
 	case "env":
-		return x.variable(target)
+		return x.Lookup.Value(target)
 	case "file":
 		return x.file(target)
 	case "cmd":
@@ -67,12 +46,12 @@ func (x *Expander) file(target string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		home, err := x.variable("HOME")
+	if strings.HasPrefix(path, "~/") {
+		home, err := x.Lookup.Value("HOME")
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(home, rest)
+		path = expand.Home(path, home)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(x.Dir, path)

@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // scalars lets viper decide which of flag, variable and settings file gives a
@@ -19,7 +22,7 @@ type scalars struct {
 	viper    *viper.Viper
 	flags    *pflag.FlagSet
 	flagOf   map[string]string // key -> flag
-	problems []Problem
+	problems []document.Problem
 }
 
 // globalFlags maps the keys of the global flags to the flags. Their variables
@@ -60,15 +63,15 @@ func (s *scalars) bind(key, variable string) {
 // are opaque to it, so that none is converted and each keeps its origin.
 func (s *scalars) addSettings(m *merged) {
 	config := map[string]any{}
-	for i := range m.index.rows {
-		set := &m.index.rows[i]
-		if variable := set.variable(); variable != "" {
-			s.bind(set.name, variable)
+	for i := range m.index.Rows {
+		set := &m.index.Rows[i]
+		if variable := set.Variable(); variable != "" {
+			s.bind(set.Name, variable)
 		} else {
 			continue
 		}
 		if all := m.entries[set]; len(all) > 0 {
-			config[set.name] = &all[len(all)-1]
+			config[set.Name] = &all[len(all)-1]
 		}
 	}
 	_ = s.viper.MergeConfigMap(config) // fails for no map of strings
@@ -105,39 +108,39 @@ func (s *scalars) changed(key string) *pflag.Flag {
 // settle puts the scalars that flags and variables set into the merged
 // settings, over those of the files.
 func (s *scalars) settle(m *merged) {
-	for i := range m.index.rows {
-		set := &m.index.rows[i]
-		variable := set.variable()
+	for i := range m.index.Rows {
+		set := &m.index.Rows[i]
+		variable := set.Variable()
 		if variable == "" {
 			continue
 		}
-		_, text, origin, ok := s.value(set.name, variable)
+		_, text, origin, ok := s.value(set.Name, variable)
 		if !ok || origin.Scope < ScopeEnv {
 			continue
 		}
 		n := s.parse(set, text, origin)
-		m.entries[set] = append(m.entries[set], entry{set: set, key: set.name, node: n, origin: origin})
+		m.entries[set] = append(m.entries[set], entry{set: set, key: set.Name, node: n, origin: origin})
 	}
 }
 
 // parse checks the text of a flag or variable like the value in a file.
-func (s *scalars) parse(set *setting, text string, origin Origin) *node {
-	n := fromText(set, text)
+func (s *scalars) parse(set *table.Row, text string, origin Origin) *document.Node {
+	n := set.FromText(text)
 	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
-	r.check(set, set.name, n)
+	r.check(set, set.Name, n)
 	s.problems = append(s.problems, r.layer.problems...)
 	return n
 }
 
 // global returns the checked value of a global flag; nil where neither the flag
 // nor its variable is given.
-func (s *scalars) global(key string, typ valueType, choices ...string) *node {
+func (s *scalars) global(key string, typ table.Type, choices ...string) *document.Node {
 	_, text, origin, ok := s.value(key, flagVariable(s.flagOf[key]))
 	if !ok || origin.Scope < ScopeEnv {
 		return nil
 	}
 	before := len(s.problems)
-	n := s.parse(&setting{name: key, typ: typ, choices: choices}, text, origin)
+	n := s.parse(&table.Row{Name: key, Type: typ, Choices: choices}, text, origin)
 	if len(s.problems) > before {
 		return nil
 	}
@@ -150,8 +153,8 @@ func (s *scalars) paths(key string) []string {
 			return list.GetSlice()
 		}
 	}
-	if n := s.global(key, typeString); n != nil {
-		return filepath.SplitList(n.text)
+	if n := s.global(key, table.String); n != nil {
+		return filepath.SplitList(n.Text)
 	}
 	return nil
 }
@@ -164,8 +167,8 @@ func (s *scalars) words(key string) []string {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			given = list.GetSlice()
 		}
-	} else if n := s.global(key, typeString); n != nil {
-		given = []string{n.text}
+	} else if n := s.global(key, table.String); n != nil {
+		given = []string{n.Text}
 	}
 	var out []string
 	for _, text := range given {

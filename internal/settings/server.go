@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // The values of OAuth.Grant.
@@ -38,22 +41,22 @@ type OAuth struct {
 }
 
 // checkServer reports what is wrong with a server as a whole.
-func checkServer(n *node) error {
-	if d := n.get("disabled"); d != nil && d.kind == kindBool && d.bool {
+func checkServer(n *document.Node) error {
+	if n.Get("disabled").True() {
 		return nil
 	}
-	command, address := n.str("command"), n.str("url")
-	if a := n.str("httpUrl"); a != "" {
+	command, address := n.Get("command").Str(), n.Get("url").Str()
+	if a := n.Get("httpUrl").Str(); a != "" {
 		address = a
 	}
-	switch n.str("type") {
+	switch n.Get("type").Str() {
 	case "stdio":
 		if command == "" {
 			return errors.New(`type stdio needs a command`)
 		}
 	case "http", "sse":
 		if address == "" {
-			return fmt.Errorf("type %s needs a url", n.str("type"))
+			return fmt.Errorf("type %s needs a url", n.Get("type").Str())
 		}
 	}
 	if command == "" && address == "" {
@@ -111,17 +114,17 @@ func isToken(s string) bool {
 }
 
 // decodeServer makes a server of a checked entry.
-func decodeServer(name string, n *node, origin Origin) Server {
+func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) Server {
 	s := Server{
 		Name: name, Origin: origin,
-		Command: n.str("command"), Args: n.words("args"), Cwd: n.str("cwd"),
-		Env: n.pairs("env", origin), InheritEnv: n.flag("inheritEnv"),
-		URL: n.str("url"), HTTPURL: n.str("httpUrl"), Type: n.str("type"),
-		Headers: n.pairs("headers", origin),
-		Timeout: n.wait("timeout", defaultCallTimeout), ConnectTimeout: n.wait("connectTimeout", defaultConnectTimeout),
-		Protocol: n.str("protocol"), Trust: n.flag("trust"), Description: n.str("description"),
-		IncludeTools: n.list("includeTools", origin), ExcludeTools: n.list("excludeTools", origin),
-		Disabled: n.flag("disabled"), OAuth: decodeOAuth(n.get("oauth")),
+		Command: n.Get("command").Str(), Args: n.Get("args").Strings(), Cwd: n.Get("cwd").Str(),
+		Env: toPairs(n.Get("env"), origin), InheritEnv: n.Get("inheritEnv").True(),
+		URL: n.Get("url").Str(), HTTPURL: n.Get("httpUrl").Str(), Type: n.Get("type").Str(),
+		Headers: toPairs(n.Get("headers"), origin),
+		Timeout: wait(row, n, "timeout"), ConnectTimeout: wait(row, n, "connectTimeout"),
+		Protocol: n.Get("protocol").Str(), Trust: n.Get("trust").True(), Description: n.Get("description").Str(),
+		IncludeTools: toList(n.Get("includeTools"), origin), ExcludeTools: toList(n.Get("excludeTools"), origin),
+		Disabled: n.Get("disabled").True(), OAuth: decodeOAuth(n.Get("oauth")),
 	}
 	if s.Protocol == "" {
 		s.Protocol = "auto"
@@ -129,16 +132,16 @@ func decodeServer(name string, n *node, origin Origin) Server {
 	return s
 }
 
-func decodeOAuth(n *node) *OAuth {
-	if n == nil || n.kind != kindObject {
+func decodeOAuth(n *document.Node) *OAuth {
+	if n == nil || n.Kind != document.Object {
 		return nil
 	}
 	o := &OAuth{
-		Enabled: n.flag("enabled"), Grant: n.str("grant"), ClientID: n.str("clientId"), ClientSecret: n.str("clientSecret"),
-		PrivateKey: n.str("privateKey"), Assertion: n.str("assertion"), IDToken: n.str("idToken"), IDPIssuer: n.str("idpIssuer"), IDPClientID: n.str("idpClientId"),
-		AuthorizationURL: n.str("authorizationUrl"), TokenURL: n.str("tokenUrl"), RegistrationURL: n.str("registrationUrl"),
-		Issuer: n.str("issuer"), Scopes: n.words("scopes"), Audiences: n.words("audiences"),
-		RedirectURI: n.str("redirectUri"), TokenParamName: n.str("tokenParamName"),
+		Enabled: n.Get("enabled").True(), Grant: n.Get("grant").Str(), ClientID: n.Get("clientId").Str(), ClientSecret: n.Get("clientSecret").Str(),
+		PrivateKey: n.Get("privateKey").Str(), Assertion: n.Get("assertion").Str(), IDToken: n.Get("idToken").Str(), IDPIssuer: n.Get("idpIssuer").Str(), IDPClientID: n.Get("idpClientId").Str(),
+		AuthorizationURL: n.Get("authorizationUrl").Str(), TokenURL: n.Get("tokenUrl").Str(), RegistrationURL: n.Get("registrationUrl").Str(),
+		Issuer: n.Get("issuer").Str(), Scopes: n.Get("scopes").Strings(), Audiences: n.Get("audiences").Strings(),
+		RedirectURI: n.Get("redirectUri").Str(), TokenParamName: n.Get("tokenParamName").Str(),
 	}
 	if o.Grant == "" {
 		o.Grant = GrantAuthorizationCode
@@ -146,75 +149,55 @@ func decodeOAuth(n *node) *OAuth {
 	return o
 }
 
-// The accessors below read members that were checked; an absent one gives the
+// The functions below read values that were checked; what is absent gives the
 // zero value.
 
-func (n *node) str(name string) string {
-	if v := n.get(name); v != nil && v.kind == kindString {
-		return v.text
+// wait reads a member that is a duration, or its default in the table.
+func wait(row *table.Row, n *document.Node, name string) time.Duration {
+	v := n.Get(name)
+	if v == nil || v.Kind == document.Null {
+		v = row.Field(name).DefaultValue()
 	}
-	return ""
+	return duration(v)
 }
 
-func (n *node) flag(name string) bool {
-	v := n.get(name)
-	return v != nil && v.kind == kindBool && v.bool
+func duration(n *document.Node) time.Duration {
+	d, _ := table.ParseDuration(n)
+	return d
 }
 
-func (n *node) words(name string) []string {
-	v := n.get(name)
-	if v == nil {
-		return nil
-	}
-	return v.strings()
+func size(n *document.Node) int64 {
+	size, _ := table.ParseSize(n)
+	return size
 }
 
-func (n *node) strings() []string {
-	out := make([]string, len(n.items))
-	for i, item := range n.items {
-		out[i] = item.text
-	}
-	return out
-}
-
-func (n *node) wait(name, def string) time.Duration {
-	if v := n.get(name); v != nil && v.kind != kindNull {
-		return v.duration()
-	}
-	return (&node{kind: kindString, text: def}).duration()
-}
-
-func (n *node) pairs(name string, in Origin) []Pair {
-	v := n.get(name)
-	if v == nil {
-		return nil
-	}
-	return v.toPairs(in)
+func number(n *document.Node) int {
+	i, _ := table.ParseInt(n)
+	return i
 }
 
 // toPairs keeps file order; in names the file.
-func (n *node) toPairs(in Origin) []Pair {
-	out := make([]Pair, 0, len(n.fields))
-	for _, f := range n.fields {
-		in.Line, in.Col = f.line, f.col
-		out = append(out, Pair{Name: f.name, Value: f.value.text, Origin: in})
+func toPairs(n *document.Node, in Origin) []Pair {
+	if n == nil {
+		return nil
+	}
+	out := make([]Pair, 0, len(n.Fields))
+	for _, f := range n.Fields {
+		in.Line, in.Col = f.Line, f.Col
+		out = append(out, Pair{Name: f.Name, Value: f.Value.Text, Origin: in})
 	}
 	return out
 }
 
-func (n *node) list(name string, in Origin) List {
-	v := n.get(name)
-	if v == nil || v.kind != kindList {
+// toList keeps file order; in names the file.
+func toList(n *document.Node, in Origin) List {
+	if n == nil || n.Kind != document.List {
 		return List{}
 	}
-	return v.toList(in)
-}
-
-func (n *node) toList(in Origin) List {
-	l := List{Set: true, Entries: make([]Entry, 0, len(n.items))}
-	for _, item := range n.items {
-		in.Line, in.Col = item.line, item.col
-		l.Entries = append(l.Entries, Entry{Value: item.text, Origin: in})
+	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
+	for _, item := range n.Items {
+		in.Line, in.Col = item.Line, item.Col
+		l.Entries = append(l.Entries, Entry{Value: item.Text, Origin: in})
 	}
 	return l
 }

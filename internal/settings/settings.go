@@ -1,3 +1,11 @@
+// Package settings finds, reads, checks, merges and expands the settings of spec
+// section 4 into plain structs.
+//
+// Load reads every place in order of precedence with package document, checks
+// each value by its row in package table, asks package consent what a project's
+// own files would do, and merges what counts; viper decides between flag, variable
+// and file for scalars alone. Strings stay as written until they are used: an
+// [Expander] replaces variables and references then. Package edit changes files.
 package settings
 
 import (

@@ -1,6 +1,10 @@
 package settings
 
-import "time"
+import (
+	"time"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
 
 // Audit tells how calls are logged.
 type Audit struct {
@@ -29,34 +33,23 @@ type ToolOption struct {
 	Origin     Origin
 }
 
-func toolOptionFields() []setting {
-	return []setting{
-		{name: "timeout", typ: typeDuration, doc: "Time limit of a call."},
-		{name: "maxOutput", typ: typeSize, doc: "Output of a call that is kept, in place of limits.output."},
-		{name: "retries", typ: typeInt, doc: "How often a failed call is repeated, where repeating is safe."},
-		{name: "retryDelay", typ: typeDuration, doc: "Wait before the first repetition, doubled with each; default 500ms."},
-		{name: "cache", typ: typeDuration, doc: "How long a result may be given again, of tools that only read."},
-		{name: "log", typ: typeChoice, choices: []string{LogCalls, LogParams, LogNone}, doc: "What of its calls is logged."},
-	}
-}
-
 func (m *merged) toolOptions() []ToolOption {
 	var out []ToolOption
 	for _, e := range m.named("toolOptions") {
 		out = append(out, ToolOption{
-			Pattern: e.name, Origin: e.origin, Log: e.node.str("log"),
-			Timeout: optional(e.node, "timeout", (*node).duration), MaxOutput: optional(e.node, "maxOutput", (*node).size),
-			Retries: optional(e.node, "retries", (*node).number), RetryDelay: optional(e.node, "retryDelay", (*node).duration),
-			Cache: optional(e.node, "cache", (*node).duration),
+			Pattern: e.name, Origin: e.origin, Log: e.node.Get("log").Str(),
+			Timeout: optional(e.node, "timeout", duration), MaxOutput: optional(e.node, "maxOutput", size),
+			Retries: optional(e.node, "retries", number), RetryDelay: optional(e.node, "retryDelay", duration),
+			Cache: optional(e.node, "cache", duration),
 		})
 	}
 	return out
 }
 
 // optional reads a field that may be absent.
-func optional[T any](n *node, name string, read func(*node) T) *T {
-	f := n.get(name)
-	if f == nil || f.kind == kindNull {
+func optional[T any](n *document.Node, name string, read func(*document.Node) T) *T {
+	f := n.Get(name)
+	if f == nil || f.Kind == document.Null {
 		return nil
 	}
 	v := read(f)
@@ -64,5 +57,5 @@ func optional[T any](n *node, name string, read func(*node) T) *T {
 }
 
 func (m *merged) audit() Audit {
-	return Audit{Enabled: m.node("audit.enabled").bool, MaxSize: m.node("audit.maxSize").size(), Keep: m.node("audit.keep").number()}
+	return Audit{Enabled: m.node("audit.enabled").Bool, MaxSize: size(m.node("audit.maxSize")), Keep: number(m.node("audit.keep"))}
 }

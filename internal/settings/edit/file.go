@@ -1,4 +1,4 @@
-package settings
+package edit
 
 import (
 	"bytes"
@@ -8,17 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// EditFile replaces a settings file by what change makes of its bytes, at once:
+// File replaces a settings file by what change makes of its bytes, at once:
 // whoever reads sees the old file or the new one. old is nil for a file that is
 // not there, which is made for this user alone, with its folder. A link is
 // followed, the mode is kept. Nothing is written when change fails or changes
 // nothing, or when somebody else has changed the file meanwhile. Runs of this
 // program that may come at once have to be kept apart by the caller.
-func EditFile(path string, change func(old []byte) ([]byte, error)) error {
-	path = realPath(path)
+func File(path string, change func(old []byte) ([]byte, error)) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
 	old, mode, err := readForEdit(path)
 	if err != nil {
 		return err
@@ -41,9 +45,9 @@ func EditFile(path string, change func(old []byte) ([]byte, error)) error {
 	return os.Rename(temp, path)
 }
 
-// CreateFile makes a settings file with its folder. One that is there already is
+// Create makes a settings file with its folder. One that is there already is
 // an error that wraps [fs.ErrExist].
-func CreateFile(path string, data []byte, mode, folder fs.FileMode) error {
+func Create(path string, data []byte, mode, folder fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
 		return err
 	}
@@ -58,23 +62,13 @@ func CreateFile(path string, data []byte, mode, folder fs.FileMode) error {
 	return err
 }
 
-// FileIn returns the settings file of a folder, "" where there is none. Two of
-// them side by side are an [*Error].
-func FileIn(dir string) (string, error) {
-	path, problem := findFile(dir)
-	if problem != nil {
-		return "", failure([]Problem{*problem})
-	}
-	return path, nil
-}
-
 func readForEdit(path string) ([]byte, fs.FileMode, error) {
-	f, err := trust.Read(path, maxFile)
+	f, err := trust.Read(path, document.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0o600, nil
 	}
 	if err != nil {
-		return nil, 0, failure([]Problem{unreadable(path, err)})
+		return nil, 0, settings.NewError([]document.Problem{document.Unreadable(path, err)})
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-package settings
+package edit
 
 import (
 	"encoding/json"
@@ -9,18 +9,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-func add(name string) Edit {
-	return Edit{Name: name, Entry: json.RawMessage(`{"command":"npx","args":["-y","a b"],"env":{"K":"true"}}`)}
+func add(name string) Change {
+	return Change{Name: name, Entry: json.RawMessage(`{"command":"npx","args":["-y","a b"],"env":{"K":"true"}}`)}
 }
 
-func turn(name string, off bool) Edit { return Edit{Name: name, Off: &off} }
+func turn(name string, off bool) Change { return Change{Name: name, Off: &off} }
 
 func TestEditsTouchNothingElse(t *testing.T) {
 	tests := []struct {
 		name, file string
-		edit       Edit
+		edit       Change
 		in, want   string
 	}{
 		{"new yaml", "s.yaml", add("x"), "",
@@ -38,11 +40,11 @@ func TestEditsTouchNothingElse(t *testing.T) {
 			"mcpServers:\n  x:\n    command: npx\n    args: [-y, a b]\n    env:\n      K: \"true\"\n"},
 		{"yaml crlf", "s.yaml", add("x"), "mcpServers:\r\n  a:\r\n    command: q\r\n",
 			"mcpServers:\r\n  a:\r\n    command: q\r\n  x:\r\n    command: npx\r\n    args: [-y, a b]\r\n    env:\r\n      K: \"true\"\r\n"},
-		{"yaml remove first", "s.yaml", Edit{Name: "a", Drop: true}, "mcpServers:\n  a:\n    command: q\n    # inside\n\n  # of b\n  b: {command: r}\n",
+		{"yaml remove first", "s.yaml", Change{Name: "a", Drop: true}, "mcpServers:\n  a:\n    command: q\n    # inside\n\n  # of b\n  b: {command: r}\n",
 			"mcpServers:\n\n  # of b\n  b: {command: r}\n"},
-		{"yaml remove last", "s.yaml", Edit{Name: "b", Drop: true}, "mcpServers:\n  a: {command: q}\n  b:\n    command: r\n    args:\n      - x\n\n# next\nenv: {}\n",
+		{"yaml remove last", "s.yaml", Change{Name: "b", Drop: true}, "mcpServers:\n  a: {command: q}\n  b:\n    command: r\n    args:\n      - x\n\n# next\nenv: {}\n",
 			"mcpServers:\n  a: {command: q}\n\n# next\nenv: {}\n"},
-		{"yaml remove only", "s.yaml", Edit{Name: "a", Drop: true}, "mcpServers:\n  a: {command: q}\n", "mcpServers:\n"},
+		{"yaml remove only", "s.yaml", Change{Name: "a", Drop: true}, "mcpServers:\n  a: {command: q}\n", "mcpServers:\n"},
 		{"yaml off", "s.yaml", turn("a", true), "mcpServers:\n  a:\n    # the program\n    command: q # yes\n", "mcpServers:\n  a:\n    # the program\n    disabled: true\n    command: q # yes\n"},
 		{"yaml on", "s.yaml", turn("a", false), "mcpServers:\n  a:\n    command: q\n    disabled: true # for now\n", "mcpServers:\n  a:\n    command: q\n    disabled: false # for now\n"},
 		{"yaml off in flow", "s.yaml", turn("a", true), "mcpServers: {\n  a: {command: q}}\n", "mcpServers: {\n  a: {disabled: true, command: q}}\n"},
@@ -51,19 +53,19 @@ func TestEditsTouchNothingElse(t *testing.T) {
 			"{\n  \"mcpServers\": {\n    \"x\": {\n      \"command\": \"npx\",\n      \"args\": [\n        \"-y\",\n        \"a b\"\n      ],\n      \"env\": {\n        \"K\": \"true\"\n      }\n    }\n  }\n}\n"},
 		{"json last", "s.json", add("x"), "{\n\t\"mcpServers\": {\n\t\t// first\n\t\t\"a\": {\"command\": \"q\"} // of a\n\t\t// end\n\t}, // after\n\t\"env\": {}\n}\n",
 			"{\n\t\"mcpServers\": {\n\t\t// first\n\t\t\"a\": {\"command\": \"q\"}, // of a\n\t\t// end\n\t\t\"x\": {\n\t\t\t\"command\": \"npx\",\n\t\t\t\"args\": [\n\t\t\t\t\"-y\",\n\t\t\t\t\"a b\"\n\t\t\t],\n\t\t\t\"env\": {\n\t\t\t\t\"K\": \"true\"\n\t\t\t}\n\t\t}\n\t}, // after\n\t\"env\": {}\n}\n"},
-		{"json in one line", "s.json", Edit{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, `{"mcpServers": {"a": {"command": "q"}}, "n": 1.50}`,
+		{"json in one line", "s.json", Change{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, `{"mcpServers": {"a": {"command": "q"}}, "n": 1.50}`,
 			`{"mcpServers": {"a": {"command": "q"}, "x": {"url":"http://h"}}, "n": 1.50}`},
-		{"json trailing comma", "s.json", Edit{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, /* , */\n  },\n}\n",
+		{"json trailing comma", "s.json", Change{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, /* , */\n  },\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, /* , */\n    \"x\": {\n      \"url\": \"http://h\"\n    },\n  },\n}\n"},
-		{"json without servers", "s.json", Edit{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\r\n  \"env\": {}\r\n}",
+		{"json without servers", "s.json", Change{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\r\n  \"env\": {}\r\n}",
 			"{\r\n  \"env\": {},\r\n  \"mcpServers\": {\r\n    \"x\": {\r\n      \"url\": \"http://h\"\r\n    }\r\n  }\r\n}"},
-		{"json null", "s.json", Edit{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\n  \"mcpServers\": null\n}\n",
+		{"json null", "s.json", Change{Name: "x", Entry: json.RawMessage(`{"url":"http://h"}`)}, "{\n  \"mcpServers\": null\n}\n",
 			"{\n  \"mcpServers\": {\n    \"x\": {\n      \"url\": \"http://h\"\n    }\n  }\n}\n"},
-		{"json remove first", "s.json", Edit{Name: "a", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, // of a\n    // of b\n    \"b\": {\"command\": \"r\"}\n  }\n}\n",
+		{"json remove first", "s.json", Change{Name: "a", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, // of a\n    // of b\n    \"b\": {\"command\": \"r\"}\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    // of b\n    \"b\": {\"command\": \"r\"}\n  }\n}\n"},
-		{"json remove last", "s.json", Edit{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, // of a\n    \"b\": {\n      \"command\": \"r\"\n    }\n  }\n}\n",
+		{"json remove last", "s.json", Change{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, // of a\n    \"b\": {\n      \"command\": \"r\"\n    }\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"} // of a\n  }\n}\n"},
-		{"json remove in one line", "s.json", Edit{Name: "a", Drop: true}, `{"mcpServers": {"a": {"command": "q"}, "b": {"command": "r"}}}`, `{"mcpServers": { "b": {"command": "r"}}}`},
+		{"json remove in one line", "s.json", Change{Name: "a", Drop: true}, `{"mcpServers": {"a": {"command": "q"}, "b": {"command": "r"}}}`, `{"mcpServers": { "b": {"command": "r"}}}`},
 		{"json off", "s.json", turn("a", true), "{\n  \"mcpServers\": {\n    \"a\": { // why\n      \"command\": \"q\"\n    }\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\n      \"disabled\": true, // why\n      \"command\": \"q\"\n    }\n  }\n}\n"},
 		{"json on", "s.json", turn("a", false), `{"mcpServers": {"a": {"command": "q", "disabled": true /* now */}}}`, `{"mcpServers": {"a": {"command": "q", "disabled": false /* now */}}}`},
@@ -84,14 +86,14 @@ func TestEditsTouchNothingElse(t *testing.T) {
 func TestEditsThatCannotBe(t *testing.T) {
 	tests := []struct {
 		name, file string
-		edit       Edit
+		edit       Change
 		in, want   string
 	}{
 		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `server is there already: s.yaml has a server "a"`},
-		{"not there", "s.json", Edit{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `s.json has no server "b"`},
+		{"not there", "s.json", Change{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `s.json has no server "b"`},
 		{"broken", "s.yaml", add("a"), "x: [\n", "s.yaml:"},
 		{"wrong type", "s.yaml", add("a"), "mcpServers: 3\n", "s.yaml:1:13: mcpServers: expected an object, got number"},
-		{"shared by an alias", "s.yaml", Edit{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}}}\nmcpServers: *s\n", "cannot be edited safely"},
+		{"shared by an alias", "s.yaml", Change{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}}}\nmcpServers: *s\n", "cannot be edited safely"},
 		{"no object", "s.yaml", turn("a", true), "mcpServers:\n  a: 3\n", `server "a" is no object`},
 	}
 	for _, test := range tests {
@@ -115,27 +117,27 @@ func FuzzEdit(f *testing.F) {
 		if isJSON {
 			file = "s.json"
 		}
-		e := []Edit{add("new"), {Name: "a", Drop: true}, turn("a", true)}[kind%3]
+		e := []Change{add("new"), {Name: "a", Drop: true}, turn("a", true)}[kind%3]
 		out, err := e.Apply(file, data)
 		if err != nil {
 			return
 		}
-		after, problems := ParseDocument(file, out)
+		after, problems := document.Parse(file, out)
 		if len(problems) > 0 {
 			t.Fatalf("%q became %q: %v", data, out, problems)
 		}
-		has := after.root.get(serversKey).get(e.Name) != nil
+		has := after.Root.Get(serversKey).Get(e.Name) != nil
 		if has == e.Drop {
 			t.Fatalf("%q became %q", data, out)
 		}
 	})
 }
 
-func TestEditFileReplacesAtOnce(t *testing.T) {
+func TestFileReplacesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "settings.yaml")
 	change := func(old []byte) ([]byte, error) { return add("x").Apply(path, old) }
-	if err := EditFile(path, change); err != nil {
+	if err := File(path, change); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -149,7 +151,7 @@ func TestEditFileReplacesAtOnce(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := EditFile(link, func(old []byte) ([]byte, error) { return turn("x", true).Apply(link, old) }); err != nil {
+	if err := File(link, func(old []byte) ([]byte, error) { return turn("x", true).Apply(link, old) }); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(link); err != nil || target != path {
@@ -160,7 +162,7 @@ func TestEditFileReplacesAtOnce(t *testing.T) {
 		t.Errorf("mode %v, %q", info.Mode(), data)
 	}
 	failed := errors.New("no")
-	if err := EditFile(path, func([]byte) ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
+	if err := File(path, func([]byte) ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
 		t.Errorf("error %v", err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(data) {

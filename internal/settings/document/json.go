@@ -1,4 +1,4 @@
-package settings
+package document
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 )
 
 // json reads JSON with comments and trailing commas; nil when it cannot.
-func (p *parser) json(data []byte) *node {
+func (p *parser) json(data []byte) *Node {
 	lines := newLineIndex(data)
 	if offset, deep := tooDeep(data); deep {
 		// The library recurses without a limit of its own.
@@ -21,7 +21,7 @@ func (p *parser) json(data []byte) *node {
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return &node{kind: kindNull, line: 1, col: 1}
+		return &Node{Kind: Null, Line: 1, Col: 1}
 	}
 	// A comment on the last line ends with the line, not with the file.
 	v, err := hujson.Parse(append(bytes.Clone(data), '\n'))
@@ -45,20 +45,20 @@ func (p *parser) jsonSyntax(err error) {
 	p.fail(max(line, 1), max(col, 1), "invalid JSON: "+message, "")
 }
 
-func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *node {
-	n := &node{}
-	n.line, n.col = lines.at(v.StartOffset)
-	if !p.room(n.line, n.col, depth) {
+func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *Node {
+	n := &Node{}
+	n.Line, n.Col = lines.at(v.StartOffset)
+	if !p.room(n.Line, n.Col, depth) {
 		return n
 	}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
-		n.kind = kindObject
-		n.fields = p.jsonFields(t, lines, depth)
+		n.Kind = Object
+		n.Fields = p.jsonFields(t, lines, depth)
 	case *hujson.Array:
-		n.kind = kindList
+		n.Kind = List
 		for i := range t.Elements {
-			n.items = append(n.items, p.fromJSON(&t.Elements[i], lines, depth+1))
+			n.Items = append(n.Items, p.fromJSON(&t.Elements[i], lines, depth+1))
 		}
 	case hujson.Literal:
 		p.literal(n, t)
@@ -66,34 +66,34 @@ func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *node {
 	return n
 }
 
-func (p *parser) jsonFields(o *hujson.Object, lines *lineIndex, depth int) []field {
-	fields := make([]field, 0, len(o.Members))
+func (p *parser) jsonFields(o *hujson.Object, lines *lineIndex, depth int) []Field {
+	fields := make([]Field, 0, len(o.Members))
 	for i := range o.Members {
 		m := &o.Members[i]
-		f := field{}
-		f.line, f.col = lines.at(m.Name.StartOffset)
+		f := Field{}
+		f.Line, f.Col = lines.at(m.Name.StartOffset)
 		if name, ok := m.Name.Value.(hujson.Literal); ok {
-			f.name = name.String()
+			f.Name = name.String()
 		}
-		p.text(f.line, f.col, f.name)
-		f.value = p.fromJSON(&m.Value, lines, depth+1)
+		p.text(f.Line, f.Col, f.Name)
+		f.Value = p.fromJSON(&m.Value, lines, depth+1)
 		fields = append(fields, f)
 	}
 	return p.names(fields)
 }
 
-func (p *parser) literal(n *node, l hujson.Literal) {
+func (p *parser) literal(n *Node, l hujson.Literal) {
 	switch l.Kind() {
 	case 'n':
-		n.kind = kindNull
+		n.Kind = Null
 	case 't', 'f':
-		n.kind, n.bool = kindBool, l.Bool()
+		n.Kind, n.Bool = Bool, l.Bool()
 	case '"':
-		n.kind, n.text = kindString, l.String()
-		p.text(n.line, n.col, n.text)
+		n.Kind, n.Text = String, l.String()
+		p.text(n.Line, n.Col, n.Text)
 	default:
-		n.kind, n.text = kindNumber, string(l)
-		p.number(n.line, n.col, n.text)
+		n.Kind, n.Text = Number, string(l)
+		p.number(n.Line, n.Col, n.Text)
 	}
 }
 

@@ -1,4 +1,4 @@
-package settings
+package edit
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // yamlText is the text of a YAML file that is being changed.
@@ -18,7 +20,7 @@ type yamlText struct {
 
 // yaml makes the change in a YAML file of block style by inserting and taking
 // out lines.
-func (e Edit) yaml(data []byte, _ *node) ([]byte, error) {
+func (c Change) yaml(data []byte) ([]byte, error) {
 	t := &yamlText{eol: "\n"}
 	if bytes.Contains(data, []byte("\r\n")) {
 		t.eol = "\r\n"
@@ -39,7 +41,7 @@ func (e Edit) yaml(data []byte, _ *node) ([]byte, error) {
 	} else {
 		t.lines[last] += t.eol
 	}
-	err := t.change(e)
+	err := t.change(c)
 	return []byte(strings.Join(t.lines, "")), err
 }
 
@@ -60,9 +62,9 @@ func keyOf(n *yaml.Node, name string) int {
 	return -1
 }
 
-func (t *yamlText) change(e Edit) error {
+func (t *yamlText) change(c Change) error {
 	i := keyOf(t.root, serversKey)
-	if i < 0 && e.Entry == nil {
+	if i < 0 && c.Entry == nil {
 		return errOtherWay
 	}
 	if i < 0 {
@@ -70,7 +72,7 @@ func (t *yamlText) change(e Edit) error {
 		if t.root != nil {
 			indent = t.root.Content[0].Column - 1
 		}
-		lines, err := t.render(e, indent+2)
+		lines, err := t.render(c, indent+2)
 		if err != nil {
 			return err
 		}
@@ -78,14 +80,14 @@ func (t *yamlText) change(e Edit) error {
 		return nil
 	}
 	key, servers := t.root.Content[i], t.root.Content[i+1]
-	if e.Entry != nil {
-		return t.add(e, key, servers, t.end(t.root, i))
+	if c.Entry != nil {
+		return t.add(c, key, servers, t.end(t.root, i))
 	}
-	j := keyOf(servers, e.Name)
+	j := keyOf(servers, c.Name)
 	if j < 0 {
 		return errOtherWay
 	}
-	if e.Drop {
+	if c.Drop {
 		if !isBlock(servers) {
 			return errOtherWay
 		}
@@ -96,10 +98,10 @@ func (t *yamlText) change(e Edit) error {
 		t.lines = slices.Delete(t.lines, servers.Content[j].Line-1, end)
 		return nil
 	}
-	return t.turn(servers.Content[j+1], *e.Off)
+	return t.turn(servers.Content[j+1], *c.Off)
 }
 
-func (t *yamlText) add(e Edit, key, servers *yaml.Node, end int) error {
+func (t *yamlText) add(c Change, key, servers *yaml.Node, end int) error {
 	indent, at := key.Column-1+2, key.Line
 	switch {
 	case isBlock(servers):
@@ -107,7 +109,7 @@ func (t *yamlText) add(e Edit, key, servers *yaml.Node, end int) error {
 	case servers.Kind != yaml.ScalarNode || servers.Value != "":
 		return errOtherWay
 	}
-	lines, err := t.render(e, indent)
+	lines, err := t.render(c, indent)
 	if err == nil {
 		t.insert(at, lines)
 	}
@@ -174,14 +176,10 @@ func (t *yamlText) insert(at int, lines []string) {
 	t.lines = slices.Insert(t.lines, at, lines...)
 }
 
-// render writes the entry of an Edit as lines.
-func (t *yamlText) render(e Edit, indent int) ([]string, error) {
-	entry := parse("entry.json", e.Entry).root
-	if entry == nil {
-		return nil, errOtherWay
-	}
-	object := &node{kind: kindObject, fields: []field{{name: e.Name, value: entry}}}
-	data, err := encodeYAML(object.toYAML())
+// render writes the entry of a Change as lines.
+func (t *yamlText) render(c Change, indent int) ([]string, error) {
+	object := &document.Node{Kind: document.Object, Fields: []document.Field{{Name: c.Name, Value: c.entry()}}}
+	data, err := encodeYAML(toYAML(object))
 	if err != nil {
 		return nil, err
 	}
@@ -204,40 +202,40 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 }
 
 // toYAML makes the node of a YAML file; lists are written in one line.
-func (n *node) toYAML() *yaml.Node {
-	switch n.kind {
-	case kindObject:
+func toYAML(n *document.Node) *yaml.Node {
+	switch n.Kind {
+	case document.Object:
 		out := &yaml.Node{Kind: yaml.MappingNode}
-		for _, f := range n.fields {
-			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.name}, f.value.toYAML())
+		for _, f := range n.Fields {
+			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name}, toYAML(f.Value))
 		}
 		return out
-	case kindList:
+	case document.List:
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, item := range n.items {
-			out.Content = append(out.Content, item.toYAML())
+		for _, item := range n.Items {
+			out.Content = append(out.Content, toYAML(item))
 		}
 		return out
-	case kindString:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: n.text}
-	case kindBool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(n.bool)}
-	case kindNumber:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: n.text}
+	case document.String:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: n.Text}
+	case document.Bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(n.Bool)}
+	case document.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: n.Text}
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
 // yamlNodes makes the change in any YAML file by writing all of it anew.
 // Comments stay, the way things are written may change.
-func (e Edit) yamlNodes(data []byte, _ *node) ([]byte, error) {
+func (c Change) yamlNodes(data []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errOtherWay
 	}
 	root := doc.Content[0]
 	i := keyOf(root, serversKey)
-	if i < 0 && e.Entry != nil {
+	if i < 0 && c.Entry != nil {
 		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: serversKey}, &yaml.Node{Kind: yaml.MappingNode})
 		i = len(root.Content) - 2
 	}
@@ -248,17 +246,16 @@ func (e Edit) yamlNodes(data []byte, _ *node) ([]byte, error) {
 	if servers.Kind == yaml.ScalarNode || len(servers.Content) == 0 {
 		*servers = yaml.Node{Kind: yaml.MappingNode, HeadComment: servers.HeadComment, LineComment: servers.LineComment, FootComment: servers.FootComment}
 	}
-	j := keyOf(servers, e.Name)
+	j := keyOf(servers, c.Name)
 	switch {
-	case e.Entry != nil:
-		entry := parse("entry.json", e.Entry).root
-		servers.Content = append(servers.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.Name}, entry.toYAML())
+	case c.Entry != nil:
+		servers.Content = append(servers.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.Name}, toYAML(c.entry()))
 	case j < 0:
 		return nil, errOtherWay
-	case e.Drop:
+	case c.Drop:
 		servers.Content = slices.Delete(servers.Content, j, j+2)
 	default:
-		turnNode(servers.Content[j+1], *e.Off)
+		turnNode(servers.Content[j+1], *c.Off)
 	}
 	return encodeYAML(&doc)
 }

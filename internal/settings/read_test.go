@@ -2,15 +2,18 @@ package settings
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // read checks text as the settings file of the given name.
 func problemsOf(name, text string) []string {
-	l := read(newIndex(table()), ScopeUser, name, []byte(text))
+	l := read(table.NewIndex(), ScopeUser, name, []byte(text))
 	out := []string{}
 	for _, p := range l.problems {
 		out = append(out, p.String())
@@ -162,5 +165,30 @@ func TestFormsThatAreFine(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestMessagesHideNoCharacters(t *testing.T) {
+	got := problemsOf("s.yaml", "env: {\"a\\e[2J\\u202Eé\": 5}\n")
+	want := `s.yaml:1:24: env.a\x1b[2J\u202eé: expected a string, got number (put it in quotes)`
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("problems %q, want %q", got, want)
+	}
+}
+
+func TestPlacesInsideNamedEntries(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
+	s := b.load(b.options())
+	got := map[string]string{}
+	for _, n := range s.RawNamed("composites") {
+		for _, pointer := range []string{"", "/steps/1/tool", "/none"} {
+			o := n.At(pointer)
+			got[pointer] = strings.TrimPrefix(o.String(), filepath.Dir(o.Name)+"/")
+		}
+	}
+	want := map[string]string{"": "settings.yaml:2", "/steps/1/tool": "settings.yaml:5", "/none": "settings.yaml:3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,12 +1,10 @@
-package settings
+package document
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func readDoc(t *testing.T, name, text string) (*Document, []string) {
@@ -15,7 +13,7 @@ func readDoc(t *testing.T, name, text string) (*Document, []string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	doc, problems := ReadDocument(path)
+	doc, problems := Read(path)
 	var told []string
 	for _, p := range problems {
 		told = append(told, strings.TrimPrefix(p.String(), path))
@@ -68,27 +66,25 @@ func TestDocumentsWithMistakesAreNone(t *testing.T) {
 			}
 		})
 	}
-	if doc, problems := ReadDocument(filepath.Join(t.TempDir(), "none.yaml")); doc != nil || len(problems) != 1 || problems[0].Message != "no such file" {
+	if doc, problems := Read(filepath.Join(t.TempDir(), "none.yaml")); doc != nil || len(problems) != 1 || problems[0].Message != "no such file" {
 		t.Errorf("a missing file: %v, %v", doc, problems)
 	}
-	if doc, problems := ReadDocument(t.TempDir()); doc != nil || len(problems) != 1 {
+	if doc, problems := Read(t.TempDir()); doc != nil || len(problems) != 1 {
 		t.Errorf("a folder: %v, %v", doc, problems)
 	}
 }
 
-func TestPlacesInsideNamedEntries(t *testing.T) {
-	b := newSandbox(t)
-	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
-	s := b.load(b.options())
-	got := map[string]string{}
-	for _, n := range s.RawNamed("composites") {
-		for _, pointer := range []string{"", "/steps/1/tool", "/none"} {
-			o := n.At(pointer)
-			got[pointer] = strings.TrimPrefix(o.String(), filepath.Dir(o.Name)+"/")
+func TestJSONNumbers(t *testing.T) {
+	for s, want := range map[string]bool{"0": true, "-0": true, "10": true, "1.5": true, "1e3": true, "1E+3": true, "1.5e-3": true,
+		"": false, "-": false, "01": false, "+1": false, ".5": false, "1.": false, "1e": false, "0x1": false, "1_0": false, ".inf": false, "1e3x": false} {
+		if got := IsNumber(s); got != want {
+			t.Errorf("IsNumber(%q) = %v", s, got)
 		}
 	}
-	want := map[string]string{"": "settings.yaml:2", "/steps/1/tool": "settings.yaml:5", "/none": "settings.yaml:3"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+}
+
+func TestMessagesHideNoCharacters(t *testing.T) {
+	if got := Visible("a\xffb\x1b\u202eé"); got != `a\xffb\x1b\u202eé` {
+		t.Errorf("odd characters became %q", got)
 	}
 }

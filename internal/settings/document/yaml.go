@@ -1,4 +1,4 @@
-package settings
+package document
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 )
 
 // yaml reads one YAML document; nil when it has none that can be read.
-func (p *parser) yaml(data []byte) *node {
+func (p *parser) yaml(data []byte) *Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return &node{kind: kindNull, line: 1, col: 1}
+		return &Node{Kind: Null, Line: 1, Col: 1}
 	}
 	if err != nil {
 		p.yamlSyntax(err)
@@ -30,7 +30,7 @@ func (p *parser) yaml(data []byte) *node {
 		p.yamlSyntax(err)
 	}
 	if len(doc.Content) == 0 {
-		return &node{kind: kindNull, line: 1, col: 1}
+		return &Node{Kind: Null, Line: 1, Col: 1}
 	}
 	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
 }
@@ -49,44 +49,44 @@ func (p *parser) yamlSyntax(err error) {
 }
 
 // fromYAML converts a node; open holds the anchors that are being expanded.
-func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *node {
-	n := &node{line: max(y.Line, 1), col: max(y.Column, 1)}
-	if !p.room(n.line, n.col, depth) {
+func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
+	n := &Node{Line: max(y.Line, 1), Col: max(y.Column, 1)}
+	if !p.room(n.Line, n.Col, depth) {
 		return n
 	}
 	if y.Style&yaml.TaggedStyle != 0 {
-		p.fail(n.line, n.col, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
+		p.fail(n.Line, n.Col, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
 		return n
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return p.alias(y, open, depth)
 	case yaml.SequenceNode:
-		n.kind = kindList
+		n.Kind = List
 		for _, item := range y.Content {
-			n.items = append(n.items, p.fromYAML(item, open, depth+1))
+			n.Items = append(n.Items, p.fromYAML(item, open, depth+1))
 		}
 	case yaml.MappingNode:
-		n.kind = kindObject
-		n.fields = p.yamlFields(y, open, depth)
+		n.Kind = Object
+		n.Fields = p.yamlFields(y, open, depth)
 	default:
 		p.scalar(n, y)
 	}
 	return n
 }
 
-func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *node {
+func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
 	if open[y.Alias] {
 		p.fail(y.Line, y.Column, "alias *"+y.Value+" stands inside its own anchor", "")
-		return &node{line: y.Line, col: y.Column}
+		return &Node{Line: y.Line, Col: y.Column}
 	}
 	open[y.Alias] = true
 	defer delete(open, y.Alias)
 	return p.fromYAML(y.Alias, open, depth)
 }
 
-func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) []field {
-	fields := make([]field, 0, len(y.Content)/2)
+func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) []Field {
+	fields := make([]Field, 0, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		switch {
@@ -99,23 +99,23 @@ func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) [
 		}
 		p.text(key.Line, key.Column, key.Value)
 		value := p.fromYAML(y.Content[i+1], open, depth+1)
-		fields = append(fields, field{name: key.Value, line: key.Line, col: key.Column, value: value})
+		fields = append(fields, Field{Name: key.Value, Line: key.Line, Col: key.Column, Value: value})
 	}
 	return p.names(fields)
 }
 
-func (p *parser) scalar(n *node, y *yaml.Node) {
+func (p *parser) scalar(n *Node, y *yaml.Node) {
 	switch y.ShortTag() {
 	case "!!null":
-		n.kind = kindNull
+		n.Kind = Null
 	case "!!bool":
-		n.kind = kindBool
-		n.bool = strings.EqualFold(y.Value, "true")
+		n.Kind = Bool
+		n.Bool = strings.EqualFold(y.Value, "true")
 	case "!!int", "!!float":
-		n.kind, n.text = kindNumber, y.Value
-		p.number(n.line, n.col, y.Value)
+		n.Kind, n.Text = Number, y.Value
+		p.number(n.Line, n.Col, y.Value)
 	default: // dates and the like are text, as they are in JSON
-		n.kind, n.text = kindString, y.Value
-		p.text(n.line, n.col, y.Value)
+		n.Kind, n.Text = String, y.Value
+		p.text(n.Line, n.Col, y.Value)
 	}
 }

@@ -1,0 +1,59 @@
+package expand
+
+import (
+	"runtime"
+	"strings"
+)
+
+// Environ holds the variables of an environment by [Key] of their names. A nil
+// Environ is an empty one.
+type Environ map[string]string
+
+// NewEnviron returns the variables of a list of "K=V" entries, of which the last
+// of a name counts.
+func NewEnviron(entries []string) Environ {
+	e := make(Environ, len(entries))
+	for _, entry := range entries {
+		if name, value, ok := Cut(entry); ok {
+			e[Key(name)] = value
+		}
+	}
+	return e
+}
+
+// Lookup returns the value of a variable and whether it is set.
+func (e Environ) Lookup(name string) (string, bool) {
+	value, ok := e[Key(name)]
+	return value, ok
+}
+
+// Get returns the value of a variable, "" where it is not set.
+func (e Environ) Get(name string) string { return e[Key(name)] }
+
+// Home returns the user's home folder, "" where the environment names none.
+func (e Environ) Home() string {
+	if runtime.GOOS == "windows" {
+		return e.Get("USERPROFILE")
+	}
+	return e.Get("HOME")
+}
+
+// Cut cuts an entry "K=V". Windows has names that begin with "=".
+func Cut(entry string) (name, value string, ok bool) {
+	if entry == "" {
+		return "", "", false
+	}
+	i := strings.Index(entry[1:], "=")
+	if i < 0 {
+		return "", "", false
+	}
+	return entry[:i+1], entry[i+2:], true
+}
+
+// Key folds the case of a variable's name where the system does.
+func Key(name string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
+}

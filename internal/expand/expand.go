@@ -1,0 +1,204 @@
+// Package expand replaces the variables of the environment in text: $VAR,
+// ${VAR} and ${VAR:-default}, and ~ at the beginning of a path.
+//
+// It is the only place that knows this syntax. Package settings expands with it
+// at the moment a value is used; package consent asks it which variables a value
+// would read; others take a path below the home folder with it.
+package expand
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// maxNested is how deep defaults may nest: ${A:-${B:-x}}.
+const maxNested = 16
+
+// UnsetError names a variable that is not set.
+type UnsetError struct {
+	Name string
+}
+
+// Error says what to do.
+func (e *UnsetError) Error() string {
+	return fmt.Sprintf("variable %s is not set; set it, or write ${%s:-default}", e.Name, e.Name)
+}
+
+// Lookup returns the value of a variable and whether it is set. A nil Lookup
+// knows none.
+type Lookup func(name string) (value string, ok bool)
+
+// Value returns the value of a variable, or an [*UnsetError].
+func (l Lookup) Value(name string) (string, error) {
+	if l != nil {
+		if value, ok := l(name); ok {
+			return value, nil
+		}
+	}
+	return "", &UnsetError{Name: name}
+}
+
+// Text replaces $VAR, ${VAR} and ${VAR:-default}, which also stands for an empty
+// VAR. $$ is a dollar sign, in a default too, and so is a $ before anything but a
+// name or a brace; ${} is nothing. What a variable holds is not expanded again. A
+// variable that is not set and has no default is an [*UnsetError]; other errors
+// are of the syntax. An error comes with "".
+func Text(s string, lookup Lookup) (string, error) {
+	if !strings.Contains(s, "$") {
+		return s, nil
+	}
+	return text(s, lookup, 0)
+}
+
+func text(s string, lookup Lookup, depth int) (string, error) {
+	if depth > maxNested {
+		return "", fmt.Errorf("defaults nest deeper than %d levels", maxNested)
+	}
+	var out strings.Builder
+	for s != "" {
+		plain, rest, found := strings.Cut(s, "$")
+		out.WriteString(plain)
+		if !found {
+			break
+		}
+		value, after, err := dollar(rest, lookup, depth)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+		s = after
+	}
+	return out.String(), nil
+}
+
+// dollar expands what follows a dollar sign and returns what is behind it.
+func dollar(s string, lookup Lookup, depth int) (value, after string, err error) {
+	switch {
+	case strings.HasPrefix(s, "$"):
+		return "$", s[1:], nil
+	case strings.HasPrefix(s, "{"):
+		return braced(s[1:], lookup, depth)
+	}
+	name := s[:nameLength(s)]
+	if name == "" {
+		return "$", s, nil
+	}
+	value, err = lookup.Value(name)
+	return value, s[len(name):], err
+}
+
+func braced(s string, lookup Lookup, depth int) (value, after string, err error) {
+	end := closing(s)
+	if end < 0 {
+		return "", "", errors.New("${ without its }; write $$ for a dollar sign")
+	}
+	if end == 0 { // ${} is nothing: before a word that looks like a reference it makes it text
+		return "", s[1:], nil
+	}
+	name, def, hasDefault := strings.Cut(s[:end], ":-")
+	if !isBracedName(name) {
+		return "", "", fmt.Errorf("${%s}: not the name of a variable; only ${NAME} and ${NAME:-default} are known", printable(name))
+	}
+	after = s[end+1:]
+	value, err = lookup.Value(name)
+	if hasDefault && (err != nil || value == "") {
+		value, err = text(def, lookup, depth+1)
+	}
+	return value, after, err
+}
+
+// closing returns the index of the brace that closes an open one before s.
+func closing(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.HasPrefix(s[i:], "$$"):
+			i++
+		case strings.HasPrefix(s[i:], "${"):
+			depth++
+			i++
+		case s[i] == '}' && depth == 0:
+			return i
+		case s[i] == '}':
+			depth--
+		}
+	}
+	return -1
+}
+
+// nameLength returns the length of the variable name that s begins with.
+func nameLength(s string) int {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// IsName reports whether s is the name of a variable: letters, digits and _.
+func IsName(s string) bool { return s != "" && nameLength(s) == len(s) }
+
+// isBracedName accepts what braces may hold: names, and those of Windows such as
+// ProgramFiles(x86).
+func isBracedName(s string) bool { return IsName(strings.TrimSuffix(s, "(x86)")) }
+
+// IsVariable reports whether s is one variable without a default, $NAME or
+// ${NAME}, and nothing else.
+func IsVariable(s string) bool {
+	if name, ok := strings.CutPrefix(s, "${"); ok {
+		name, ok = strings.CutSuffix(name, "}")
+		return ok && isBracedName(name)
+	}
+	name, ok := strings.CutPrefix(s, "$")
+	return ok && IsName(name)
+}
+
+// Names lists the variables that expanding s could read, whatever is set. It
+// expands nothing, so that no broken default can hide what stands behind it.
+func Names(s string) []string {
+	var out []string
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '$':
+			continue
+		case strings.HasPrefix(s[i:], "$$"):
+			i++
+			continue
+		}
+		rest := strings.TrimPrefix(s[i+1:], "{")
+		name := rest[:nameLength(rest)]
+		if name == "" {
+			continue
+		}
+		if strings.HasPrefix(rest[len(name):], "(x86)") {
+			out = append(out, name+"(x86)")
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// Escape returns text that expands to s.
+func Escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+// Home returns a path with the folder home in place of ~ at its beginning. Other
+// paths, and those of other users (~name), stay as they are.
+func Home(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// printable shortens text for a message; it may be anything.
+func printable(s string) string {
+	if len(s) > 40 {
+		s = s[:40] + "…"
+	}
+	return strings.Trim(fmt.Sprintf("%q", s), `"`)
+}

@@ -1,0 +1,91 @@
+package consent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// Loosens lists the settings of a file that allow more than the defaults, one a
+// line, with secrets masked; none of nil.
+func Loosens(f *File) []string {
+	if f == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range f.Settings {
+		out = append(out, f.loosens(s)...)
+	}
+	return out
+}
+
+func (f *File) loosens(s Setting) []string {
+	var out []string
+	add := func(n *document.Node, line int) {
+		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), printableName(s.Key), s.Row.Masked(n)))
+	}
+	switch {
+	case s.Row.Type == table.Named:
+		for _, entry := range s.Value.Fields {
+			for _, member := range entry.Value.Fields {
+				out = append(out, f.loosens(Setting{Row: s.Row.Field(member.Name), Key: s.Key + "." + entry.Name + "." + member.Name,
+					Value: member.Value, Line: member.Line})...)
+			}
+		}
+	case s.Row.Loosens == nil || !s.Row.Loosens(s.Value):
+	case s.Row.Type == table.Objects:
+		for _, item := range s.Value.Items {
+			if s.Row.Loosens(&document.Node{Items: []*document.Node{item}}) {
+				add(item, item.Line)
+			}
+		}
+	default:
+		add(s.Value, s.Line)
+	}
+	return out
+}
+
+// Expands lists every variable and reference that the strings of a file mention,
+// whatever setting they are in, one a line; none of nil.
+func Expands(f *File) []string {
+	if f == nil || f.Root == nil {
+		return nil
+	}
+	var out []string
+	f.Root.Walk("", func(key string, n *document.Node) {
+		for _, name := range mentions(n.Str()) {
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.Path, n.Line, printableName(key), quoteWord(name)))
+		}
+	})
+	return out
+}
+
+// mentions lists every variable and reference that expanding a string could
+// read, each once, whatever is set and however its words are quoted.
+func mentions(s string) []string {
+	var all []string
+	switch kind, target := table.Reference(s); kind {
+	case "env":
+		return []string{target}
+	case "file", "cmd":
+		all = append(all, s)
+		s = target
+	}
+	all = append(all, expand.Names(s)...)
+	if words, err := process.Split(s); err == nil { // quotes can hide a name: $\A
+		for _, word := range words {
+			all = append(all, expand.Names(word)...)
+		}
+	}
+	var out []string
+	for _, name := range all {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

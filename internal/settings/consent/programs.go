@@ -1,0 +1,259 @@
+package consent
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Program is something that settings would run or reach. Its strings are
+// unexpanded.
+type Program struct {
+	Place string   // where it is set, file:line
+	Key   string   // the setting, dotted
+	Argv  []string // empty for an address
+	URL   string
+	Cwd   string   // where it runs, relative to the project root
+	Env   []string // values of the variables that the settings give it
+}
+
+// Programs lists what a file would run or reach, in file order; none of nil.
+func Programs(f *File) []Program {
+	if f == nil {
+		return nil
+	}
+	var out []Program
+	for _, s := range f.Settings {
+		run := func(argv, env []string) {
+			out = append(out, Program{Key: s.Key, Place: f.place(s.Line), Argv: argv, Env: env})
+		}
+		switch {
+		case s.Row.Type == table.Command:
+			argv, _ := table.ParseCommand(s.Value) // what cannot be split does not run
+			run(argv, f.env())
+		case s.Row.Name == "mcpServers":
+			out = append(out, f.servers(s)...)
+		case s.Row.Runs && s.Row.Type == table.Raw:
+			for _, argv := range rawCommands(s.Value) {
+				run(argv, nil)
+			}
+		case s.Row.Runs:
+			for _, path := range s.Value.Strings() {
+				run([]string{path}, nil)
+			}
+		}
+		out = append(out, f.references(s)...)
+	}
+	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" })
+}
+
+func (f *File) place(line int) string {
+	if line == 0 {
+		return f.Path
+	}
+	return f.Path + ":" + strconv.Itoa(line)
+}
+
+// env returns the values of the file's own top-level env.
+func (f *File) env() []string {
+	for _, s := range f.Settings {
+		if s.Row.Name == "env" {
+			return valuesOf(s.Value)
+		}
+	}
+	return nil
+}
+
+// valuesOf returns the strings of an object that may not have been checked.
+func valuesOf(n *document.Node) []string {
+	if n == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range n.Fields {
+		if f.Value.Kind == document.String {
+			out = append(out, f.Value.Text)
+		}
+	}
+	return out
+}
+
+// servers lists what the entries of mcpServers run and reach.
+func (f *File) servers(s Setting) []Program {
+	var out []Program
+	for _, entry := range s.Value.Fields {
+		v := entry.Value
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Line), Cwd: v.Get("cwd").Str(), Env: valuesOf(v.Get("env"))}
+		if address := v.Get("httpUrl").Str() + v.Get("url").Str(); address != "" {
+			out = append(out, Program{Key: p.Key, Place: p.Place, URL: address})
+		}
+		out = append(out, f.logins(p.Key, v.Get("oauth"))...)
+		if command := v.Get("command").Str(); command != "" {
+			p.Argv = append([]string{command}, v.Get("args").Strings()...)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// logins lists the addresses that a login to a server sends credentials to.
+func (f *File) logins(key string, oauth *document.Node) []Program {
+	if oauth == nil || oauth.Kind != document.Object {
+		return nil
+	}
+	var out []Program
+	for _, field := range oauth.Fields {
+		if field.Value.Kind == document.String && slices.Contains([]string{"issuer", "authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
+			out = append(out, Program{Key: key + ".oauth." + field.Name, Place: f.place(field.Line), URL: field.Value.Text})
+		}
+	}
+	return out
+}
+
+// references lists the cmd: references anywhere in a setting.
+func (f *File) references(s Setting) []Program {
+	var out []Program
+	s.Value.Walk(s.Key, func(key string, n *document.Node) {
+		if kind, target := table.Reference(n.Str()); kind == "cmd" {
+			out = append(out, Program{Key: key, Place: f.place(n.Line), Argv: splitAnyhow(target)})
+		}
+	})
+	return out
+}
+
+// splitAnyhow splits a command for showing and covering it, runnable or not.
+func splitAnyhow(line string) []string {
+	if argv, err := process.Split(line); err == nil {
+		return argv
+	}
+	return strings.Fields(line)
+}
+
+// rawCommands finds the commands in a value whose form is not known here.
+func rawCommands(n *document.Node) [][]string {
+	var out [][]string
+	for _, item := range n.Items {
+		out = append(out, rawCommands(item)...)
+	}
+	for _, f := range n.Fields {
+		switch {
+		case f.Name == "command" && f.Value.Kind == document.String:
+			out = append(out, append(splitAnyhow(f.Value.Text), n.Get("args").Strings()...))
+		case f.Name == "command" && f.Value.Kind == document.List:
+			out = append(out, f.Value.Strings())
+		default:
+			out = append(out, rawCommands(f.Value)...)
+		}
+	}
+	return out
+}
+
+// Describe renders one program a line, every argument in full.
+func Describe(programs []Program) []string {
+	out := make([]string, 0, len(programs))
+	for _, p := range programs {
+		line := p.Place + ": " + printableName(p.Key) + ":"
+		if p.URL != "" {
+			line += " connects to " + quoteWord(p.URL)
+		}
+		for _, word := range p.Argv {
+			line += " " + quoteWord(word)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// quoteWord makes word borders and odd characters visible.
+func quoteWord(word string) string {
+	plain := strings.IndexFunc(word, func(r rune) bool {
+		return r <= ' ' || r == '"' || r == '\'' || r == '\\' || !strconv.IsPrint(r)
+	}) < 0
+	if plain && word != "" {
+		return word
+	}
+	return strconv.Quote(word)
+}
+
+// printableName shows a name that anybody may have chosen.
+func printableName(name string) string { return strings.Trim(fmt.Sprintf("%q", name), `"`) }
+
+// Expand expands the words of programs of the project at root as far as variables
+// can be, to find the files that they name. An expansion that fails leaves the
+// word as it is.
+func Expand(programs []Program, root string, variables func(string) (string, error)) []trust.Program {
+	one := func(s string) string {
+		if expanded, err := variables(s); err == nil {
+			return expanded
+		}
+		return s
+	}
+	all := func(in []string) []string {
+		out := make([]string, len(in))
+		for i, s := range in {
+			out[i] = one(s)
+		}
+		return out
+	}
+	out := make([]trust.Program, 0, len(programs))
+	for _, p := range programs {
+		dir := one(p.Cwd)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(root, dir)
+		}
+		out = append(out, trust.Program{Argv: all(p.Argv), Dir: dir, Env: all(p.Env)})
+	}
+	return out
+}
+
+// Plugins names the plugin folders below dir among the files that a grant covers,
+// as [Describe] names programs.
+func Plugins(root, dir string, covered []trust.File) []string {
+	prefix := trust.Name(root, dir) + "/"
+	var out []string
+	for _, f := range covered {
+		rest, ok := strings.CutPrefix(f.Name, prefix)
+		if !ok {
+			continue
+		}
+		id, _, _ := strings.Cut(rest, "/")
+		line := "plugin " + quoteWord(prefix+id)
+		if !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// PluginFolders returns the plugin folders inside the project at root that a file
+// adds, absolute; none of nil.
+func PluginFolders(f *File, root string, variables func(string) (string, error)) []string {
+	if f == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range f.Settings {
+		if s.Row.Name != "plugins.paths" {
+			continue
+		}
+		for _, path := range s.Value.Strings() {
+			if expanded, err := variables(path); err == nil {
+				path = expanded
+			}
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(root, path)
+			}
+			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}

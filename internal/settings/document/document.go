@@ -1,0 +1,81 @@
+// Package document reads files of YAML and of JSON with comments into one tree
+// of values that knows where each of them stands, so that a mistake has a file,
+// a line and a column.
+//
+// The rules are those of settings files: at most 1 MiB, no YAML tags, no
+// duplicate keys, bounded depth and aliases, numbers as JSON writes them.
+// Settings, plugin manifests and the files of other programs are read with it;
+// what the values mean is for packages table and settings.
+package document
+
+import (
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// MaxFile is how large a settings file may be, in bytes.
+const MaxFile = 1 << 20
+
+// Document is a file that was read without problems.
+type Document struct {
+	File string // path, as given
+	Sum  string // sha256 of the bytes that were read, hex; "" where Parse made it
+	Root *Node  // an object
+}
+
+// Read reads a file once and parses what it read; its name tells the format. It
+// never waits for a pipe. With any problem the document is nil.
+func Read(path string) (*Document, []Problem) {
+	f, err := trust.Read(path, MaxFile)
+	if err != nil {
+		return nil, []Problem{Unreadable(path, err)}
+	}
+	d, problems := Parse(path, f.Data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	d.Sum = f.Sum
+	return d, nil
+}
+
+// Parse reads the bytes of a file: JSON with comments when its name ends in
+// .json or .jsonc, YAML else. The document holds what could be read in spite of
+// the problems, which are in order of place; it is nil where that is nothing.
+func Parse(path string, data []byte) (*Document, []Problem) {
+	return (&parser{file: path, limit: maxNodes}).document(data)
+}
+
+// ParseForeign is [Parse] for a file of another program, which may hold much
+// else: it may be larger and hold strings that no setting takes. With any
+// problem the document is nil.
+func ParseForeign(path string, data []byte) (*Document, []Problem) {
+	d, problems := (&parser{file: path, limit: 10 * maxNodes, foreign: true}).document(data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return d, nil
+}
+
+// Members returns the members of the object that a path of names leads to, in
+// file order; none where there is no such object.
+func (d *Document) Members(path ...string) []Field {
+	n := d.Root
+	for _, name := range path {
+		n = n.Get(name)
+	}
+	if n == nil {
+		return nil
+	}
+	return n.Fields
+}
+
+// JSON returns the document: members in file order, numbers as written.
+func (d *Document) JSON() json.RawMessage { return d.Root.Encode() }
+
+// Problem makes a problem at the place of the value that a JSON pointer names,
+// or of the nearest value around it.
+func (d *Document) Problem(pointer, message, hint string) Problem {
+	line, col := d.Root.Locate(pointer)
+	return Problem{File: d.File, Line: line, Col: col, Message: message, Hint: hint}
+}

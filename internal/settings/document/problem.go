@@ -1,0 +1,78 @@
+package document
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Problem is one mistake in one place of a document, or of a variable or flag
+// that stands for a value of one.
+type Problem struct {
+	File    string // path, variable or flag
+	Line    int    // from 1; 0 where there is no file
+	Col     int    // from 1, in characters; 0 where there is no file
+	Message string // what is wrong; never holds a value that could be secret
+	Hint    string // what to do next; may be empty
+}
+
+// String renders the problem as path:line:col: message (hint).
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		b.WriteString(":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col))
+	}
+	b.WriteString(": " + p.Message)
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+// SortProblems is [SortByPlace] without repetitions.
+func SortProblems(problems []Problem) []Problem {
+	SortByPlace(problems)
+	return slices.Compact(problems)
+}
+
+// SortByPlace orders problems of one file by place.
+func SortByPlace(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+}
+
+// Unreadable says why the file at path could not be read, err being what
+// [trust.Read] or [trust.ReadOwn] returned.
+func Unreadable(path string, err error) Problem {
+	p := Problem{File: path}
+	var owner *trust.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		p.Message, p.Hint = "is not safe to use: "+owner.Reason, "make it yours and writable by you alone"
+	case errors.Is(err, fs.ErrNotExist):
+		p.Message = "no such file"
+	case errors.Is(err, trust.ErrNotRegular):
+		p.Message = trust.ErrNotRegular.Error()
+	case errors.Is(err, trust.ErrTooLarge):
+		p.Message = "is larger than 1 MiB"
+	default:
+		p.Message = PlainError(err)
+	}
+	return p
+}
+
+// PlainError is the reason of a failed file operation without path and verb.
+func PlainError(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

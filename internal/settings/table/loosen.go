@@ -1,0 +1,57 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// The functions below are values of Row.Loosens: they report whether a value
+// allows more than the default.
+
+func always(*document.Node) bool { return true }
+
+func whenTrue(n *document.Node) bool { return n.True() }
+
+func whenFalse(n *document.Node) bool { return n.Kind == document.Bool && !n.Bool }
+
+func whenFilled(n *document.Node) bool { return len(n.Items)+len(n.Fields) > 0 || n.Text != "" }
+
+func whenText(text string) func(*document.Node) bool {
+	return func(n *document.Node) bool { return n.Text == text }
+}
+
+func whenNot(text string) func(*document.Node) bool {
+	return func(n *document.Node) bool { return n.Text != text }
+}
+
+// whenLonger is true for a duration beyond the default, and for none at all.
+func whenLonger(def string) func(*document.Node) bool {
+	limit, _ := ParseDuration(&document.Node{Kind: document.String, Text: def})
+	return func(n *document.Node) bool {
+		d, err := ParseDuration(n)
+		return err == nil && (d == 0 || d > limit)
+	}
+}
+
+// passesOn is true for variables whose values come from our environment, from
+// files or from commands.
+func passesOn(n *document.Node) bool {
+	for _, f := range n.Fields {
+		kind, _ := Reference(f.Value.Text)
+		if kind != "" || strings.Contains(f.Value.Text, "$") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAllow is true for a list of rules of which one allows something.
+func hasAllow(rules *document.Node) bool {
+	for _, rule := range rules.Items {
+		if d := rule.Get("decision"); d != nil && d.Text == "allow" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package table
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// schemaAddress names the dialect of the published schema.
+const schemaAddress = "https://json-schema.org/draft/2020-12/schema"
+
+// Schema returns the JSON Schema of a settings file, for `toolreg settings
+// schema` and for editors. It is made of the same table as the reader.
+func Schema() json.RawMessage {
+	root := schemaObject("Settings of toolreg")
+	root["$schema"] = schemaAddress
+	for _, s := range all() {
+		for _, name := range []string{s.Name, s.Twin} {
+			if name != "" {
+				place(root, strings.Split(name, "."), schemaOf(&s))
+			}
+		}
+	}
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return json.RawMessage("true") // plain maps always encode
+	}
+	return out
+}
+
+func schemaObject(description string) map[string]any {
+	return map[string]any{"type": "object", "description": description, "properties": map[string]any{}, "additionalProperties": false}
+}
+
+// place puts a setting below the groups that the dots of its name make.
+func place(object map[string]any, path []string, schema map[string]any) {
+	properties, ok := object["properties"].(map[string]any)
+	if !ok { // a group of the table below a foreign setting would end here
+		return
+	}
+	if len(path) == 1 {
+		properties[path[0]] = schema
+		return
+	}
+	group, ok := properties[path[0]].(map[string]any)
+	if !ok {
+		group = schemaObject("Group of settings")
+		properties[path[0]] = group
+	}
+	place(group, path[1:], schema)
+}
+
+func schemaOf(s *Row) map[string]any {
+	out := typeSchema(s)
+	if s.Doc != "" {
+		out["description"] = s.Doc
+	}
+	if s.Foreign && s.Name != "$schema" {
+		out["description"] = "Of another program; without meaning here."
+	}
+	if s.Default != "" {
+		out["default"] = json.RawMessage(s.Default)
+	}
+	return out
+}
+
+func typeSchema(s *Row) map[string]any {
+	text := map[string]any{"type": "string"}
+	words := map[string]any{"type": "array", "items": text}
+	switch s.Type {
+	case String:
+		return map[string]any{"type": "string"}
+	case Bool:
+		return map[string]any{"type": "boolean"}
+	case Int:
+		return map[string]any{"type": "integer", "minimum": 0}
+	case Duration, Size:
+		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, text}}
+	case Choice:
+		return map[string]any{"enum": s.Choices}
+	case Command:
+		return map[string]any{"anyOf": []any{text, words}}
+	case Strings:
+		return words
+	case Pairs:
+		return map[string]any{"type": "object", "additionalProperties": text}
+	case Object:
+		return fieldsSchema(s)
+	case Named:
+		return map[string]any{"type": "object", "additionalProperties": fieldsSchema(s)}
+	case Objects:
+		return map[string]any{"type": "array", "items": fieldsSchema(s)}
+	case RawNamed:
+		return map[string]any{"type": "object"}
+	}
+	return map[string]any{}
+}
+
+func fieldsSchema(s *Row) map[string]any {
+	properties := map[string]any{}
+	required := []string{}
+	for i := range s.Fields {
+		properties[s.Fields[i].Name] = schemaOf(&s.Fields[i])
+		if s.Fields[i].Required {
+			required = append(required, s.Fields[i].Name)
+		}
+	}
+	out := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}

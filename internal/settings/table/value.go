@@ -1,0 +1,131 @@
+package table
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// ParseDuration reads whole milliseconds or a string such as "30s".
+func ParseDuration(n *document.Node) (time.Duration, error) {
+	switch n.Kind {
+	case document.Number:
+		return parseMillis(n.Text)
+	case document.String:
+		d, err := time.ParseDuration(n.Text)
+		if err != nil || d < 0 {
+			return 0, errors.New(`expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`)
+		}
+		return d, nil
+	}
+	return 0, errors.New(`expected whole milliseconds or a duration such as "30s", got ` + n.Kind.String())
+}
+
+func parseMillis(text string) (time.Duration, error) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return 0, errors.New(`expected whole milliseconds, 0 or more, or a duration such as "1.5s"`)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// ParseSize reads whole bytes or a string such as "10MiB".
+func ParseSize(n *document.Node) (int64, error) {
+	bad := errors.New(`expected whole bytes or a size such as "10MiB"`)
+	if n.Kind != document.Number && n.Kind != document.String {
+		return 0, errors.New(`expected whole bytes or a size such as "10MiB", got ` + n.Kind.String())
+	}
+	digits := strings.TrimRight(n.Text, "KMGTkiBb ")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || number < 0 {
+		return 0, bad
+	}
+	var unit int64
+	switch strings.TrimSpace(n.Text[len(digits):]) {
+	case "", "B":
+		unit = 1
+	case "kB", "KB":
+		unit = 1000
+	case "KiB", "K", "k":
+		unit = 1 << 10
+	case "MB":
+		unit = 1_000_000
+	case "MiB", "M":
+		unit = 1 << 20
+	case "GB":
+		unit = 1_000_000_000
+	case "GiB", "G":
+		unit = 1 << 30
+	default:
+		return 0, bad
+	}
+	if number > math.MaxInt64/unit {
+		return 0, bad
+	}
+	return number * unit, nil
+}
+
+// ParseInt reads a whole number that is 0 or more.
+func ParseInt(n *document.Node) (int, error) {
+	if n.Kind != document.Number {
+		return 0, errors.New("expected a whole number, got " + n.Kind.String())
+	}
+	i, err := strconv.ParseInt(n.Text, 10, 32)
+	if err != nil || i < 0 {
+		return 0, errors.New("expected a whole number, 0 or more")
+	}
+	return int(i), nil
+}
+
+// ParseCommand splits a command line, or takes a list of words as they are. An
+// empty line gives none: it switches the command off.
+func ParseCommand(n *document.Node) ([]string, error) {
+	if n.Kind != document.String {
+		return n.Strings(), nil
+	}
+	if strings.TrimSpace(n.Text) == "" {
+		return nil, nil
+	}
+	return process.Split(n.Text)
+}
+
+// FromText makes the value that a settings file would hold out of the text of a
+// variable or a flag. The text of a string is taken as it is.
+func (r *Row) FromText(text string) *document.Node {
+	n := &document.Node{Kind: document.String, Text: text}
+	switch r.Type {
+	case Bool:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return &document.Node{Kind: document.Bool, Bool: b}
+		}
+	case Int, Duration, Size:
+		if document.IsNumber(text) {
+			n.Kind = document.Number
+		}
+	}
+	return n
+}
+
+// Reference cuts the value of a secret setting into the kind of reference it is
+// (env, file or cmd) and its target; kind is "" for plain text. Only a whole value
+// is a reference, and neither a URL (file://…) nor a tag such as env:a-b is one.
+func Reference(value string) (kind, target string) {
+	kind, target, ok := strings.Cut(value, ":")
+	if !ok || strings.TrimSpace(target) == "" {
+		return "", ""
+	}
+	switch {
+	case kind == "env" && expand.IsVariable("${"+target+"}"):
+	case kind == "file" && !strings.HasPrefix(target, "//"):
+	case kind == "cmd":
+	default:
+		return "", ""
+	}
+	return kind, target
+}

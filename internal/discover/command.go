@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -161,7 +162,7 @@ func (c *command) identity() json.RawMessage {
 	data, err := json.Marshal(struct {
 		Discovery []string `json:"discovery"`
 		Call      []string `json:"call"`
-	}{settings.MaskArgs(c.opts.Discovery.Argv), settings.MaskArgs(c.opts.Call.Argv)})
+	}{secret.Args(c.opts.Discovery.Argv), secret.Args(c.opts.Call.Argv)})
 	if err != nil {
 		return json.RawMessage("null") // strings always encode
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -170,7 +171,7 @@ func identityOf(s settings.Server) json.RawMessage {
 		HTTPURL string   `json:"httpUrl,omitempty"`
 		Type    string   `json:"type,omitempty"`
 		Headers []string `json:"headers,omitempty"`
-	}{s.Command, settings.MaskArgs(s.Args), names(s.Env), s.InheritEnv, s.Cwd, settings.Mask(s.URL), settings.Mask(s.HTTPURL), s.Type, names(s.Headers)})
+	}{s.Command, secret.Args(s.Args), names(s.Env), s.InheritEnv, s.Cwd, secret.MaskKnown(s.URL), secret.MaskKnown(s.HTTPURL), s.Type, names(s.Headers)})
 	if err != nil {
 		return json.RawMessage("{}") // strings alone: cannot fail
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // MaskKnown hides in text what shows by its make that it is a secret: tokens of
@@ -63,7 +65,7 @@ func maskURL(rest string) string {
 		parts := strings.Split(query, "&")
 		for i, part := range parts {
 			name, value, ok := strings.Cut(part, "=")
-			if ok && Named(name) && !IsVariable(value) {
+			if ok && Named(name) && !expand.IsVariable(value) {
 				parts[i] = name + "=" + Masked
 			}
 		}
@@ -152,33 +154,15 @@ func opens(word string) bool {
 func Source(value string) string {
 	kind, target, _ := strings.Cut(value, ":")
 	switch {
-	case value == "" || IsVariable(value):
+	case value == "" || expand.IsVariable(value):
 		return value
-	case kind == "env" && isVariableName(target), kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
+	case kind == "env" && expand.IsVariable("${"+target+"}"), kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
 		return value
 	case kind == "cmd" && strings.TrimSpace(target) != "":
 		program, _, _ := strings.Cut(strings.TrimSpace(target), " ")
 		return "cmd:" + MaskKnown(program) + " " + Masked
 	}
 	return Masked
-}
-
-// IsVariable reports whether a value is one variable, $NAME or ${NAME}, and
-// nothing else.
-func IsVariable(s string) bool {
-	if name, ok := strings.CutPrefix(s, "${"); ok {
-		name, ok = strings.CutSuffix(name, "}")
-		return ok && isVariableName(name)
-	}
-	name, ok := strings.CutPrefix(s, "$")
-	return ok && isVariableName(name)
-}
-
-// isVariableName knows also the names with which Windows marks 32-bit folders.
-func isVariableName(s string) bool {
-	s = strings.TrimSuffix(s, "(x86)")
-	letters := strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
-	return letters && s != "" && !unicode.IsDigit(rune(s[0]))
 }
 
 // Value masks decoded JSON in place and returns it: strings as [Mask] does,

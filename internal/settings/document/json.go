@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // json reads JSON with comments and trailing commas; nil when it cannot.
 func (p *parser) json(data []byte) *Node {
-	lines := newLineIndex(data)
+	lines := jsonx.NewLines(data)
 	if offset, deep := tooDeep(data); deep {
 		// The library recurses without a limit of its own.
-		line, col := lines.at(offset)
+		line, col := lines.At(offset)
 		p.room(line, col, maxDepth+1)
 		return nil
 	}
@@ -45,9 +45,9 @@ func (p *parser) jsonSyntax(err error) {
 	p.fail(max(line, 1), max(col, 1), "invalid JSON: "+message, "")
 }
 
-func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *Node {
+func (p *parser) fromJSON(v *hujson.Value, lines *jsonx.Lines, depth int) *Node {
 	n := &Node{}
-	n.Line, n.Col = lines.at(v.StartOffset)
+	n.Line, n.Col = lines.At(v.StartOffset)
 	if !p.room(n.Line, n.Col, depth) {
 		return n
 	}
@@ -66,12 +66,12 @@ func (p *parser) fromJSON(v *hujson.Value, lines *lineIndex, depth int) *Node {
 	return n
 }
 
-func (p *parser) jsonFields(o *hujson.Object, lines *lineIndex, depth int) []Field {
+func (p *parser) jsonFields(o *hujson.Object, lines *jsonx.Lines, depth int) []Field {
 	fields := make([]Field, 0, len(o.Members))
 	for i := range o.Members {
 		m := &o.Members[i]
 		f := Field{}
-		f.Line, f.Col = lines.at(m.Name.StartOffset)
+		f.Line, f.Col = lines.At(m.Name.StartOffset)
 		if name, ok := m.Name.Value.(hujson.Literal); ok {
 			f.Name = name.String()
 		}
@@ -147,35 +147,4 @@ func skipComment(data []byte, i int) int {
 		return len(data)
 	}
 	return i + 2 + n + len(end) - 1
-}
-
-// lineIndex maps offsets to places.
-type lineIndex struct {
-	data   []byte
-	starts []int // offset of each line
-	offset int   // of the last answer: the next one is usually near behind it
-	col    int
-}
-
-func newLineIndex(data []byte) *lineIndex {
-	x := &lineIndex{data: data, starts: []int{0}, col: 1}
-	for i, c := range data {
-		if c == '\n' {
-			x.starts = append(x.starts, i+1)
-		}
-	}
-	return x
-}
-
-// at returns line and column of an offset, both from 1, columns in characters.
-func (x *lineIndex) at(offset int) (line, col int) {
-	offset = min(max(offset, 0), len(x.data))
-	line = sort.SearchInts(x.starts, offset+1)
-	start := x.starts[line-1]
-	if x.offset < start || x.offset > offset {
-		x.offset, x.col = start, 1
-	}
-	x.col += utf8.RuneCount(x.data[x.offset:offset])
-	x.offset = offset
-	return line, x.col
 }

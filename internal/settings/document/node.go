@@ -1,11 +1,11 @@
 package document
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Kind is what a node is. The names are those of JSON.
@@ -129,16 +129,14 @@ func (n *Node) SetPlace(line, col int) {
 // around it. A member's place is that of its name.
 func (n *Node) Locate(pointer string) (line, col int) {
 	line, col = n.Line, n.Col
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = unescape.Replace(token)
-		next := (*Node)(nil)
+	for token := range jsonx.Tokens(pointer) {
+		var next *Node
 		for _, f := range n.Fields {
 			if f.Name == token {
 				next, line, col = f.Value, f.Line, f.Col
 			}
 		}
-		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(n.Items) {
+		if i := jsonx.Index(token, len(n.Items)); i >= 0 {
 			next = n.Items[i]
 			line, col = next.Line, next.Col
 		}
@@ -152,50 +150,35 @@ func (n *Node) Locate(pointer string) (line, col int) {
 
 // Encode renders the value as compact JSON: members in file order, numbers as
 // written, nothing escaped for HTML.
-func (n *Node) Encode() json.RawMessage {
-	var b bytes.Buffer
-	n.write(&b)
-	return b.Bytes()
-}
+func (n *Node) Encode() json.RawMessage { return n.appendTo(nil) }
 
-func (n *Node) write(b *bytes.Buffer) {
+func (n *Node) appendTo(out []byte) []byte {
 	switch n.Kind {
-	case Null:
-		b.WriteString("null")
 	case Bool:
-		b.WriteString(strconv.FormatBool(n.Bool))
+		return strconv.AppendBool(out, n.Bool)
 	case Number:
-		b.WriteString(n.Text)
+		return append(out, n.Text...)
 	case String:
-		writeString(b, n.Text)
+		return jsonx.AppendQuote(out, n.Text)
 	case List:
-		b.WriteByte('[')
+		out = append(out, '[')
 		for i, item := range n.Items {
-			comma(b, i)
-			item.write(b)
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = item.appendTo(out)
 		}
-		b.WriteByte(']')
+		return append(out, ']')
 	case Object:
-		b.WriteByte('{')
+		out = append(out, '{')
 		for i, f := range n.Fields {
-			comma(b, i)
-			writeString(b, f.Name)
-			b.WriteByte(':')
-			f.Value.write(b)
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(jsonx.AppendQuote(out, f.Name), ':')
+			out = f.Value.appendTo(out)
 		}
-		b.WriteByte('}')
+		return append(out, '}')
 	}
-}
-
-func comma(b *bytes.Buffer, i int) {
-	if i > 0 {
-		b.WriteByte(',')
-	}
-}
-
-func writeString(b *bytes.Buffer, s string) {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s)       // strings always encode
-	b.Truncate(b.Len() - 1) // the newline
+	return append(out, "null"...)
 }

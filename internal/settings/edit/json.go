@@ -7,7 +7,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // jsonFile is a JSON file that is being changed: its syntax tree, which holds
@@ -53,7 +53,7 @@ func (f *jsonFile) change(c Change) error {
 	case servers == nil && c.Entry == nil:
 		return errOtherWay
 	case servers == nil:
-		return f.add(&f.root, serversKey, json.RawMessage(`{`+quote(c.Name)+`:`+string(c.Entry)+`}`))
+		return f.add(&f.root, serversKey, json.RawMessage(`{`+jsonx.Quote(c.Name)+`:`+string(c.Entry)+`}`))
 	case c.Entry != nil:
 		if _, ok := servers.Value.(*hujson.Object); !ok { // null
 			servers.Value = &hujson.Object{}
@@ -110,8 +110,8 @@ func (f *jsonFile) remove(object *hujson.Value, name string) error {
 	last := &o.Members[len(o.Members)-1].Value
 	comma := last.AfterExtra
 	_, ownLine := lineOf(o, i)
-	pointer := "/" + serversKey + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-	if err := f.root.Patch([]byte(`[{"op":"remove","path":` + quote(pointer) + `}]`)); err != nil {
+	pointer := "/" + serversKey + "/" + jsonx.EscapeToken(name)
+	if err := f.root.Patch([]byte(`[{"op":"remove","path":` + jsonx.Quote(pointer) + `}]`)); err != nil {
 		return err
 	}
 	if len(o.Members) == 0 {
@@ -176,8 +176,4 @@ func lineOf(o *hujson.Object, i int) (indent string, ownLine bool) {
 func (f *jsonFile) indent(offset int) string {
 	line := f.text[bytes.LastIndexByte(f.text[:offset], '\n')+1 : offset]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
-}
-
-func quote(s string) string {
-	return string((&document.Node{Kind: document.String, Text: s}).Encode())
 }

@@ -49,7 +49,7 @@ func rooms() map[string][]string {
 		"internal/markdown":            {"internal/terminal"},
 		"internal/mcpclient":           {"internal/registry", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/process", "internal/settings"},
 		"internal/mcpclient/ask":       {"internal/form", "internal/webaddr"},
-		"internal/mcpclient/transport": {"internal/registry", "internal/mcpclient/ask", "internal/process", "internal/settings"},
+		"internal/mcpclient/transport": {"internal/registry", "internal/mcpclient/ask", "internal/process", "internal/settings", "internal/webaddr"},
 		"internal/mcptest":             {"internal/registry"},
 		"internal/middleware":          {"internal/registry", "internal/state"},
 		"internal/picture":             {},

@@ -9,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -21,7 +21,7 @@ import (
 type reply struct {
 	code, state, issuer string
 	err, description    string
-	bare                bool // a code was pasted, without what came with it
+	codeOnly            bool // a code was pasted, without what came with it
 }
 
 func readReply(q url.Values) reply {
@@ -29,12 +29,12 @@ func readReply(q url.Values) reply {
 }
 
 // readPasted reads what a person pasted: an address, its query, or a code.
-func readPasted(text string) (reply, error) {
-	text = strings.Trim(strings.TrimSpace(text), `"'<>`)
-	query := text
-	if before, after, found := strings.Cut(text, "?"); found && strings.Contains(before, "://") {
+func readPasted(pasted string) (reply, error) {
+	pasted = strings.Trim(strings.TrimSpace(pasted), `"'<>`)
+	query := pasted
+	if before, after, found := strings.Cut(pasted, "?"); found && strings.Contains(before, "://") {
 		query, _, _ = strings.Cut(after, "#")
-	} else if strings.Contains(text, "://") {
+	} else if strings.Contains(pasted, "://") {
 		return reply{}, errors.New("the address that was pasted holds no code; paste the one that the browser ended at")
 	}
 	if strings.Contains(query, "state=") || strings.Contains(query, "code=") || strings.Contains(query, "error=") {
@@ -44,38 +44,30 @@ func readPasted(text string) (reply, error) {
 		}
 		return readReply(q), nil
 	}
-	return reply{code: text, bare: true}, nil
+	return reply{code: pasted, codeOnly: true}, nil
 }
 
 // check makes sure that the reply is the one to our question, from the
 // authorization server that was asked.
 func (r reply) check(state string, a *authority) error {
-	if !r.bare && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
+	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
 		return errors.New("the browser came back with the answer to another login (its state is not ours); nothing was sent on")
 	}
 	switch {
 	case r.issuer != "" && r.issuer != a.Issuer:
-		return fmt.Errorf("the answer comes from another authorization server, %s, than %s, which was asked; nothing was sent on", quoted(r.issuer), a.Issuer)
-	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.bare:
+		return fmt.Errorf("the answer comes from another authorization server, %s, than %s, which was asked; nothing was sent on", text.Quote(r.issuer), a.Issuer)
+	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
 		return fmt.Errorf("a code alone does not tell that %s gave it; paste the whole address that the browser ended at", a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
 		return fmt.Errorf("the answer does not say that %s gave it, as that server promises; nothing was sent on", a.Issuer)
 	case r.err != "" && r.description != "":
-		return fmt.Errorf("%w: %s (%s)", ErrRefused, quoted(r.description), quoted(r.err))
+		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
 	case r.err != "":
-		return fmt.Errorf("%w: %s", ErrRefused, quoted(r.err))
+		return fmt.Errorf("%w: %s", ErrRefused, text.Quote(r.err))
 	case r.code == "":
 		return errors.New("the browser came back without a code")
 	}
 	return nil
-}
-
-// quoted shows foreign text, cut to what a line can take.
-func quoted(s string) string {
-	if len(s) > 200 {
-		s = s[:200] + "…"
-	}
-	return strconv.Quote(s)
 }
 
 // callback waits for the browser to come back.
@@ -172,15 +164,15 @@ func (b *callback) serve(l net.Listener, u *url.URL) {
 	b.served.Go(func() { _ = b.server.Serve(l) }) // it ends with close
 }
 
-// parting is how long the last page may take to reach the browser.
-const parting = time.Second
+// maxLastPage is how long the last page may take to reach the browser.
+const maxLastPage = time.Second
 
 // close closes the door and waits until it is.
 func (b *callback) close(ctx context.Context) {
 	if b.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLastPage)
 	defer cancel()
 	if b.server.Shutdown(ctx) != nil {
 		_ = b.server.Close() // the browser had its time

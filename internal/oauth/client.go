@@ -86,8 +86,8 @@ func (c *Client) web() *web {
 	return newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
 }
 
-// secure returns why no token may be sent to the server, nil if one may.
-func (c *Client) secure() error {
+// checkSecure returns why no token may be sent to the server, nil if one may.
+func (c *Client) checkSecure() error {
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
 		return errors.New("its address is not https, so no login is sent there")
@@ -95,10 +95,10 @@ func (c *Client) secure() error {
 	return nil
 }
 
-// pinned refuses to prove ourselves with secrets of the settings to another
+// checkSameIssuer refuses to prove ourselves with secrets of the settings to another
 // issuer than the one that had them before: it is the MCP server that names it,
 // and it may have changed hands. The settings can name it in its place.
-func (c *Client) pinned(old *record, issuer string) error {
+func (c *Client) checkSameIssuer(old *record, issuer string) error {
 	o := c.config
 	secret := o.ClientSecret + o.PrivateKey + o.Assertion + o.IDToken
 	if secret == "" || o.Issuer != "" || old == nil || old.Issuer == issuer {
@@ -107,15 +107,15 @@ func (c *Client) pinned(old *record, issuer string) error {
 	return fmt.Errorf("it names another authorization server, %s, than before, %s, and would get the client's secret there; if that is right, set oauth.issuer", issuer, old.Issuer)
 }
 
-// needError tells that a person has to log in.
-type needError struct{ server, reason string }
+// needLoginError tells that a person has to log in.
+type needLoginError struct{ server, reason string }
 
-func (e *needError) Error() string {
+func (e *needLoginError) Error() string {
 	return fmt.Sprintf("%s; run toolreg servers login %s", e.reason, shellWord(e.server))
 }
 
 // Is makes it a registry.ErrNeedsLogin.
-func (e *needError) Is(target error) bool { return target == registry.ErrNeedsLogin }
+func (e *needLoginError) Is(target error) bool { return target == registry.ErrNeedsLogin }
 
 // shellWord writes a name as one word of a shell.
 func shellWord(s string) string {
@@ -127,7 +127,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func (c *Client) need(reason string) error { return &needError{c.name, reason} }
+func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, reason} }
 
 // load reads the stored login once. One that cannot be read is none.
 func (c *Client) load() {
@@ -146,7 +146,7 @@ func (c *Client) load() {
 // there is none to send. One that ran out is renewed first; where that is no
 // longer possible the error wraps registry.ErrNeedsLogin.
 func (c *Client) Token(ctx context.Context) (string, error) {
-	if c.secure() != nil {
+	if c.checkSecure() != nil {
 		return "", nil
 	}
 	c.mu.Lock()
@@ -177,7 +177,7 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 		return false, nil
 	}
 	c.challenge = ch
-	if err := c.secure(); err != nil {
+	if err := c.checkSecure(); err != nil {
 		return false, err
 	}
 	if r := c.record; r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) {
@@ -185,14 +185,14 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	}
 	switch {
 	case status == 403 && !c.unattended():
-		return false, c.missing(ctx, ch)
-	case sent != "" && sent == c.renewed && !(status == 403 && c.lacks(ch.scopes)):
+		return false, c.needMore(ctx, ch)
+	case sent != "" && sent == c.renewed && !(status == 403 && c.misses(ch.scopes)):
 		if c.unattended() {
 			return false, errors.New("it refuses the token that was just got for it")
 		}
-		return false, c.need("it refuses the token that was just renewed")
+		return false, c.needLogin("it refuses the token that was just renewed")
 	case c.record == nil && !c.unattended():
-		return false, c.need("it wants you to log in")
+		return false, c.needLogin("it wants you to log in")
 	}
 	if err := c.renew(ctx, sent, ch); err != nil {
 		return false, err
@@ -201,13 +201,13 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	return true, nil
 }
 
-// lacks reports whether the token was given without some of the scopes.
-func (c *Client) lacks(scopes []string) bool {
+// misses reports whether the token was given without some of the scopes.
+func (c *Client) misses(scopes []string) bool {
 	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
-// missing keeps the scopes that the server missed for the next login.
-func (c *Client) missing(ctx context.Context, ch challenge) error {
+// needMore keeps the scopes that the server missed for the next login.
+func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	if c.record != nil && len(ch.scopes) > 0 {
 		err := c.store.update(ctx, c.key(), func(r *record) (*record, error) {
 			if r != nil {
@@ -224,7 +224,7 @@ func (c *Client) missing(ctx context.Context, ch challenge) error {
 	if len(ch.scopes) > 0 {
 		reason += fmt.Sprintf(" (scope %s)", strings.Join(ch.scopes, " "))
 	}
-	return c.need(reason)
+	return c.needLogin(reason)
 }
 
 // WantsMore reports whether the server refused a request because the login does
@@ -251,5 +251,5 @@ func (p Probe) Refused(_ context.Context, _ string, status int, headers []string
 	p.Client.mu.Lock()
 	defer p.Client.mu.Unlock()
 	p.Client.challenge = ch
-	return false, p.Client.need("it wants you to log in")
+	return false, p.Client.needLogin("it wants you to log in")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // challenge is what a server said when it refused a request (RFC 6750 section
@@ -51,7 +53,7 @@ func readChallenge(headers []string) challenge {
 	return c
 }
 
-// maxScopes bounds what servers may make us ask for.
+// maxScopes is how many scopes servers may make us ask for.
 const maxScopes = 200
 
 // cleanScopes keeps what are scope tokens (RFC 6749 section 3.3), each once.
@@ -206,19 +208,11 @@ func covers(resource, server string) bool {
 		return false
 	}
 	s, err := url.Parse(server)
-	if err != nil || !strings.EqualFold(r.Scheme, s.Scheme) || !strings.EqualFold(hostPort(r), hostPort(s)) {
+	if err != nil || webaddr.Origin(r) != webaddr.Origin(s) {
 		return false
 	}
 	above, path := strings.TrimRight(r.EscapedPath(), "/"), strings.TrimRight(s.EscapedPath(), "/")
 	return path == above || strings.HasPrefix(path, above+"/")
-}
-
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return u.Hostname() + ":" + port
 }
 
 // authority reads the metadata of an authorization server (RFC 8414, OpenID

@@ -18,7 +18,7 @@ func TestChallenges(t *testing.T) {
 		want    challenge
 	}{
 		{"none", nil, challenge{}},
-		{"bare", []string{"Bearer"}, challenge{given: true, bearer: true}},
+		{"codeOnly", []string{"Bearer"}, challenge{given: true, bearer: true}},
 		{"whole", []string{`bearer resource_metadata="https://a/b", scope="x  y x", error="invalid_token"`},
 			challenge{given: true, bearer: true, metadata: "https://a/b", scopes: []string{"x", "y"}, err: "invalid_token"}},
 		{"beside another", []string{`Basic realm="x", Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
@@ -80,7 +80,7 @@ func TestDiscoveryByHand(t *testing.T) {
 	if diff := cmp.Diff([]string{s.URL + "/tenant", s.URL + "/in", s.URL + "/get", "", s.URL + "/mcp"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := c.protected(a); err != nil {
+	if err := c.checkPKCE(a); err != nil {
 		t.Error(err)
 	}
 	c = New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)

@@ -81,7 +81,7 @@ func (c *Client) Moved(ctx context.Context) bool {
 func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.secure(); err != nil {
+	if err := c.checkSecure(); err != nil {
 		return Login{}, err
 	}
 	if c.unattended() {
@@ -115,7 +115,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.protected(a), c.pinned(old, a.Issuer)); err != nil {
+	if err := errors.Join(c.checkPKCE(a), c.checkSameIssuer(old, a.Issuer)); err != nil {
 		return nil, err
 	}
 	back, err := c.listen(ctx, old)
@@ -156,7 +156,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 // protected refuses an authorization server that does not say it protects codes
 // from being stolen, as the MCP specification demands. Settings that name the
 // endpoint, and servers that publish nothing, are taken at their word.
-func (c *Client) protected(a *authority) error {
+func (c *Client) checkPKCE(a *authority) error {
 	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.CodeChallengeMethodsSupported, "S256") {
 		return nil
 	}

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -32,7 +34,7 @@ func TestPasted(t *testing.T) {
 		" 'http://127.0.0.1:1/callback?code=a&state=s'\r\n":                       {code: "a", state: "s"},
 		"?code=a&state=s": {code: "a", state: "s"},
 		"error=access_denied&error_description=no+way&state=s": {err: "access_denied", description: "no way", state: "s"},
-		"4/0AbC-d_e": {code: "4/0AbC-d_e", bare: true},
+		"4/0AbC-d_e": {code: "4/0AbC-d_e", codeOnly: true},
 	} {
 		if got, err := readPasted(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
@@ -57,13 +59,13 @@ func TestRepliesAreChecked(t *testing.T) {
 		{"fine", reply{code: "c", state: "s"}, plain, ""},
 		{"with issuer", reply{code: "c", state: "s", issuer: "https://i"}, telling, ""},
 		{"issuer nobody promised", reply{code: "c", state: "s", issuer: "https://i"}, plain, ""},
-		{"bare code", reply{code: "c", bare: true}, plain, ""},
+		{"codeOnly code", reply{code: "c", codeOnly: true}, plain, ""},
 		{"state", reply{code: "c", state: "S"}, plain, "its state is not ours"},
 		{"no state", reply{code: "c"}, plain, "its state is not ours"},
 		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "another authorization server"},
 		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "another authorization server"},
 		{"no issuer", reply{code: "c", state: "s"}, telling, "does not say that https://i gave it"},
-		{"bare code without issuer", reply{code: "c", bare: true}, telling, "paste the whole address"},
+		{"codeOnly code without issuer", reply{code: "c", codeOnly: true}, telling, "paste the whole address"},
 		{"error", reply{err: "access_denied", state: "s"}, plain, `the login was refused: "access_denied"`},
 		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "another authorization server"},
 		{"nothing", reply{state: "s"}, plain, "without a code"},
@@ -399,7 +401,7 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 		t.Fatal(again, err)
 	}
 	want := []url.Values{
-		{"grant_type": {grantExchange}, "requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"}, "audience": {s.URL + "/as"}, "resource": {s.URL + "/mcp"},
+		{"grant_type": {oauthex.GrantTypeTokenExchange}, "code": {""}, "requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"}, "audience": {s.URL + "/as"}, "resource": {s.URL + "/mcp"},
 			"subject_token": {"who-i-am"}, "subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"}, "scope": {"a b"}, "client_id": {"me-there"}},
 		{"grant_type": {grantJWTBearer}, "assertion": {"the-assertion"}, "resource": {s.URL + "/mcp"}, "scope": {"a b"}, "basic": {"me:s3cret"}},
 	}

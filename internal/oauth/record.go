@@ -52,15 +52,15 @@ type token struct {
 	Scopes  []string `json:"scopes,omitempty"`  // granted; asked for where nothing was said
 }
 
-// early is how many seconds before its end a token counts as expired, so that it
+// expiryMargin is how many seconds before its end a token counts as expired, so that it
 // does not run out on its way. Of a short life it is a quarter.
-const early = 20
+const expiryMargin = 20
 
 // fresh reports whether the token can be sent. A clock that was set back makes
 // none last longer.
 func (t token) fresh(now time.Time) bool {
 	left := t.Expires - now.Unix()
-	return t.Access != "" && (t.Expires == 0 || left > min(early, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-early)
+	return t.Access != "" && (t.Expires == 0 || left > min(expiryMargin, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-expiryMargin)
 }
 
 // errDamaged tells of a file that this program did not write.

@@ -9,18 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// farewell is how long a renewal goes on after its run was told to end: a
+// renewalGrace is how long a renewal goes on after its run was told to end: a
 // refresh token that was used and not replaced would be a lost login.
-const farewell = 2 * time.Second
+const renewalGrace = 2 * time.Second
 
-// undisturbed returns a context that outlives ctx by farewell.
-func undisturbed(ctx context.Context) (context.Context, func()) {
+// outliving returns a context that outlives ctx by renewalGrace.
+func outliving(ctx context.Context) (context.Context, func()) {
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*webTimeout)
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(renewalGrace, cancel) })
 	return long, func() { stop(); cancel() }
 }
 
@@ -37,7 +39,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 			c.record, got = r, true
 			return nil, nil
 		}
-		long, done := undisturbed(ctx)
+		long, done := outliving(ctx)
 		defer done()
 		next, err := c.next(long, w, r, ch)
 		if next != nil {
@@ -69,10 +71,10 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 		return c.obtain(ctx, w, r, ch)
 	}
 	if r == nil {
-		return nil, c.need("it wants you to log in")
+		return nil, c.needLogin("it wants you to log in")
 	}
 	if r.Token.Refresh == "" {
-		return nil, c.need("your login has ended")
+		return nil, c.needLogin("your login has ended")
 	}
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {r.Token.Refresh}}
 	c.target(form, r.Resource)
@@ -80,7 +82,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	switch {
 	case isRefused(err):
 		r.Token = token{Scopes: r.Token.Scopes} // so that nobody tries it again
-		return r, c.need("your login has ended")
+		return r, c.needLogin("your login has ended")
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
 	}
@@ -120,7 +122,7 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := c.pinned(r, a.Issuer); err != nil {
+	if err := c.checkSameIssuer(r, a.Issuer); err != nil {
 		return nil, err
 	}
 	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint, LoggedInAt: c.now().Unix()}
@@ -167,17 +169,15 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	if id == "" {
 		id = o.ClientID
 	}
-	form := url.Values{
-		"grant_type": {grantExchange}, "requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"},
-		"audience": {a.Issuer}, "resource": {a.resource},
-		"subject_token": {o.IDToken}, "subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
-	}
-	if scope != "" {
-		form.Set("scope", scope)
-	}
-	got, err := w.ask(ctx, idp.TokenEndpoint, credentials{identity: identity{ID: id, Method: methodNone}}, form, c.now())
-	if err != nil {
+	if err := w.check(idp.TokenEndpoint); err != nil {
 		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, err)
+	}
+	got, err := oauthex.ExchangeToken(ctx, idp.TokenEndpoint, &oauthex.TokenExchangeRequest{
+		RequestedTokenType: oauthex.TokenTypeIDJAG, Audience: a.Issuer, Resource: a.resource, Scope: strings.Fields(scope),
+		SubjectToken: o.IDToken, SubjectTokenType: oauthex.TokenTypeIDToken,
+	}, &oauthex.ClientCredentials{ClientID: id}, w.client)
+	if err != nil {
+		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, w.withoutAnswer(ctx, err))
 	}
 	return got.AccessToken, nil
 }

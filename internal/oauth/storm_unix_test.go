@@ -175,7 +175,7 @@ func TestRenewalOutlivesItsRunForAMoment(t *testing.T) {
 	stale = held(t, c)
 	s.Expire()
 	begun := time.Now()
-	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err == nil || time.Since(begun) > 2*farewell {
+	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err == nil || time.Since(begun) > 2*renewalGrace {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 }

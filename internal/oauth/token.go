@@ -28,7 +28,6 @@ const (
 	grantRefresh     = "refresh_token"
 	grantCredentials = "client_credentials"
 	grantJWTBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
 )
 
 // credentials are an identity with all that proves it.
@@ -92,14 +91,13 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials, form u
 	return w.do(r)
 }
 
-// answer is what a token endpoint answers (RFC 6749 section 5, RFC 8693).
+// answer is what a token endpoint answers (RFC 6749 section 5).
 type answer struct {
 	AccessToken  string          `json:"access_token"`
 	TokenType    string          `json:"token_type"`
 	RefreshToken string          `json:"refresh_token"`
 	ExpiresIn    json.RawMessage `json:"expires_in"`
 	Scope        *string         `json:"scope"`
-	IssuedType   string          `json:"issued_token_type"`
 	Error        string          `json:"error"`
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
 
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
@@ -30,11 +32,12 @@ const (
 
 // web talks to authorization servers. What it may reach is decided by address,
 // after the name was looked up: public addresses, and the machines that the
-// settings name.
+// settings name. It is used by one goroutine at a time.
 type web struct {
 	named    map[string]bool // host names of the settings, lower case
 	loopback bool            // the server itself is on this machine
 	client   *http.Client
+	status   int // of the last answer
 }
 
 // newWeb lets the hosts of the given addresses, which come from the settings,
@@ -49,7 +52,7 @@ func newWeb(addresses ...string) *web {
 		w.named[strings.ToLower(u.Hostname())] = true
 		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
-	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &guarded{web: w, base: &http.Transport{
+	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &webTransport{web: w, base: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 	}}}
@@ -59,8 +62,8 @@ func newWeb(addresses ...string) *web {
 // close ends the connections that nobody uses.
 func (w *web) close() { w.client.CloseIdleConnections() }
 
-// guarded tells the dialler for which host a connection is.
-type guarded struct {
+// webTransport tells the dialler for which host a connection is.
+type webTransport struct {
 	web  *web
 	base *http.Transport
 }
@@ -74,7 +77,7 @@ type dialFor struct {
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	proxy, err := g.base.Proxy(r)
 	if err != nil {
 		return nil, err
@@ -85,11 +88,15 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return g.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), dialKey{}, d)))
+	resp, err := g.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), dialKey{}, d)))
+	if err == nil {
+		g.web.status = resp.StatusCode
+	}
+	return resp, err
 }
 
 // CloseIdleConnections serves http.Client's method of that name.
-func (g *guarded) CloseIdleConnections() { g.base.CloseIdleConnections() }
+func (g *webTransport) CloseIdleConnections() { g.base.CloseIdleConnections() }
 
 func (w *web) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d, _ := ctx.Value(dialKey{}).(dialFor)
@@ -206,12 +213,12 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	r.Header.Set("Accept", "application/json")
 	resp, err := w.client.Do(r)
 	if err != nil {
-		return 0, nil, plain(r.Context(), err)
+		return 0, nil, withoutAddress(r.Context(), err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
-		return 0, nil, plain(r.Context(), err)
+		return 0, nil, withoutAddress(r.Context(), err)
 	}
 	if len(body) > maxBody {
 		return 0, nil, fmt.Errorf("it answers with more than %d bytes", maxBody)
@@ -223,8 +230,8 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	return resp.StatusCode, body, nil
 }
 
-// plain takes the address off an error of the HTTP client: it may hold a secret.
-func plain(ctx context.Context, err error) error {
+// withoutAddress takes the address off an error of the HTTP client: it may hold a secret.
+func withoutAddress(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -232,6 +239,27 @@ func plain(ctx context.Context, err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// withoutAnswer is withoutAddress for the errors of the SDK, which quote the answer: that
+// may hold a secret.
+func (w *web) withoutAnswer(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if e, ok := errors.AsType[*oauthex.ClientRegistrationError](err); ok {
+		return &tokenError{w.status, e.ErrorCode}
+	}
+	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return &tokenError{w.status, e.ErrorCode}
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return withoutAddress(ctx, e)
+	}
+	if w.status >= 300 {
+		return &statusError{w.status}
+	}
+	return errors.New("its answer cannot be used")
 }
 
 func decode(data []byte, into any) error {

@@ -30,6 +30,16 @@ func Check(address string) error {
 	return errors.New("its address is neither https nor http on this machine")
 }
 
+// Origin returns scheme://host:port of an address in one spelling, with the port
+// always there.
+func Origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
 // IsLoopback reports whether a host, as [url.URL.Hostname] gives it, is this
 // machine by its spelling: localhost or a loopback address.
 func IsLoopback(host string) bool {

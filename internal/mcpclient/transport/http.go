@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
@@ -73,7 +74,7 @@ func NewHTTP(s settings.Server, streamable bool, limit *CurrentLimit) (*HTTP, er
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("its URL is no http or https address (%s)", s.Origin)
 	}
-	h := &HTTP{origin: origin(u), headers: http.Header{}, limit: limit, streamable: streamable}
+	h := &HTTP{origin: webaddr.Origin(u), headers: http.Header{}, limit: limit, streamable: streamable}
 	for _, header := range s.Headers {
 		if !httpguts.ValidHeaderFieldName(header.Name) {
 			return nil, fmt.Errorf("%s: %q is no name of an HTTP header", header.Origin, header.Name)
@@ -122,8 +123,8 @@ func (h *HTTP) client() *http.Client {
 		if len(via) > maxRedirects {
 			return h.refuse(fmt.Errorf("more than %d redirects", maxRedirects))
 		}
-		if origin(r.URL) != h.origin {
-			return h.refuse(fmt.Errorf("it redirects to another origin, %s, which gets none of our requests; set that as its URL if you trust it", origin(r.URL)))
+		if webaddr.Origin(r.URL) != h.origin {
+			return h.refuse(fmt.Errorf("it redirects to another origin, %s, which gets none of our requests; set that as its URL if you trust it", webaddr.Origin(r.URL)))
 		}
 		return nil
 	}}
@@ -131,8 +132,8 @@ func (h *HTTP) client() *http.Client {
 
 // RoundTrip implements [http.RoundTripper].
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
-	if origin(r.URL) != h.origin {
-		return nil, h.refuse(fmt.Errorf("it names an address at another origin, %s; nothing was sent there", origin(r.URL)))
+	if webaddr.Origin(r.URL) != h.origin {
+		return nil, h.refuse(fmt.Errorf("it names an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
 	}
 	r = r.Clone(r.Context())
 	for name, values := range h.headers {
@@ -260,15 +261,6 @@ func (h *HTTP) ForgetRefusal() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refusal = nil
-}
-
-// origin returns scheme://host:port with the port always there.
-func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 // isVisible reports whether s is made of the characters that a session id may

@@ -1,0 +1,45 @@
+package oauth
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What an authorization server says to a registration may hold a secret, and is
+// in no error; why it failed is.
+func TestRegistrationThatFails(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		want   string
+	}{
+		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it answers "invalid_redirect_uri"`},
+		{"not allowed", 403, `s3cret`, "it answers 403 Forbidden"},
+		{"redirected", 307, ``, "it answers 307 Temporary Redirect"},
+		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer cannot be used"},
+		{"no client", 201, `{"client_secret":"s3cret"}`, "its answer cannot be used"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t)
+			s.wrapped(func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/register" {
+						next.ServeHTTP(w, r)
+						return
+					}
+					w.Header().Set("Content-Type", "application/json")
+					w.Header().Set("Location", "/elsewhere")
+					w.WriteHeader(tt.status)
+					_, _ = w.Write([]byte(tt.body))
+				})
+			})
+			_, err := s.client(t, nil).Login(t.Context(), LoginOptions{Browse: browse(t)})
+			if err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}

@@ -91,7 +91,6 @@ func soleImporters() map[string][]string {
 		"github.com/google/shlex":                  {"internal/process"},
 		"github.com/gofrs/flock":                   {"internal/state"},
 		"github.com/yuin/goldmark":                 {"internal/markdown"},
-		"golang.org/x/image":                       {"internal/picture"},
 		"image":                                    {"internal/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy", "internal/process"},
 		"os/exec":                                  {"internal/process"},

@@ -83,7 +83,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	o.many.flags(f)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
-	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, sixel, never")
+	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, never")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
 	return cmd
 }

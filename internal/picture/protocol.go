@@ -13,25 +13,17 @@ const (
 	None   Protocol = iota
 	Kitty           // sw.kovidgoyal.net/kitty/graphics-protocol
 	ITerm2          // iterm2.com/documentation-images.html: OSC 1337 ; File
-	Sixel           // DEC STD 070, chapter 9
 )
 
 // Parse reads the name of a protocol, or never for none. auto reads the
 // environment through Detect.
 func Parse(name string, env func(string) string) (Protocol, error) {
-	switch name {
-	case "", "auto":
-		return Detect(env), nil
-	case "kitty":
-		return Kitty, nil
-	case "iterm2":
-		return ITerm2, nil
-	case "sixel":
-		return Sixel, nil
-	case "never":
-		return None, nil
+	detected := Detect(env)
+	p, ok := map[string]Protocol{"": detected, "auto": detected, "kitty": Kitty, "iterm2": ITerm2, "never": None}[name]
+	if !ok {
+		return None, fmt.Errorf("%q is none of auto, kitty, iterm2, never", name)
 	}
-	return None, fmt.Errorf("%q is none of auto, kitty, iterm2, sixel, never", name)
+	return p, nil
 }
 
 // Detect tells from the variables that terminals set what the terminal knows;
@@ -53,9 +45,9 @@ func Detect(env func(string) string) Protocol {
 		return ITerm2
 	case strings.HasPrefix(term, "foot"), strings.HasPrefix(term, "mlterm"), strings.HasPrefix(term, "contour"),
 		strings.HasPrefix(term, "yaft"), strings.Contains(term, "sixel"):
-		return Sixel
+		return None // they know neither, and the variables below are of a terminal around this one
 	case env("XTERM_VERSION") != "" || env("VTE_VERSION") != "" || env("INSIDE_EMACS") != "":
-		return None // and the variables below are of a terminal around this one
+		return None // likewise
 	}
 	switch env("TERM_PROGRAM") {
 	case "ghostty":

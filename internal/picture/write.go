@@ -4,11 +4,37 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"image"
+	_ "image/gif" // The formats that the image package knows are those that are imported.
+	_ "image/jpeg"
 	"image/png"
 	"io"
+	"time"
 )
+
+// ErrNoImage tells that bytes are no image that can be shown.
+var ErrNoImage = errors.New("no PNG, JPEG or GIF image")
+
+// Info is what is known of an image without decoding it.
+type Info struct {
+	MIMEType      string
+	Width, Height int // pixels
+}
+
+// Read reads the head of an image. What the image is is told by its bytes. The
+// error wraps ErrNoImage.
+func Read(data []byte) (Info, error) {
+	c, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return Info{}, fmt.Errorf("%w: %w", ErrNoImage, err)
+	}
+	if c.Width <= 0 || c.Height <= 0 {
+		return Info{}, fmt.Errorf("%w: it is %d by %d pixels", ErrNoImage, c.Width, c.Height)
+	}
+	return Info{MIMEType: "image/" + format, Width: c.Width, Height: c.Height}, nil
+}
 
 // Screen is the terminal that images are shown on. Zero values are unknown.
 type Screen struct {
@@ -16,54 +42,61 @@ type Screen struct {
 	Width, Height int // pixels
 }
 
-// cell returns the size of a character in pixels, a usual one where the terminal
-// does not tell.
-func (s Screen) cell() (width, height int) {
+// cells returns the columns and rows that an image is to take: 0, 0 where it
+// fits as it is. The row of the prompt stays free. A character of unknown size
+// counts as 10 by 20 pixels, a screen as 80 by 24 characters.
+func (s Screen) cells(width, height int) (columns, rows int) {
+	cellWidth, cellHeight := 10, 20
 	if s.Columns > 0 && s.Rows > 0 && s.Width/s.Columns > 0 && s.Height/s.Rows > 0 {
-		return s.Width / s.Columns, s.Height / s.Rows
+		cellWidth, cellHeight = s.Width/s.Columns, s.Height/s.Rows
 	}
-	return 10, 20
-}
-
-// room returns the pixels that an image may take: the width of the screen, and
-// its height but for the row of the prompt.
-func (s Screen) room() (width, height int) {
-	columns, rows := s.Columns, s.Rows
+	columns, rows = s.Columns, s.Rows-1
 	if columns <= 0 {
 		columns = 80
 	}
-	if rows <= 1 {
-		rows = 24
+	if rows <= 0 {
+		rows = 23
 	}
-	w, h := s.cell()
-	return columns * w, (rows - 1) * h
+	if width <= columns*cellWidth && height <= rows*cellHeight {
+		return 0, 0
+	}
+	// Whichever of the two is exceeded by more decides, the other keeps the proportion.
+	if width*rows*cellHeight > height*columns*cellWidth {
+		return columns, max(height*columns*cellWidth/width/cellHeight, 1)
+	}
+	return max(width*rows*cellHeight/height/cellWidth, 1), rows
 }
 
-// fit returns the largest size within the room that keeps the proportions; an
-// image never grows.
-func (s Screen) fit(width, height int) (int, int) {
-	w, h := s.room()
-	if width > w {
-		width, height = w, max(height*w/width, 1)
-	}
-	if height > h {
-		width, height = max(width*h/height, 1), h
-	}
-	return width, height
-}
+const (
+	maxPixels = 40_000_000      // of an image that is shown
+	maxBytes  = 4 << 20         // of one sequence of iTerm2: terminals drop what is much longer
+	maxTime   = 5 * time.Second // of decoding
+	chunk     = 4096            // the most base64 of one sequence of kitty
+)
 
 // Write shows an image, or the first picture of one that moves (iTerm2 moves it
 // itself), and ends the line. Nothing is written when the error is not of w.
 func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) error {
+	info, err := Read(data)
+	if err != nil {
+		return err
+	}
+	if int64(info.Width)*int64(info.Height) > maxPixels {
+		return fmt.Errorf("%d by %d pixels are too many to be shown", info.Width, info.Height)
+	}
+	columns, rows := s.cells(info.Width, info.Height)
 	var out []byte
-	var err error
 	switch p {
 	case Kitty:
-		out, err = kitty(ctx, data, s)
+		if info.MIMEType != "image/png" {
+			data, err = asPNG(ctx, data)
+		}
+		out = kitty(data, columns, rows)
 	case ITerm2:
-		out, err = iterm2(ctx, data, s)
-	case Sixel:
-		out, err = sixel(ctx, data, s)
+		if len(data) > maxBytes {
+			err = fmt.Errorf("%d bytes are too many to be shown", len(data))
+		}
+		out = iterm2(data, columns, rows)
 	default:
 		return ErrNoImage
 	}
@@ -74,89 +107,54 @@ func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) 
 	return err
 }
 
-// fitted decodes an image and scales it down to the screen. The scaled one is
-// nil where it fits as it is.
-func fitted(ctx context.Context, data []byte, s Screen) (img image.Image, scaled *image.NRGBA, err error) {
-	if img, err = decode(ctx, data); err != nil {
-		return nil, nil, err
-	}
-	b := img.Bounds()
-	if b.Empty() {
-		return nil, nil, ErrNoImage
-	}
-	if w, h := s.fit(b.Dx(), b.Dy()); w != b.Dx() || h != b.Dy() {
-		scaled = scale(img, w, h)
-	}
-	return img, scaled, nil
-}
-
-// asPNG returns an image as a PNG that fits the screen: its own bytes where they
-// are one, so that its colours stay what they are.
-func asPNG(ctx context.Context, data []byte, s Screen) ([]byte, error) {
-	img, scaled, err := fitted(ctx, data, s)
-	switch {
-	case err != nil:
-		return nil, err
-	case scaled != nil:
-		img = scaled
-	case begins(data, "\x89PNG"):
-		return data, nil
-	}
+// asPNG encodes an image anew, within a limit of time. A decoder that takes
+// longer is left to the end of the process.
+func asPNG(ctx context.Context, data []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("decoding took longer than %s", maxTime))
+	defer cancel()
 	var b bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := enc.Encode(&b, img); err != nil {
-		return nil, fmt.Errorf("encoding the image: %w", err)
+	done := make(chan error, 1)
+	go func() {
+		img, _, err := image.Decode(bytes.NewReader(data))
+		if err == nil {
+			err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, img)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return b.Bytes(), err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return b.Bytes(), nil
 }
-
-// kittyChunk is the most base64 of one sequence.
-const kittyChunk = 4096
 
 // kitty sends a PNG in chunks and shows it (a=T). q=2 keeps the terminal from
 // answering, which nobody would read.
-func kitty(ctx context.Context, data []byte, s Screen) ([]byte, error) {
-	data, err := asPNG(ctx, data, s)
-	if err != nil {
-		return nil, err
+func kitty(data []byte, columns, rows int) []byte {
+	head := "a=T,f=100,q=2,"
+	if columns > 0 {
+		head += fmt.Sprintf("c=%d,r=%d,", columns, rows)
 	}
 	encoded := base64.StdEncoding.EncodeToString(data)
 	var b bytes.Buffer
-	for head := "a=T,f=100,q=2,"; encoded != ""; head = "" {
-		n := min(kittyChunk, len(encoded))
-		more := 0
-		if n < len(encoded) {
-			more = 1
+	for ; encoded != ""; head = "" {
+		n, more := len(encoded), 0
+		if n > chunk {
+			n, more = chunk, 1
 		}
 		fmt.Fprintf(&b, "\x1b_G%sm=%d;%s\x1b\\", head, more, encoded[:n])
 		encoded = encoded[n:]
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
-// maxITerm2 is the most bytes that are sent in one sequence: terminals drop what
-// is much longer.
-const maxITerm2 = 4 << 20
-
-// iterm2 sends the file as it is, where it is not too long.
-func iterm2(ctx context.Context, data []byte, s Screen) ([]byte, error) {
-	info, err := Read(data)
-	if err != nil {
-		return nil, err
-	}
-	if int64(info.Width)*int64(info.Height)*int64(info.bytesPerPixel) > maxMemory {
-		return nil, fmt.Errorf("%d by %d pixels are too many to be shown", info.Width, info.Height)
-	}
-	if len(data) > maxITerm2 {
-		if data, err = asPNG(ctx, data, s); err != nil {
-			return nil, err
-		}
-	}
+// iterm2 sends the file as it is.
+func iterm2(data []byte, columns, rows int) []byte {
 	size := ""
-	if w, h := s.fit(info.Width, info.Height); w != info.Width || h != info.Height { // in characters
-		cw, ch := s.cell()
-		size = fmt.Sprintf("width=%d;height=%d;", max(w/cw, 1), max(h/ch, 1))
+	if columns > 0 {
+		size = fmt.Sprintf("width=%d;height=%d;", columns, rows)
 	}
 	return fmt.Appendf(nil, "\x1b]1337;File=inline=1;size=%d;%spreserveAspectRatio=1:%s\x07",
-		len(data), size, base64.StdEncoding.EncodeToString(data)), nil
+		len(data), size, base64.StdEncoding.EncodeToString(data))
 }

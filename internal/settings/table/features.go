@@ -22,7 +22,7 @@ func featureRows() []Row {
 		{Name: "audit.maxSize", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Size at which the log is set aside and a new one begun."},
 		{Name: "audit.keep", Type: Int, Default: "5", Loosens: always, Doc: "How many logs set aside are kept."},
 		{Name: "audit.params", Type: Bool, Default: "false", Loosens: whenTrue, Doc: "Log the params themselves, not only their hash."},
-		{Name: "display.images", Type: Choice, Choices: []string{"auto", "kitty", "iterm2", "sixel", "never"}, Default: `"auto"`,
+		{Name: "display.images", Type: Choice, Choices: []string{"auto", "kitty", "iterm2", "never"}, Default: `"auto"`,
 			Doc: "How images of results are shown on a terminal; auto reads from the environment what it knows."},
 		{Name: "serve.idle", Type: Duration, Doc: "Time after which idle servers are closed; 0 = never."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Largest output of the discovery command."},

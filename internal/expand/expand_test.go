@@ -65,7 +65,8 @@ func TestNilLookup(t *testing.T) {
 
 func TestVariable(t *testing.T) {
 	for s, want := range map[string]bool{"$A": true, "${A_1}": true, "${ProgramFiles(x86)}": true,
-		"A": false, "$": false, "${}": false, "${A:-x}": false, "$A/b": false, "$1": false, "x$A": false} {
+		"A": false, "$": false, "${}": false, "${A:-x}": false, "$A/b": false, "$1": false, "x$A": false,
+		"$ProgramFiles(x86)": true, "$A$B": false, "${A": false, "$A-b": false} {
 		if got := IsVariable(s); got != want {
 			t.Errorf("IsVariable(%q) = %v", s, got)
 		}

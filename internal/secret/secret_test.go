@@ -101,14 +101,6 @@ func TestNewReplacer(t *testing.T) {
 	}
 }
 
-func TestIsVariable(t *testing.T) {
-	for s, want := range map[string]bool{"$A": true, "${A_1}": true, "$ProgramFiles(x86)": true, "$": false, "${}": false, "$1": false, "$A$B": false, "A": false, "${A": false, "$A-b": false} {
-		if got := IsVariable(s); got != want {
-			t.Errorf("%q: %v", s, got)
-		}
-	}
-}
-
 func FuzzMask(f *testing.F) {
 	f.Add("https://u:p@h/?token=x --key 'y z' PASS=")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // format is the version of the files. One of another version does not count.
@@ -43,17 +46,15 @@ func (e *Entry) encode(source, key string) ([]byte, error) {
 		h.Sizes[i] = len(p)
 		total += len(p)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b) // ends with a newline
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(h); err != nil {
+	out, err := jsonx.Marshal(h)
+	if err != nil {
 		return nil, fmt.Errorf("encoding what %s gave: %w", source, err)
 	}
-	b.Grow(total)
+	out = slices.Grow(append(out, '\n'), total)
 	for _, p := range e.Parts {
-		b.Write(p)
+		out = append(out, p...)
 	}
-	return b.Bytes(), nil
+	return out, nil
 }
 
 // cut splits a file into its header and what follows.

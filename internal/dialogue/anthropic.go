@@ -3,12 +3,14 @@ package dialogue
 import (
 	"encoding/json"
 	"errors"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // decodeAnthropic reads a message of the Messages API, the list of its content
 // blocks, or one block.
 func decodeAnthropic(t *Turn, raw json.RawMessage) error {
-	blocks, ok := asList(raw)
+	blocks, ok := jsonx.Elements(raw)
 	o := asObject(raw)
 	if !ok {
 		if err := apiError(o); err != nil {
@@ -18,7 +20,7 @@ func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 		case o.text("role") == "user":
 			return errors.New("it is a message of the user; send the assistant's")
 		case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
-			if blocks, ok = asList(o["content"]); !ok && !isText(o["content"]) { // a plain text calls nothing
+			if blocks, ok = jsonx.Elements(o["content"]); !ok && !isText(o["content"]) { // a plain text calls nothing
 				return errors.New("content is neither a list nor a text")
 			}
 		case o.text("type") == "tool_use":

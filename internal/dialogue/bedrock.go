@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // decodeBedrock reads a response of Amazon Bedrock's Converse operation (API
 // version 2023-09-30), the message in it, the list of its content blocks, or
 // one block.
 func decodeBedrock(t *Turn, raw json.RawMessage) error {
-	blocks, ok := asList(raw)
+	blocks, ok := jsonx.Elements(raw)
 	o := asObject(raw)
 	message := o
 	if output := asObject(o["output"]); output != nil {
@@ -22,7 +24,7 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 		case message.text("role") == "user":
 			return errors.New("it is a message of the user; send the assistant's")
 		case message.has("content") && message.text("type") == "": // Anthropic's say message there
-			if blocks, ok = asList(message["content"]); !ok {
+			if blocks, ok = jsonx.Elements(message["content"]); !ok {
 				return errUnrecognised // a plain text is another provider's
 			}
 		case o.has("toolUse"):

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // decodeGemini reads a GenerateContentResponse, the chunks of a streamed one, a
 // content, or a list of parts or function calls.
 func decodeGemini(t *Turn, raw json.RawMessage) error {
-	list, ok := asList(raw)
+	list, ok := jsonx.Elements(raw)
 	if !ok {
 		return t.geminiValue(asObject(raw))
 	}
@@ -55,7 +57,7 @@ func (t *Turn) geminiValue(o object) error {
 func (t *Turn) geminiCandidates(o object) error {
 	version := o.text("modelVersion")
 	t.siblings = t.siblings || strings.HasPrefix(version, "gemini-1") || strings.HasPrefix(version, "gemini-2")
-	candidates, ok := asList(o["candidates"])
+	candidates, ok := jsonx.Elements(o["candidates"])
 	if !ok {
 		return errors.New("candidates is no list")
 	}
@@ -77,7 +79,7 @@ func (t *Turn) geminiCandidates(o object) error {
 }
 
 func (t *Turn) geminiContent(content object, cut bool) error {
-	parts, ok := asList(content["parts"])
+	parts, ok := jsonx.Elements(content["parts"])
 	if !ok && !isNull(content["parts"]) {
 		return errors.New("parts is no list")
 	}

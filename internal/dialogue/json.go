@@ -3,6 +3,9 @@ package dialogue
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // object is a JSON object whose values are not looked at yet.
@@ -10,40 +13,21 @@ type object map[string]json.RawMessage
 
 // asObject returns the members of raw, nil where it is no object.
 func asObject(raw json.RawMessage) object {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '{' {
+	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
 	}
-	var o object
-	if json.Unmarshal(raw, &o) != nil {
-		return nil
-	}
-	return o
-}
-
-// asList returns the items of raw; ok is false where it is no list.
-func asList(raw json.RawMessage) (items []json.RawMessage, ok bool) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
-		return nil, false
-	}
-	return items, true
+	return maps.Collect(jsonx.Members(raw))
 }
 
 // asText returns the string that raw is, "" where it is none.
 func asText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
+	s, _ := jsonx.Text(bytes.TrimSpace(raw))
 	return s
 }
 
-func isText(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) }
+func isText(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.String }
 
-func isNull(raw json.RawMessage) bool {
-	return len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null"
-}
+func isNull(raw json.RawMessage) bool { return jsonx.IsNull(bytes.TrimSpace(raw)) }
 
 func (o object) has(key string) bool { _, ok := o[key]; return ok }
 

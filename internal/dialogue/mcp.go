@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -16,7 +17,7 @@ const (
 // decodeMCP reads a tools/call request of MCP (revision 2025-11-25), its
 // params, or a list of these.
 func decodeMCP(t *Turn, raw json.RawMessage) error {
-	list, ok := asList(raw)
+	list, ok := jsonx.Elements(raw)
 	if !ok {
 		list = []json.RawMessage{raw}
 	}

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // decodeOpenAI reads a chat completion, its message, or a list of tool calls
 // (OpenAI chat completions; Mistral, Ollama and many others speak it too).
 func decodeOpenAI(t *Turn, raw json.RawMessage) error {
-	if list, ok := asList(raw); ok {
+	if list, ok := jsonx.Elements(raw); ok {
 		return t.addOpenAI(list)
 	}
 	o := asObject(raw)
@@ -28,7 +30,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 }
 
 func (t *Turn) openAIChoices(o object) error {
-	choices, ok := asList(o["choices"])
+	choices, ok := jsonx.Elements(o["choices"])
 	if !ok {
 		return errors.New("choices is no list")
 	}
@@ -66,7 +68,7 @@ func (t *Turn) openAIMessage(m object, cut bool) error {
 	if isNull(m["tool_calls"]) {
 		return nil
 	}
-	list, ok := asList(m["tool_calls"])
+	list, ok := jsonx.Elements(m["tool_calls"])
 	if !ok {
 		return errors.New("tool_calls is no list")
 	}

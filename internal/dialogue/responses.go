@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // decodeResponses reads a response of OpenAI's Responses API, the list of its
 // output items, or one item.
 func decodeResponses(t *Turn, raw json.RawMessage) error {
-	list, ok := asList(raw)
+	list, ok := jsonx.Elements(raw)
 	if !ok {
 		o := asObject(raw)
 		if err := apiError(o); err != nil {
@@ -19,7 +21,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		case asObject(o["output"]).has("message"): // Bedrock's
 			return errUnrecognised
 		case o.has("output"):
-			if list, ok = asList(o["output"]); !ok {
+			if list, ok = jsonx.Elements(o["output"]); !ok {
 				return errors.New("output is no list")
 			}
 		case strings.HasSuffix(o.text("type"), "_call"):

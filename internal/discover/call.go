@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -67,7 +68,7 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 		if stream != 1 {
 			return
 		}
-		whole, partial := cutPartial(append(rest, p...))
+		whole, partial := text.WholeRunes(append(rest, p...))
 		if len(whole) > 0 {
 			emit(registry.TextContent(decode(whole)))
 		}

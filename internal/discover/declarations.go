@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // declaration is one tool as a program declared it.
@@ -57,7 +59,7 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	}
 	var items []json.RawMessage
 	err := json.Unmarshal(data, &items)
-	if err != nil && depth(data) > readable {
+	if err != nil && jsonx.Depth(data) > readable {
 		// One absurd schema must not cost the others: without its depths it can
 		// be read, and is refused by itself.
 		data = clip(data, readable)
@@ -68,7 +70,7 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	case errors.As(err, &syntax):
 		return nil, notJSON(data, syntax)
 	case err != nil || items == nil:
-		return nil, fmt.Errorf("it should print a JSON array, not %s%s", kind(data), objectHint(data))
+		return nil, fmt.Errorf("it should print a JSON array, not %s%s", jsonx.KindOf(data), objectHint(data))
 	}
 	return items, nil
 }
@@ -134,32 +136,7 @@ func looksLikeRunner(data []byte) bool {
 // firstLine returns the start of data's first line, as text.
 func firstLine(data []byte) string {
 	const shown = 80
-	line, _, _ := strings.Cut(string(data[:min(len(data), 4*shown)]), "\n")
-	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "")
-	if r := []rune(line); len(r) > shown {
-		return string(r[:shown]) + "…"
-	}
-	return line
-}
-
-// kind names the type of a JSON value.
-func kind(v json.RawMessage) string {
-	if len(v) == 0 {
-		return "nothing"
-	}
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	return text.ClipRunes(text.FirstLine(string(text.Head(data, 4*shown))), shown)
 }
 
 // item reads one item of the array; i counts from 1.
@@ -167,7 +144,7 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 	place := fmt.Sprintf("item %d", i)
 	o, err := readObject(raw)
 	if err != nil {
-		d.skip(place, "is %s, not an object", kind(raw))
+		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
 		return
 	}
 	for _, key := range []string{"function_declarations", "functionDeclarations"} {
@@ -192,7 +169,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	o, err := readObject(raw)
 	switch {
 	case err != nil:
-		d.skip(place, "is %s, not an object", kind(raw))
+		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
 	case !truthy(o["name"]):
 		d.skip(place, "has no name")
 	default:
@@ -259,7 +236,7 @@ func truthy(raw json.RawMessage) bool {
 		return false
 	}
 	var n float64
-	if kind(raw) == "a number" && json.Unmarshal(raw, &n) == nil {
+	if jsonx.KindOf(raw) == jsonx.Number && json.Unmarshal(raw, &n) == nil {
 		return n != 0
 	}
 	return true

@@ -28,17 +28,3 @@ func trim(b []byte) []byte {
 		return r == '\uFEFF' || unicode.IsSpace(r) && r != '\u0085'
 	})
 }
-
-// cutPartial returns the part of b that is whole characters, and the rest: the
-// start of a character whose end is still to come.
-func cutPartial(b []byte) (whole, rest []byte) {
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i], b[len(b)-i:]
-			}
-			break
-		}
-	}
-	return b, nil
-}

@@ -27,16 +27,3 @@ func TestTrimCutsWhatJavaScriptCuts(t *testing.T) {
 		t.Errorf("cut to %q", got)
 	}
 }
-
-func TestCutPartialKeepsCharactersWhole(t *testing.T) {
-	tests := []struct{ in, whole, rest string }{
-		{"", "", ""}, {"abc", "abc", ""}, {"é", "é", ""}, {"a\xc3", "a", "\xc3"}, {"a\xf0\x9f\x98", "a", "\xf0\x9f\x98"},
-		{"\xe2\x82", "", "\xe2\x82"}, {"a\x80\x80\x80\x80", "a\x80\x80\x80\x80", ""}, {"a\xff", "a\xff", ""},
-	}
-	for _, tt := range tests {
-		whole, rest := cutPartial([]byte(tt.in))
-		if string(whole) != tt.whole || string(rest) != tt.rest {
-			t.Errorf("cutPartial(%q) = %q, %q", tt.in, whole, rest)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // errDiscoveryTimeout is the cause of the context when the time is up.
@@ -84,9 +85,8 @@ const (
 // stderrSaid quotes the last lines of stderr on one line, or tells that there
 // are none.
 func stderrSaid(stderr []byte) string {
-	text := decode(stderr[max(0, len(stderr)-8<<10):])
 	var lines []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(decode(stderr[max(0, len(stderr)-8<<10):])) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
@@ -96,8 +96,8 @@ func stderrSaid(stderr []byte) string {
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	said := strings.Join(lines, " | ")
-	if over := len(said) - shownBytes; over > 0 {
-		said = "…" + strings.ToValidUTF8(said[over:], "")
+	if len(said) > shownBytes {
+		said = text.Ellipsis + text.Tail(said, shownBytes)
 	}
 	return "; its stderr ends with: " + said
 }

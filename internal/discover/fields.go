@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -17,7 +18,7 @@ const maxOriginal = 4096
 func (d *declarations) declare(place string, o object) {
 	var name string
 	if json.Unmarshal(o["name"], &name) != nil {
-		d.skip(place, "has a name that is %s, not a string", kind(o["name"]))
+		d.skip(place, "has a name that is %s, not a string", jsonx.KindOf(o["name"]))
 		return
 	}
 	if strings.ContainsRune(name, 0) || len(name) > maxOriginal {
@@ -61,30 +62,10 @@ func overLimit(schema json.RawMessage) string {
 	if len(schema) > registry.MaxSchemaBytes {
 		return fmt.Sprintf("has %d bytes, over the limit of %d", len(schema), registry.MaxSchemaBytes)
 	}
-	if depth(schema) > registry.MaxDepth {
+	if jsonx.Depth(schema) > registry.MaxDepth {
 		return fmt.Sprintf("is nested deeper than %d", registry.MaxDepth)
 	}
 	return ""
-}
-
-// depth counts the nesting of valid JSON.
-func depth(raw json.RawMessage) int {
-	deepest, now, inString := 0, 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
 }
 
 // fieldReader reads the fields of one declaration. A field of the wrong type is
@@ -97,7 +78,7 @@ type fieldReader struct {
 
 func (r fieldReader) wrong(field, want string) {
 	r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
-		fmt.Sprintf("its %q is %s, not %s; ignored", field, kind(r.o[field]), want), "")
+		fmt.Sprintf("its %q is %s, not %s; ignored", field, jsonx.KindOf(r.o[field]), want), "")
 }
 
 // has reports whether a field is there; null counts as absent.

@@ -1,13 +1,14 @@
 package discover
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // expression is a compiled jq expression. It reads no environment, no files and
@@ -75,9 +76,5 @@ func decodeValue(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	return v, err
+	return jsonx.Decode(raw)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -24,7 +25,7 @@ func readCondition(o object) (condition, error) {
 	var c condition
 	if raw := o["channels"]; present(raw) {
 		if json.Unmarshal(raw, &c.channels) != nil {
-			return c, fmt.Errorf("its channels is %s, not a list of strings", kind(raw))
+			return c, fmt.Errorf("its channels is %s, not a list of strings", jsonx.KindOf(raw))
 		}
 	}
 	raw := o["when"]
@@ -43,7 +44,7 @@ func readCondition(o object) (condition, error) {
 			return c, fmt.Errorf("its when is %w", err)
 		}
 	default:
-		return c, fmt.Errorf("its when is %s, not an object or a jq expression", kind(raw))
+		return c, fmt.Errorf("its when is %s, not an object or a jq expression", jsonx.KindOf(raw))
 	}
 	return c, nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Read turns what a person typed into the field's value. Numbers keep their
@@ -46,14 +48,14 @@ func (f *Field) read(typed string) (json.RawMessage, error) {
 		return nil, errors.New("answer yes or no")
 	case Choice:
 		value, err := f.option(typed)
-		return quoted(value), err
+		return json.RawMessage(jsonx.Quote(value)), err
 	case Choices:
 		return f.readChoices(typed)
 	}
 	if typed == `""` {
 		typed = ""
 	}
-	return quoted(typed), nil
+	return json.RawMessage(jsonx.Quote(typed)), nil
 }
 
 // readChoices reads a list. A value that itself holds a comma can be named

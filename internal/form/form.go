@@ -11,8 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits of what a person can be asked to fill in.
@@ -72,8 +73,8 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if len(schema) > MaxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, the limit is %d", len(schema), MaxSchema)
 	}
-	var whole any
-	if err := json.Unmarshal(schema, &whole); err != nil {
+	whole, err := jsonx.Parse(schema, jsonx.Options{})
+	if err != nil {
 		return nil, errors.New("its schema is no JSON")
 	}
 	if err := flat(whole, 0); err != nil {
@@ -104,7 +105,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	for _, p := range properties {
 		field, err := parseField(p.key, p.value)
 		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", cut(p.key, maxTitle), err)
+			return nil, fmt.Errorf("field %q: %w", text.Clip(p.key, maxTitle), err)
 		}
 		field.Required = required[p.key]
 		f.Fields = append(f.Fields, field)
@@ -113,25 +114,21 @@ func Parse(schema json.RawMessage) (*Form, error) {
 }
 
 // flat refuses references and deep nesting anywhere in a decoded schema.
-func flat(v any, depth int) error {
+func flat(v *jsonx.Value, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			if k == "$ref" || k == "$dynamicRef" || k == "$recursiveRef" {
-				return errors.New("its schema holds references")
-			}
-			if err := flat(e, depth+1); err != nil {
-				return err
-			}
+	for _, m := range v.Members {
+		if m.Name == "$ref" || m.Name == "$dynamicRef" || m.Name == "$recursiveRef" {
+			return errors.New("its schema holds references")
 		}
-	case []any:
-		for _, e := range v {
-			if err := flat(e, depth+1); err != nil {
-				return err
-			}
+		if err := flat(m.Value, depth+1); err != nil {
+			return err
+		}
+	}
+	for _, item := range v.Items {
+		if err := flat(item, depth+1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -150,7 +147,7 @@ func (f *Form) Encode(values map[string]json.RawMessage) json.RawMessage {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		b.Write(quoted(field.Name))
+		b.WriteString(jsonx.Quote(field.Name))
 		b.WriteByte(':')
 		b.Write(value)
 	}
@@ -174,24 +171,4 @@ func (o Option) Label() string {
 		return o.Value
 	}
 	return o.Title + " (" + o.Value + ")"
-}
-
-// quoted encodes a string without HTML escapes.
-func quoted(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// cut shortens text to at most n bytes with a mark.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.ToValidUTF8(s[:n], "\uFFFD") + "…"
 }

@@ -1,11 +1,13 @@
 package form
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // member is one entry of an object.
@@ -20,24 +22,14 @@ type object []member
 // members decodes one object, keeping its order. A key that comes twice is an
 // error: what is shown must be what the server checks.
 func members(raw json.RawMessage) (object, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil, errors.New("is no object")
 	}
 	var o object
 	seen := map[string]bool{}
-	for dec.More() {
-		t, err := dec.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			return nil, errors.New("is no object")
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, errors.New("is no object")
-		}
+	for key, value := range jsonx.Members(raw) {
 		if seen[key] {
-			return nil, fmt.Errorf("has %q twice", cut(key, maxTitle))
+			return nil, fmt.Errorf("has %q twice", text.Clip(key, maxTitle))
 		}
 		seen[key] = true
 		o = append(o, member{key, value})
@@ -61,10 +53,7 @@ func (o object) has(key string) bool {
 }
 
 func (o object) text(key string) string {
-	var s string
-	if json.Unmarshal(o.get(key), &s) != nil {
-		return ""
-	}
+	s, _ := jsonx.Text(o.get(key))
 	return s
 }
 
@@ -115,7 +104,7 @@ func parseField(name string, raw json.RawMessage) (Field, error) {
 	if err != nil {
 		return Field{}, err
 	}
-	f := Field{Name: name, Title: cut(o.text("title"), maxTitle), Description: cut(o.text("description"), maxText)}
+	f := Field{Name: name, Title: text.Clip(o.text("title"), maxTitle), Description: text.Clip(o.text("description"), maxText)}
 	preset := o.get("default")
 	if inner := optional(o); inner != nil {
 		o = inner
@@ -212,7 +201,7 @@ func (f *Field) parseText(o object) error {
 	f.Least, f.Most = o.count("minLength"), o.count("maxLength")
 	if f.Pattern != "" {
 		f.pattern, _ = regexp.Compile(f.Pattern) // what RE2 does not take, the server checks
-		f.Pattern = cut(f.Pattern, maxTitle)
+		f.Pattern = text.Clip(f.Pattern, maxTitle)
 	}
 	return nil
 }
@@ -225,7 +214,7 @@ func named(o object) []Option {
 	for i, v := range values {
 		out[i].Value = v
 		if len(titles) == len(values) {
-			out[i].Title = cut(titles[i], maxTitle)
+			out[i].Title = text.Clip(titles[i], maxTitle)
 		}
 	}
 	return out
@@ -240,7 +229,7 @@ func titled(o object, key string) []Option {
 		if !e.has("const") || json.Unmarshal(e.get("const"), &value) != nil {
 			return nil
 		}
-		out = append(out, Option{Value: value, Title: cut(e.text("title"), maxTitle)})
+		out = append(out, Option{Value: value, Title: text.Clip(e.text("title"), maxTitle)})
 	}
 	return out
 }
@@ -255,7 +244,7 @@ func (f *Field) checkOptions() error {
 	seen := map[string]bool{}
 	for _, o := range f.Options {
 		if seen[o.Value] {
-			return fmt.Errorf("the choice %q comes twice", cut(o.Value, maxTitle))
+			return fmt.Errorf("the choice %q comes twice", text.Clip(o.Value, maxTitle))
 		}
 		seen[o.Value] = true
 	}

@@ -9,8 +9,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxAnswer bounds what a hook prints, in bytes of stdout and of stderr.
@@ -210,7 +212,7 @@ func (s *Set) tell(ctx context.Context, e Event, m message) error {
 // error.
 func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	m.Event = h.Event
-	input, err := encode(m)
+	input, err := jsonx.Marshal(m)
 	if err != nil {
 		return answer{}, fmt.Errorf("encoding what it is told: %w", err)
 	}
@@ -223,7 +225,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	late := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, late)
 	defer cancel()
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: input, MaxOutput: maxAnswer})
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
 	switch {
 	case err != nil:
 		return answer{}, err
@@ -237,16 +239,11 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 
 // lastLine is the end of what a hook said on stderr.
 func lastLine(stderr []byte) string {
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "\uFFFD")), "\n")
-	last := lines[len(lines)-1]
+	last := text.LastLine(text.Valid(stderr))
 	if last == "" {
 		return ""
 	}
-	const most = 500
-	if len(last) > most {
-		last = strings.ToValidUTF8(last[:most], "") + "…"
-	}
-	return ": " + last
+	return ": " + text.Clip(last, 500)
 }
 
 // parseAnswer is strict: an answer that is not understood must not pass for
@@ -275,12 +272,4 @@ func parseAnswer(data []byte) (answer, error) {
 		a.Result = nil
 	}
 	return a, nil
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }

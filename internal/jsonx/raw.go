@@ -114,6 +114,25 @@ func KindOf(raw json.RawMessage) Kind {
 	return None
 }
 
+// Depth returns how many objects and arrays stand within each other at most.
+func Depth(raw json.RawMessage) int {
+	deepest, depth := 0, 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			if i = skipString(raw, i) - 1; i < 0 {
+				return deepest
+			}
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
 // IsNull reports whether raw is null or nothing at all.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 

@@ -17,6 +17,25 @@ const (
 	Object
 )
 
+// String names the type with its article, as in "an object"; "nothing" for None.
+func (k Kind) String() string {
+	switch k {
+	case None:
+		return "nothing"
+	case Null:
+		return "null"
+	case False, True:
+		return "a boolean"
+	case Number:
+		return "a number"
+	case String:
+		return "a string"
+	case Array:
+		return "an array"
+	}
+	return "an object"
+}
+
 // Value is one JSON value that remembers how it was written: scalars keep their
 // text, objects the order of their members. Its fields may be changed; reading
 // methods take nil for a value that is not there.

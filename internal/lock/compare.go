@@ -3,10 +3,12 @@ package lock
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
+	"maps"
 	"slices"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Change is one difference between two files.
@@ -63,25 +65,7 @@ func (e *Entry) holds(now *Entry) bool {
 // sameJSON compares values, however they are spaced and escaped: the file is
 // written without invisible characters.
 func sameJSON(a, b json.RawMessage) bool {
-	var x, y bytes.Buffer
-	if json.Compact(&x, a) != nil || json.Compact(&y, b) != nil {
-		return false
-	}
-	if bytes.Equal(x.Bytes(), y.Bytes()) {
-		return true
-	}
-	v, err := value(&x)
-	w, failed := value(&y)
-	return err == nil && failed == nil && reflect.DeepEqual(v, w)
-}
-
-// value keeps numbers as they are written.
-func value(b *bytes.Buffer) (any, error) {
-	d := json.NewDecoder(b)
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return v, err
+	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
 }
 
 // pretty is the definition over several lines.
@@ -116,10 +100,5 @@ func changedParts(was, now *Entry) []string {
 }
 
 func (e *Entry) parts() map[string]json.RawMessage {
-	var compact bytes.Buffer
-	var out map[string]json.RawMessage
-	if json.Compact(&compact, e.Definition) != nil || json.Unmarshal(compact.Bytes(), &out) != nil {
-		return nil
-	}
-	return out
+	return maps.Collect(jsonx.Members(e.Definition))
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -79,9 +80,13 @@ func Decode(data []byte) (*File, error) {
 
 // Encode returns the content of the file: the same tools give the same bytes.
 func (f *File) Encode() []byte {
+	data, err := jsonx.Marshal(f)
+	if err != nil { // strings and JSON alone: cannot fail
+		return nil
+	}
 	var b bytes.Buffer
-	if json.Indent(&b, encode(f), "", "  ") != nil {
-		return encode(f)
+	if json.Indent(&b, data, "", "  ") != nil {
+		return data
 	}
 	b.WriteByte('\n')
 	return b.Bytes()

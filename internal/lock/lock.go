@@ -8,13 +8,13 @@
 package lock
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -45,44 +45,30 @@ func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Ve
 // newEntry returns the entry of a tool as a filter sees it.
 func newEntry(t *registry.Tool) Entry {
 	e := Entry{Source: t.Source, Name: t.Name, Version: t.Version, Fingerprint: t.Fingerprint()}
-	var b bytes.Buffer
-	b.WriteByte('{')
+	definition := jsonx.NewObject()
 	for _, p := range t.Parts() {
-		switch {
-		case p.Name == "name":
+		switch p.Name {
+		case "name":
 			e.Name = p.Value
-			continue
-		case p.Name == "source" || p.Value == "":
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(encode(p.Name))
-		b.WriteByte(':')
-		switch {
-		case p.Name == "description": // by lines, for diffs
-			b.Write(encode(strings.Split(p.Value, "\n")))
-		case json.Valid([]byte(p.Value)):
-			b.WriteString(p.Value)
+		case "source":
+		case "description": // by lines, for diffs
+			if p.Value != "" {
+				lines := jsonx.NewArray()
+				for line := range strings.SplitSeq(p.Value, "\n") {
+					lines.Items = append(lines.Items, jsonx.NewString(line))
+				}
+				definition.Set(p.Name, lines)
+			}
 		default:
-			b.Write(encode(p.Value))
+			if v, err := jsonx.Parse([]byte(p.Value), jsonx.Options{}); err == nil {
+				definition.Set(p.Name, v)
+			} else if p.Value != "" {
+				definition.Set(p.Name, jsonx.NewString(p.Value))
+			}
 		}
 	}
-	b.WriteByte('}')
-	e.Definition = b.Bytes()
+	e.Definition = definition.AppendTo(nil)
 	return e
-}
-
-// encode is JSON without the escapes for HTML. Strings cannot fail.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return []byte("null")
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // Recorder collects the tools that a registry is built of. The zero value is

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Output holds what a call gives to a limit: head and tail stay, the whole goes
@@ -118,13 +118,7 @@ func cutText(s string, head, tail int64) string {
 	if int64(len(s)) <= head+tail {
 		return s
 	}
-	h, t := int(head), len(s)-int(tail)
-	for h > 0 && !utf8.RuneStart(s[h]) {
-		h--
-	}
-	for t < len(s) && !utf8.RuneStart(s[t]) {
-		t++
-	}
+	h, t := len(text.Head(s, int(head))), len(s)-len(text.Tail(s, int(tail)))
 	if line := strings.LastIndexByte(s[:h], '\n'); line > h/2 {
 		h = line
 	}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -152,7 +154,7 @@ func (a *analysis) textOf(n syntax.Node) string {
 	if from < 0 || to > len(a.src) || from >= to {
 		return ""
 	}
-	return strings.ToValidUTF8(a.src[from:to], "\uFFFD")
+	return text.Valid(a.src[from:to])
 }
 
 // walk visits a statement and everything in it.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // stderrTail is how much of a long-lived child's stderr is kept, in bytes.
@@ -110,7 +112,7 @@ func (c *Child) Exit() string {
 func (c *Child) StderrTail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tail := strings.ToValidUTF8(string(c.stderr.last()), "\uFFFD")
+	tail := text.Valid(c.stderr.last())
 	if c.stderr.total > stderrTail {
 		if _, rest, ok := strings.Cut(tail, "\n"); ok && rest != "" {
 			return rest

@@ -34,7 +34,7 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)
 	}
 	if data[0] != '{' {
-		return nil, Invalid(tool, "", "params must be a JSON object, not %s", jsonKind(data[0]))
+		return nil, Invalid(tool, "", "params must be a JSON object, not %s", jsonx.KindOf(data))
 	}
 	return json.RawMessage(data), nil
 }
@@ -60,18 +60,4 @@ func saneNumber(s string) bool {
 	}
 	e, err := strconv.Atoi(strings.TrimLeft(s[i+1:], "+"))
 	return err == nil && e <= maxExponent && e >= -maxExponent
-}
-
-func jsonKind(first byte) string {
-	switch first {
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
 }

@@ -53,6 +53,7 @@ func TestWholeRunes(t *testing.T) {
 	for _, tt := range []struct{ s, whole, rest string }{
 		{"", "", ""}, {"abc", "abc", ""}, {"aé", "aé", ""}, {"a\xc3", "a", "\xc3"}, {"a\xe4\xb8", "a", "\xe4\xb8"},
 		{"a\xff", "a\xff", ""}, {"\xf0\x9f\x98", "", "\xf0\x9f\x98"},
+		{"a\xf0\x9f\x98", "a", "\xf0\x9f\x98"}, {"\xe2\x82", "", "\xe2\x82"}, {"a\x80\x80\x80\x80", "a\x80\x80\x80\x80", ""},
 	} {
 		whole, rest := WholeRunes([]byte(tt.s))
 		if string(whole) != tt.whole || string(rest) != tt.rest {

@@ -148,14 +148,14 @@ func IsName(s string) bool { return s != "" && nameLength(s) == len(s) }
 func isBracedName(s string) bool { return IsName(strings.TrimSuffix(s, "(x86)")) }
 
 // IsVariable reports whether s is one variable without a default, $NAME or
-// ${NAME}, and nothing else.
+// ${NAME}, and nothing else. It knows the names of Windows in either form.
 func IsVariable(s string) bool {
 	if name, ok := strings.CutPrefix(s, "${"); ok {
 		name, ok = strings.CutSuffix(name, "}")
 		return ok && isBracedName(name)
 	}
 	name, ok := strings.CutPrefix(s, "$")
-	return ok && IsName(name)
+	return ok && isBracedName(name)
 }
 
 // Names lists the variables that expanding s could read, whatever is set. It

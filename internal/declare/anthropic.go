@@ -22,7 +22,7 @@ func anthropic() Format {
 		write: func(e *encoder, t *tool) {
 			e.named(t)
 			e.raw(`,"input_schema":`)
-			e.node(t.schema)
+			e.value(t.schema)
 			e.raw("}")
 		},
 	}

@@ -25,7 +25,7 @@ func bedrock() Format {
 				e.string(t.def.Description)
 			}
 			e.raw(`,"inputSchema":{"json":`)
-			e.node(t.schema)
+			e.value(t.schema)
 			e.raw("}}}")
 		},
 	}

@@ -1,14 +1,10 @@
 package declare
 
 import (
-	"fmt"
-	"strings"
-
+	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// DefaultFormat is the format used where none is named.
-const DefaultFormat = "gemini"
 
 // Format is one shape of declarations. Formats come from [Formats] or
 // [Lookup]; the zero value encodes nothing.
@@ -26,9 +22,6 @@ type Format struct {
 	refuse  func(*tool) error     // why the fitted tool cannot be declared; nil: it always can
 	write   func(*encoder, *tool)
 }
-
-// layout is what stands around and between declarations.
-type layout struct{ open, between, close, empty string }
 
 // Options tune an encoding. The zero value gives plain declarations.
 type Options struct {
@@ -61,40 +54,30 @@ type Declaration struct {
 	Data []byte
 }
 
-// Formats returns every format, the default first. The slice is the caller's.
-func Formats() []Format {
-	return []Format{
-		geminiFormat(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
-		mcp(), jsonSchema(), prompt(), typescriptFormat(),
-	}
+// layout is what stands around and between declarations.
+type layout struct{ open, between, close, empty string }
+
+// list is the layout of formats whose declarations are a plain JSON list.
+func list(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
+
+// encoder writes the declarations of one call of Encode.
+type encoder struct {
+	format *Format
+	opts   Options
+	parser jsonx.Parser
+	fitter gemini.Fitter
+	out    []byte
+	diags  []registry.Diagnostic
 }
 
-// Lookup finds a format by its name; "" means [DefaultFormat]. The error is an
-// *UnknownFormatError.
-func Lookup(name string) (Format, error) {
-	if name == "" {
-		name = DefaultFormat
-	}
-	names := make([]string, 0, 10)
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, nil
-		}
-		names = append(names, f.Name)
-	}
-	return Format{}, &UnknownFormatError{Name: name, Near: registry.Near(name, names), Known: names}
-}
+// tool is one definition on its way to a declaration.
+type tool struct {
+	def    *registry.Definition
+	name   string       // as declared
+	schema *jsonx.Value // input schema; its root is an object
+	bare   bool         // the source gave no schema, or an empty one
+	strict bool         // schema was made strict
 
-// UnknownFormatError tells that there is no format of that name.
-type UnknownFormatError struct {
-	Name  string
-	Near  []string // names that look like it, best first
-	Known []string // all names
-}
-
-func (e *UnknownFormatError) Error() string {
-	if len(e.Near) > 0 {
-		return fmt.Sprintf("no declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
-	}
-	return fmt.Sprintf("no declaration format %q; known are %s", e.Name, strings.Join(e.Known, ", "))
+	byParameters bool  // gemini: by the field parameters
+	unfit        error // gemini: why the schema cannot be declared
 }

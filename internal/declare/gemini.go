@@ -39,7 +39,7 @@ func geminiFormat() Format {
 			} else {
 				e.raw(`,"parametersJsonSchema":`)
 			}
-			e.node(t.schema)
+			e.value(t.schema)
 			e.raw("}")
 		},
 	}
@@ -63,7 +63,7 @@ func (e *encoder) prepareGemini(t *tool) {
 		if broken := gemini.Sanitize(t.schema); len(broken) == 0 && gemini.Takes(t.schema) {
 			return
 		}
-		t.schema = e.again(t)
+		t.schema = e.reread(t)
 		e.fitGemini(t)
 	}
 }

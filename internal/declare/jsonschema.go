@@ -29,7 +29,7 @@ func jsonSchema() Format {
 		write: func(e *encoder, t *tool) {
 			e.string(t.name)
 			e.raw(":")
-			e.node(t.schema)
+			e.value(t.schema)
 		},
 	}
 }

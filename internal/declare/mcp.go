@@ -32,9 +32,9 @@ func mcp() Format {
 				e.string(t.def.Description)
 			}
 			e.raw(`,"inputSchema":`)
-			e.node(t.schema)
-			e.extra(t, "outputSchema", t.def.OutputSchema, true)
-			e.extra(t, "annotations", t.def.Annotations, false)
+			e.value(t.schema)
+			e.further(t, "outputSchema", t.def.OutputSchema, e.outputSchema)
+			e.further(t, "annotations", t.def.Annotations, e.object)
 			e.raw("}")
 		},
 	}
@@ -46,38 +46,18 @@ func (e *encoder) prepareMCP(t *tool) {
 	e.changed(t, append(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema)...))
 }
 
-// extra writes a further JSON object of a definition, or tells why it is left
-// out. It ends the life of the tool's schema.
-func (e *encoder) extra(t *tool, key string, raw []byte, schema bool) {
-	if len(raw) == 0 || string(raw) == "null" {
+// further writes one more object of a definition, or tells why it is left out.
+// It ends the life of the tool's schema.
+func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
+	if jsonx.IsNull(raw) {
 		return
 	}
-	n, err := e.extraNode(raw, schema)
+	n, err := read(raw)
 	if err != nil {
 		e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
 			fmt.Sprintf("declared without its %s: %v", key, err), "mend it where the tool comes from")
 		return
 	}
 	e.raw(`,"` + key + `":`)
-	e.node(n)
-}
-
-func (e *encoder) extraNode(raw []byte, schema bool) (*jsonx.Value, error) {
-	if len(raw) > registry.MaxSchemaBytes {
-		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
-	}
-	n, err := e.parser.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	if !n.Is(jsonx.Object) {
-		return nil, fmt.Errorf("it is no object")
-	}
-	if schema {
-		if err := rewrite.CheckRoot(n); err != nil {
-			return nil, err
-		}
-		rewrite.TypeRoot(n)
-	}
-	return n, nil
+	e.value(n)
 }

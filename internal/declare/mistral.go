@@ -19,7 +19,7 @@ func mistral() Format {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
 			e.raw(`,"parameters":`)
-			e.node(t.schema)
+			e.value(t.schema)
 			e.raw("}}")
 		},
 	}

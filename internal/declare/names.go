@@ -1,22 +1,10 @@
 package declare
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// nameRule says what a provider takes as the name of a tool: ASCII letters,
-// digits, underscores and the extra characters.
-type nameRule struct {
-	extra       string
-	letterFirst bool // a letter or an underscore comes first
-	max         int  // characters
-	reserved    func(string) bool
-}
 
 // Names maps each name as declared in a format to the registered name. It is
 // one to one: two tools never share a declared name. What a tool is called
@@ -62,113 +50,3 @@ func Original(format string, defs []registry.Definition, name string) (string, b
 	}
 	return found, found != ""
 }
-
-// assign returns the declared name of each definition, "" for one without a
-// name or with the name of an earlier one.
-func (r nameRule) assign(defs []registry.Definition) []string {
-	out := make([]string, len(defs))
-	taken := make(map[string]bool, len(defs))
-	var changed []int
-	seen := make(map[string]bool, len(defs))
-	for i := range defs {
-		name := defs[i].Name
-		if name == "" || seen[name] {
-			continue
-		}
-		seen[name] = true
-		if out[i] = r.fit(name); out[i] == name {
-			taken[name] = true
-		} else {
-			changed = append(changed, i)
-		}
-	}
-	if len(changed) > 0 {
-		r.assignChanged(defs, changed, taken, out)
-	}
-	return out
-}
-
-// assignChanged settles the names that had to change: out holds the cleaned
-// names, taken those that belong to somebody as they are.
-func (r nameRule) assignChanged(defs []registry.Definition, changed []int, taken map[string]bool, out []string) {
-	wanted := make(map[string]int, len(changed))
-	for _, i := range changed {
-		wanted[out[i]]++
-	}
-	var contested []int
-	for _, i := range changed {
-		if wanted[out[i]] > 1 || taken[out[i]] {
-			contested = append(contested, i)
-		}
-	}
-	for _, i := range changed {
-		taken[out[i]] = true
-	}
-	// In the order of the names, so that the result does not hang on defs'.
-	slices.SortFunc(contested, func(a, b int) int { return strings.Compare(defs[a].Name, defs[b].Name) })
-	for _, i := range contested {
-		out[i] = r.distinct(out[i], defs[i].Name, taken)
-		taken[out[i]] = true
-	}
-}
-
-// distinct appends as much of the hash of the registered name as makes the
-// declared name unlike any taken one.
-func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
-	sum := sha256.Sum256([]byte(name))
-	digits := hex.EncodeToString(sum[:])
-	for n := 6; ; n++ {
-		// The longest suffix is the whole hash, which no other name has.
-		n = min(n, r.max-2, len(digits))
-		out := clean[:min(len(clean), r.max-n-1)] + "_" + digits[:n]
-		if !taken[out] || n == min(r.max-2, len(digits)) {
-			return out
-		}
-	}
-}
-
-// fit returns name as the rule takes it; a name that obeys comes back as it is.
-func (r nameRule) fit(name string) string {
-	out := name
-	if !r.obeys(name) {
-		var b strings.Builder
-		if r.letterFirst && !isLetter(name[0]) && r.takes(name[0]) {
-			b.WriteByte('_')
-		}
-		for _, c := range name {
-			if c < 0x80 && r.takes(byte(c)) {
-				b.WriteByte(byte(c))
-			} else {
-				b.WriteByte('_')
-			}
-		}
-		out = b.String()
-	}
-	if r.reserved != nil && r.reserved(out) {
-		out += "_"
-	}
-	if len(out) > r.max {
-		sum := sha256.Sum256([]byte(name))
-		out = out[:r.max-7] + "_" + hex.EncodeToString(sum[:3])
-	}
-	return out
-}
-
-func (r nameRule) obeys(name string) bool {
-	if r.letterFirst && !isLetter(name[0]) {
-		return false
-	}
-	for i := range len(name) {
-		if !r.takes(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (r nameRule) takes(c byte) bool {
-	return isLetter(c) || c >= '0' && c <= '9' || strings.IndexByte(r.extra, c) >= 0
-}
-
-// isLetter counts the underscore as a letter, as every provider does.
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }

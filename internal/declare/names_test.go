@@ -1,6 +1,8 @@
 package declare
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -54,6 +56,30 @@ func TestNames(t *testing.T) {
 	if _, err := Names("none", nil); err == nil {
 		t.Error("an unknown format has names")
 	}
+}
+
+// TestLongNames has names that are too long as they are, and one that gets too
+// long by what makes it unlike another.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 63)
+	got, err := Names("openai", named(long+"-yy", long+".", long+"_"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		strings.Repeat("x", 57) + "_" + hashed(long+"-yy"): long + "-yy",
+		strings.Repeat("x", 57) + "_" + hashed(long+"."):   long + ".",
+		long + "_": long + "_",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// hashed is what tells a changed name apart.
+func hashed(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:3])
 }
 
 // TestNamesHold checks, over many random sets of odd names, that names obey

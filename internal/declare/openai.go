@@ -20,7 +20,7 @@ func openai() Format {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
 			e.raw(`,"parameters":`)
-			e.node(t.schema)
+			e.value(t.schema)
 			switch { // absent means false here
 			case t.strict:
 				e.raw(`,"strict":true`)
@@ -47,7 +47,7 @@ func openaiResponses() Format {
 			e.raw(`,"description":`)
 			e.string(t.def.Description)
 			e.raw(`,"parameters":`)
-			e.node(t.schema)
+			e.value(t.schema)
 			if t.strict {
 				e.raw(`,"strict":true}`)
 			} else {

@@ -31,7 +31,7 @@ func prompt() Format {
 				e.indented("  ", description)
 			}
 			e.raw("  params: ")
-			e.node(t.schema)
+			e.value(t.schema)
 			e.raw("\n")
 		},
 	}

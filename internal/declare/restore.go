@@ -2,6 +2,7 @@ package declare
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/declare/gemini"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -70,17 +71,26 @@ func (r *restorer) spend(n int) bool {
 	return r.steps >= 0
 }
 
-// enums follows the path of sanitize and of geminiFitter. Depth counts the
-// schemas above s that describe v itself: references may lead back to them.
-func (r *restorer) enums(s, v *jsonx.Value, depth int) {
+// enter returns the schema that s stands for, nil where there is none or no
+// further step may be made. Depth counts the schemas above s that describe the
+// same value: references may lead back to them.
+func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	if !s.Is(jsonx.Object) || depth > maxNesting || !r.spend(1+len(s.Members)) {
-		return
-	}
-	if !v.Is(jsonx.String) && !v.Is(jsonx.Array) && !v.Is(jsonx.Object) {
-		return
+		return nil
 	}
 	s, err := r.refs.Resolve(s)
 	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// enums follows the path of gemini.Sanitize and of gemini.Fitter.
+func (r *restorer) enums(s, v *jsonx.Value, depth int) {
+	if v.Kind < jsonx.String { // no text, and nothing within
+		return
+	}
+	if s = r.enter(s, depth); s == nil {
 		return
 	}
 	r.enum(s, v)
@@ -93,14 +103,10 @@ func (r *restorer) enums(s, v *jsonx.Value, depth int) {
 			r.enums(branch, v, depth+1)
 		}
 	}
-	switch v.Kind {
-	case jsonx.Array:
-		for i, item := range v.Items {
-			r.enums(itemSchema(s, i), item, 0)
-		}
-	case jsonx.Object:
-		r.eachParam(s, v, func(_ int, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
+	for i, item := range v.Items {
+		r.enums(itemSchema(s, i), item, 0)
 	}
+	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
 }
 
 // itemSchema returns the schema of the item at a place of a list.
@@ -155,55 +161,44 @@ func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 
 // someTakes reports whether one of the branches plainly allows the string v.
 func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
-	for _, b := range branches {
+	return slices.ContainsFunc(branches, func(b *jsonx.Value) bool {
 		if depth > maxNesting || !r.spend(1) {
 			return true
 		}
 		if target, err := r.refs.Resolve(b); err == nil {
 			b = target
 		}
-		if enum := b.Get("enum"); enum != nil {
-			if e := r.declared(enum)[v.Text()]; e.Is(jsonx.String) {
-				return true
-			}
-			continue
+		enum, constant := b.Get("enum"), b.Get("const")
+		switch {
+		case enum != nil:
+			return r.declared(enum)[v.Text()].Is(jsonx.String)
+		case constant != nil:
+			return constant.IsText(v.Text())
 		}
-		if c := b.Get("const"); c != nil {
-			if c.IsText(v.Text()) {
-				return true
-			}
-			continue
-		}
-		if schema.HasType(b, "string") || b.Is(jsonx.True) {
-			return true
-		}
-	}
-	return false
+		return schema.HasType(b, "string") || b.Is(jsonx.True)
+	})
 }
 
-// eachParam calls f with every member of v that the schema describes.
-func (r *restorer) eachParam(s, v *jsonx.Value, f func(i int, sub, value *jsonx.Value)) {
+// eachParam calls f with every member of an object that the schema describes.
+func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *jsonx.Value)) {
 	properties := s.Get("properties")
 	if !properties.Is(jsonx.Object) || !r.spend(len(v.Members)) {
 		return
 	}
 	for i := range v.Members {
-		if sub := r.refs.Get(properties, v.Members[i].Name); sub != nil {
-			f(i, sub, v.Members[i].Value)
+		m := &v.Members[i]
+		if sub := r.refs.Get(properties, m.Name); sub != nil {
+			f(m.Name, sub, m.Value)
 		}
 	}
 }
 
 // optional drops nulls from objects, wherever the schema tells what is there.
-// Depth counts the schemas above s that describe v itself: references may lead
-// back to them.
 func (r *restorer) optional(s, v *jsonx.Value, depth int) {
-	if !s.Is(jsonx.Object) || !v.Is(jsonx.Object) && !v.Is(jsonx.Array) ||
-		depth > maxNesting || !r.spend(1+len(s.Members)) {
+	if !v.Is(jsonx.Object) && !v.Is(jsonx.Array) {
 		return
 	}
-	s, err := r.refs.Resolve(s)
-	if err != nil {
+	if s = r.enter(s, depth); s == nil {
 		return
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
@@ -213,40 +208,22 @@ func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 			}
 		}
 	}
-	if v.Is(jsonx.Array) {
-		for _, item := range v.Items {
-			r.optional(s.Get("items"), item, 0)
-		}
-		return
+	for _, item := range v.Items {
+		r.optional(s.Get("items"), item, 0)
 	}
 	required := schema.Required(s)
-	var drop map[int]bool
-	r.eachParam(s, v, func(i int, sub, value *jsonx.Value) {
+	drop := map[string]bool{}
+	r.eachParam(s, v, func(name string, sub, value *jsonx.Value) {
 		if !value.Is(jsonx.Null) {
 			r.optional(sub, value, 0)
-			return
-		}
-		if !required[v.Members[i].Name] && !r.takesNull(sub, 0) {
-			if drop == nil {
-				drop = map[int]bool{}
-			}
-			drop[i] = true
+		} else if !required[name] && !r.takesNull(sub, 0) {
+			drop[name] = true
 		}
 	})
-	r.drop(v, drop)
-}
-
-func (r *restorer) drop(v *jsonx.Value, drop map[int]bool) {
-	if len(drop) == 0 {
-		return
+	if len(drop) > 0 {
+		v.Members = slices.DeleteFunc(v.Members, func(m jsonx.Member) bool { return drop[m.Name] })
+		r.changed = true
 	}
-	kept := make([]jsonx.Member, 0, len(v.Members))
-	for i := range v.Members {
-		if !drop[i] {
-			kept = append(kept, v.Members[i])
-		}
-	}
-	v.Members, r.changed = kept, true
 }
 
 // maxNesting bounds how deep schemas within one place are looked through.
@@ -258,14 +235,10 @@ func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
 	if !s.Is(jsonx.Object) {
 		return !s.Is(jsonx.False)
 	}
-	if depth > maxNesting || !r.spend(1+len(s.Members)) {
+	if s = r.enter(s, depth); s == nil {
 		return true
 	}
-	s, err := r.refs.Resolve(s)
-	if err != nil {
-		return true
-	}
-	if typ := s.Get("type"); typ != nil && !schema.HasType(s, "null") {
+	if s.Get("type") != nil && !schema.HasType(s, "null") {
 		return false
 	}
 	if enum := s.Get("enum"); enum != nil && r.spend(len(enum.Items)) && !schema.HoldsNull(enum.Items) {
@@ -274,19 +247,11 @@ func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
 	if c := s.Get("const"); c != nil && !c.Is(jsonx.Null) {
 		return false
 	}
+	takes := func(branch *jsonx.Value) bool { return r.takesNull(branch, depth+1) }
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(keyword); list != nil && !r.someTakeNull(list.Items, depth+1) {
+		if list := s.Get(keyword); list != nil && !slices.ContainsFunc(list.Items, takes) {
 			return false
 		}
 	}
 	return true
-}
-
-func (r *restorer) someTakeNull(branches []*jsonx.Value, depth int) bool {
-	for _, b := range branches {
-		if r.takesNull(b, depth) {
-			return true
-		}
-	}
-	return false
 }

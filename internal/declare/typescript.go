@@ -54,7 +54,7 @@ func (e *encoder) params(n *jsonx.Value) {
 // schema.
 func (e *encoder) returned(t *tool) {
 	if len(t.def.OutputSchema) > 0 {
-		if n, err := e.extraNode(t.def.OutputSchema, false); err == nil {
+		if n, err := e.object(t.def.OutputSchema); err == nil {
 			e.out = typescript.AppendType(e.out, n)
 			return
 		}

@@ -13,19 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Finding is one thing that lint noticed. Severity is error for what a provider
-// would refuse, warning for what it would ignore or what had to be changed, and
-// info for advice.
-type Finding struct {
-	Severity registry.Severity `json:"severity"`
-	Code     string            `json:"code"`
-	Formats  []string          `json:"formats,omitempty"` // none: it concerns every format
-	Tool     string            `json:"tool,omitempty"`    // "": it concerns all tools together
-	Pointer  string            `json:"pointer,omitempty"` // into the declared schema
-	Message  string            `json:"message"`
-	Hint     string            `json:"hint,omitempty"`
-}
-
 // Lint declares the definitions in each format and returns what was noticed:
 // tools in their order, for each the worst first.
 func Lint(formats []declare.Format, defs []registry.Definition, opts declare.Options) []Finding {
@@ -156,13 +143,4 @@ func lintDeclaration(f declare.Format, d declare.Declaration, description string
 		}
 	}
 	return found
-}
-
-// few lists names, the first ten where they are many.
-func few(names []string) string {
-	const most = 10
-	if more := len(names) - most; more > 0 {
-		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
 }

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,28 @@ func TestLintCount(t *testing.T) {
 	want := []string{"error openai  too_many_tools", "info   many_tools"}
 	if diff := cmp.Diff(want, lintLines(t, []string{"openai", "anthropic"}, defs...)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Gemini takes 512 tools in one request, OpenAI 128; Anthropic sets no limit.
+func TestLintToolLimit(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		tools  int
+		want   bool
+	}{
+		{"gemini", 512, false}, {"gemini", 513, true},
+		{"openai", 128, false}, {"openai", 129, true}, {"openai-responses", 129, true},
+		{"anthropic", 600, false},
+	} {
+		defs := make([]registry.Definition, c.tools)
+		for i := range defs {
+			defs[i] = discovered(fmt.Sprintf("t%d", i), `{}`)
+		}
+		want := fmt.Sprintf("error %s  too_many_tools", c.format)
+		if got := slices.Contains(lintLines(t, []string{c.format}, defs...), want); got != c.want {
+			t.Errorf("%s with %d tools: told of too many: %v", c.format, c.tools, got)
+		}
 	}
 }
 

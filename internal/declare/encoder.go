@@ -1,0 +1,56 @@
+package declare
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// changed tells what was done to a tool's schema, if anything.
+func (e *encoder) changed(t *tool, changes []string) {
+	if len(changes) > 0 {
+		e.diagnose(registry.SeverityInfo, "schema_changed", t,
+			fmt.Sprintf("schema changed for %s: %s", e.format.Name, strings.Join(changes, "; ")),
+			"calls are still checked against the tool's own schema")
+	}
+}
+
+func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, message, hint string) {
+	e.diags = append(e.diags, registry.Diagnostic{
+		Severity: severity, Code: code, Source: t.def.Source, Tool: t.def.Name, Message: message, Hint: hint,
+	})
+}
+
+// named opens an object with name and description.
+func (e *encoder) named(t *tool) {
+	e.raw(`{"name":`)
+	e.string(t.name)
+	e.raw(`,"description":`)
+	e.string(t.def.Description)
+}
+
+// noStrict says, once, that the format has no strict schemas of OpenAI's kind.
+// Those of Anthropic and Bedrock are not used: requests with many such tools are
+// refused there.
+func (e *encoder) noStrict() {
+	if !e.opts.Strict {
+		return
+	}
+	e.opts.Strict = false
+	e.diags = append(e.diags, registry.Diagnostic{
+		Severity: registry.SeverityWarning, Code: "strict_ignored",
+		Message: "--strict makes OpenAI's strict schemas; format " + e.format.Name + " is declared as usual",
+		Hint:    "it is for formats openai and openai-responses",
+	})
+}
+
+// raw writes text as it is.
+func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
+
+// string writes a JSON string.
+func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
+
+// value writes a JSON value.
+func (e *encoder) value(n *jsonx.Value) { e.out = n.AppendTo(e.out) }

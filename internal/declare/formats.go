@@ -1,0 +1,49 @@
+package declare
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// DefaultFormat is the format used where none is named.
+const DefaultFormat = "gemini"
+
+// Formats returns every format, the default first. The slice is the caller's.
+func Formats() []Format {
+	return []Format{
+		geminiFormat(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
+		mcp(), jsonSchema(), prompt(), typescriptFormat(),
+	}
+}
+
+// Lookup finds a format by its name; "" means [DefaultFormat]. The error is an
+// *UnknownFormatError.
+func Lookup(name string) (Format, error) {
+	if name == "" {
+		name = DefaultFormat
+	}
+	names := make([]string, 0, 10)
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Format{}, &UnknownFormatError{Name: name, Near: registry.Near(name, names), Known: names}
+}
+
+// UnknownFormatError tells that there is no format of that name.
+type UnknownFormatError struct {
+	Name  string
+	Near  []string // names that look like it, best first
+	Known []string // all names
+}
+
+func (e *UnknownFormatError) Error() string {
+	if len(e.Near) > 0 {
+		return fmt.Sprintf("no declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
+	}
+	return fmt.Sprintf("no declaration format %q; known are %s", e.Name, strings.Join(e.Known, ", "))
+}

@@ -1,0 +1,95 @@
+package declare
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// options are those of schemas and params: a number that no double holds would
+// have other readers refuse the whole document.
+func options() jsonx.Options {
+	return jsonx.Options{Depth: registry.MaxDepth, Number: func(token string) string {
+		if len(token) <= 300 && !strings.ContainsAny(token, "eE") {
+			return ""
+		}
+		if _, err := strconv.ParseFloat(token, 64); err != nil {
+			return fmt.Sprintf("number %.40s is out of range", token)
+		}
+		return ""
+	}}
+}
+
+// readSchema parses the input schema. Tools without one take no params.
+func (e *encoder) readSchema(t *tool) error {
+	raw := t.def.InputSchema
+	if len(raw) > registry.MaxSchemaBytes {
+		return fmt.Errorf("its schema of %d bytes is over the limit of %d", len(raw), registry.MaxSchemaBytes)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		t.schema, t.bare = emptyParams(), true
+		return nil
+	}
+	n, err := e.parser.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("its schema is unfit: %w", err)
+	}
+	if n.Is(jsonx.Null) || n.Is(jsonx.Object) && len(n.Members) == 0 {
+		t.schema, t.bare = emptyParams(), true
+		return nil
+	}
+	if err := rewrite.CheckRoot(n); err != nil {
+		return err
+	}
+	t.schema = n
+	if e.parser.Duplicate {
+		e.changed(t, []string{"keys that stood twice in an object joined, the last value counts"})
+	}
+	return nil
+}
+
+// emptyParams is the schema of a tool without params.
+func emptyParams() *jsonx.Value {
+	s := schema.OfType("object")
+	s.Set("properties", jsonx.NewObject())
+	return s
+}
+
+// reread reads a schema that was read before, and changed since.
+func (e *encoder) reread(t *tool) *jsonx.Value {
+	if n, err := e.parser.Parse(t.def.InputSchema); err == nil && n.Is(jsonx.Object) {
+		return n
+	}
+	return emptyParams()
+}
+
+// object reads a further JSON object of a definition.
+func (e *encoder) object(raw []byte) (*jsonx.Value, error) {
+	if len(raw) > registry.MaxSchemaBytes {
+		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
+	}
+	n, err := e.parser.Parse(raw)
+	if err == nil && !n.Is(jsonx.Object) {
+		err = errors.New("it is no object")
+	}
+	return n, err
+}
+
+// outputSchema reads the schema of what a tool returns, an object.
+func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
+	n, err := e.object(raw)
+	if err == nil {
+		err = rewrite.CheckRoot(n)
+	}
+	if err == nil {
+		rewrite.TypeRoot(n)
+	}
+	return n, err
+}

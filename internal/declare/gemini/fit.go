@@ -137,7 +137,7 @@ func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	f.nodes++
 	f.work += len(n.Members)
 	switch {
-	case f.nodes > maxNodes || f.work > maxWork || depth > maxDepth:
+	case f.nodes > maxNodes || depth > maxDepth:
 		return nil, errTooLarge
 	case n.Is(jsonx.False):
 		return nil, errNone

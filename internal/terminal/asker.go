@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/form"
@@ -33,8 +32,8 @@ type Asked struct {
 	Message string
 	Form    *form.Form // of a form
 	URL     string     // of an address to open
-	// Done is set where accepting means that the visit is over; it is closed
-	// when the server says so.
+	// Done is set where accepting means that the person is done at the address;
+	// it is closed when the server says so.
 	Done <-chan struct{}
 }
 
@@ -52,13 +51,7 @@ const (
 // of input cancels. An error is the cause of ctx, or a terminal that cannot be
 // used.
 func (a *Asker) Ask(ctx context.Context, q Asked) (Reply, json.RawMessage, error) {
-	a.TTY.mu.Lock()
-	defer a.TTY.mu.Unlock()
-	if a.Before != nil {
-		if after := a.Before(); after != nil {
-			defer after()
-		}
-	}
+	defer a.TTY.begin(a.Before)()
 	columns, _ := a.TTY.Size()
 	v := &view{width: columns, color: a.Color}
 	d := dialog{asker: a, q: q, v: v}
@@ -68,7 +61,7 @@ func (a *Asker) Ask(ctx context.Context, q Asked) (Reply, json.RawMessage, error
 	if q.Form != nil {
 		reply, content, err = d.fill(ctx)
 	} else {
-		reply, err = d.visit(ctx)
+		reply, err = d.openAddress(ctx)
 	}
 	if errors.Is(err, ErrNoAnswer) {
 		return Cancel, nil, nil
@@ -91,24 +84,19 @@ func (d *dialog) flushed() string {
 }
 
 // choose asks for one of a few words by its letter; nothing typed asks again.
-// The first word that is not answered with in time stands for no answer.
+// Three answers that are none of them are no.
 func (d *dialog) choose(ctx context.Context, question string, words ...string) (string, error) {
-	parts := make([]string, len(words))
-	for i, w := range words {
-		parts[i] = "[" + w[:1] + "]" + w[1:]
-	}
-	text := question + " " + strings.Join(parts, ", ") + ": "
+	text := prompt(question, words)
 	shown := d.flushed() + text
 	for range attempts {
 		line, err := d.asker.TTY.ask(ctx, shown, 0)
 		if err != nil {
 			return "", err
 		}
-		line = strings.ToLower(line)
-		if i := slices.IndexFunc(words, func(w string) bool { return line == w || line == w[:1] }); i >= 0 {
+		if i := answered(line, words); i >= 0 {
 			return words[i], nil
 		}
-		shown = "Answer with one of the letters in brackets.\n" + text
+		shown = wrongAnswer + text
 	}
 	return "no", nil
 }
@@ -119,10 +107,10 @@ func (d *dialog) heading(wants string) {
 	if d.q.During != "" {
 		during = " during " + Cut(Line(d.q.During), maxNamed)
 	}
-	d.v.say("\nMCP server %s %s%s.", name(d.q.Server), wants, during)
+	d.v.printf("\nMCP server %s %s%s.", name(d.q.Server), wants, during)
 	if strings.TrimSpace(d.q.Message) != "" {
-		d.v.say("In its words (not checked):")
-		d.v.foreign(d.q.Message)
+		d.v.printf("In its words (not checked):")
+		d.v.quote(d.q.Message)
 	}
 }
 
@@ -137,26 +125,17 @@ func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
 	d.heading("asks you something")
 	fields := d.q.Form.Fields
 	if len(fields) > 0 {
-		d.v.say("What you type is sent to the server: no passwords, keys or tokens in a form.")
-		d.v.say("%s refuses to answer, Ctrl-D leaves the question open, Ctrl-C ends the call.", declineWord)
+		d.v.printf("What you type is sent to the server: no passwords, keys or tokens in a form.")
+		d.v.printf("%s refuses to answer, Ctrl-D leaves the question open, Ctrl-C ends the call.", declineWord)
+	}
+	words, question := []string{"yes", "edit", "cancel", "no"}, "Send this?"
+	if len(fields) == 0 {
+		words, question = []string{"yes", "cancel", "no"}, "Agree?"
 	}
 	values := map[string]json.RawMessage{}
 	for {
-		for i := range fields {
-			value, refused, err := d.field(ctx, &fields[i], i, values[fields[i].Name])
-			if err != nil || refused {
-				return Decline, nil, err
-			}
-			if value == nil {
-				delete(values, fields[i].Name)
-				continue
-			}
-			values[fields[i].Name] = value
-		}
-		words := []string{"yes", "edit", "cancel", "no"}
-		question := "Send this?"
-		if len(fields) == 0 {
-			words, question = []string{"yes", "cancel", "no"}, "Agree?"
+		if refused, err := d.fields(ctx, values); err != nil || refused {
+			return Decline, nil, err
 		}
 		d.review(values)
 		word, err := d.choose(ctx, question, words...)
@@ -173,15 +152,32 @@ func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
 	}
 }
 
+// fields asks for each field and puts the answers into values, which may hold
+// those of an earlier round.
+func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) (refused bool, err error) {
+	for i := range d.q.Form.Fields {
+		f := &d.q.Form.Fields[i]
+		value, refused, err := d.field(ctx, f, i, values[f.Name])
+		if err != nil || refused {
+			return refused, err
+		}
+		delete(values, f.Name)
+		if value != nil {
+			values[f.Name] = value
+		}
+	}
+	return false, nil
+}
+
 // review shows what would be sent.
 func (d *dialog) review(values map[string]json.RawMessage) {
 	fields := d.q.Form.Fields
 	if len(fields) == 0 {
 		return
 	}
-	d.v.say("\nThis would go to %s:", name(d.q.Server))
+	d.v.printf("\nThis would go to %s:", name(d.q.Server))
 	if len(values) == 0 {
-		d.v.say("%s(nothing: every field is left out)", bar)
+		d.v.printf("%s(nothing: every field is left out)", bar)
 	}
 	for i := range fields {
 		if value := values[fields[i].Name]; value != nil {
@@ -227,13 +223,13 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
 	if Width(head)+Width(label) < d.v.width {
-		d.v.say("%s %s", head, label)
+		d.v.printf("%s %s", head, label)
 	} else { // what is longer could begin a row of the screen
-		d.v.say("%s", head)
+		d.v.printf("%s", head)
 		d.v.row([]Span{{Text: label}})
 	}
 	if f.Description != "" {
-		d.v.foreign(f.Description)
+		d.v.quote(f.Description)
 	}
 	for n, o := range f.Options {
 		line := o.Label()
@@ -242,28 +238,31 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 		}
 		d.v.row([]Span{{Text: Line(line)}})
 	}
-	hint, suggested := Line(f.Expects()), ""
 	if f.Pattern != "" {
-		d.v.foreign("pattern: " + Line(f.Pattern))
+		d.v.quote("pattern: " + Line(f.Pattern))
 	}
+	d.v.printf("%s", Cut("("+d.hint(f, suggestion)+")", max(d.v.width-1, 40)))
+}
+
+// hint says what a field takes, and what Enter does.
+func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
+	hint, suggested := Line(f.Expects()), ""
 	if suggestion != nil {
 		suggested = Line(f.Show(suggestion))
 		if Width(suggested) > maxSuggested {
-			d.v.foreign("so far: " + suggested)
+			d.v.quote("so far: " + suggested)
 			suggested = "that"
 		}
 	}
 	switch {
 	case suggestion != nil && f.Required:
-		hint += "; Enter takes " + suggested
+		return hint + "; Enter takes " + suggested
 	case suggestion != nil:
-		hint += "; Enter takes " + suggested + ", " + skipWord + " leaves it out"
+		return hint + "; Enter takes " + suggested + ", " + skipWord + " leaves it out"
 	case f.Required:
-		hint += "; needed"
-	default:
-		hint += "; Enter leaves it out"
+		return hint + "; needed"
 	}
-	d.v.say("%s", Cut("("+hint+")", max(d.v.width-1, 40)))
+	return hint + "; Enter leaves it out"
 }
 
 const (

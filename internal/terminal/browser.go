@@ -22,9 +22,9 @@ type Browser struct {
 // ErrNoBrowser tells that this system has no known way to open an address.
 var ErrNoBrowser = errors.New("no program to open addresses with was found")
 
-// opening is how long the program that opens an address is watched: one that
+// watched is how long the program that opens an address is watched: one that
 // fails does so soon, one that becomes the browser stays.
-const opening = 700 * time.Millisecond
+const watched = 700 * time.Millisecond
 
 // Open opens an address: https, or http on this machine. It goes as one argument
 // to one program, never through a shell, and never looks like an option. The
@@ -34,7 +34,7 @@ func (b Browser) Open(ctx context.Context, address string) error {
 		return errors.New("only plain https addresses are opened, and http on this machine")
 	}
 	for _, argv := range b.openers(runtime.GOOS) {
-		err := process.Open(ctx, process.Spec{Argv: append(argv, address), Env: b.Environ}, opening)
+		err := process.Open(ctx, process.Spec{Argv: append(argv, address), Env: b.Environ}, watched)
 		if _, missing := errors.AsType[*process.StartError](err); !missing {
 			return err
 		}
@@ -45,8 +45,8 @@ func (b Browser) Open(ctx context.Context, address string) error {
 // openers lists programs that take an address, the best first.
 func (b Browser) openers(goos string) [][]string {
 	var out [][]string
-	if own := b.variable("BROWSER"); own != "" && !strings.ContainsAny(own, " \t:;%'\"$") && !strings.HasPrefix(own, "-") {
-		out = append(out, []string{own})
+	if program := b.variable("BROWSER"); program != "" && !strings.ContainsAny(program, " \t:;%'\"$") && !strings.HasPrefix(program, "-") {
+		out = append(out, []string{program})
 	}
 	switch {
 	case goos == "darwin":

@@ -3,8 +3,6 @@ package terminal
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/exec"
@@ -28,27 +26,22 @@ type Confirmer struct {
 	Before func() (after func())
 }
 
-// attempts is how often an answer that is none of the offered ones is asked for
-// again.
-const attempts = 3
-
 // Confirm shows the question and reads the answer. Enter, end of input, Ctrl-C,
 // the time limit and three unknown answers are no. An error is the cause of ctx
 // or a terminal that cannot be used.
 func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	c.TTY.mu.Lock()
-	defer c.TTY.mu.Unlock()
-	if c.Before != nil {
-		if after := c.Before(); after != nil {
-			defer after()
-		}
-	}
+	defer c.TTY.begin(c.Before)()
 	columns, _ := c.TTY.Size()
 	v := view{width: columns, color: c.Color}
 	if err := c.TTY.write(ctx, v.question(q)); err != nil {
 		return exec.Answer{}, err
 	}
-	text := prompt(q.Choices)
+	words := make([]string, len(q.Choices))
+	for i, choice := range q.Choices {
+		words[i] = choice.String()
+	}
+	question := prompt("Allow?", words)
+	text := question
 	for range attempts {
 		line, err := c.TTY.ask(ctx, text, c.Limit)
 		if errors.Is(err, ErrNoAnswer) {
@@ -57,43 +50,21 @@ func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, 
 		if err != nil {
 			return exec.Answer{}, err
 		}
-		choice, ok := parseAnswer(line, q.Choices)
+		i := answered(line, words)
 		switch {
-		case ok && choice == exec.Edit:
+		case line == "":
+			return exec.Answer{Choice: exec.No}, nil
+		case i < 0:
+			text = wrongAnswer + question
+		case q.Choices[i] != exec.Edit:
+			return exec.Answer{Choice: q.Choices[i]}, nil
+		default:
 			content, err := c.edit(ctx, q.Preview)
 			if err == nil || context.Cause(ctx) != nil {
-				return exec.Answer{Choice: choice, Content: content}, context.Cause(ctx)
+				return exec.Answer{Choice: exec.Edit, Content: content}, context.Cause(ctx)
 			}
-			text = Line(err.Error()) + "\n" + prompt(q.Choices)
-		case ok:
-			return exec.Answer{Choice: choice}, nil
-		default:
-			text = "Answer with one of the letters in brackets.\n" + prompt(q.Choices)
+			text = Line(err.Error()) + "\n" + question
 		}
 	}
 	return exec.Answer{Choice: exec.No, Reason: "no answer that applies"}, nil
-}
-
-// prompt is the last line of a question, in the form that spec section 3 fixes.
-func prompt(choices []exec.Choice) string {
-	parts := make([]string, 0, len(choices))
-	for _, c := range choices {
-		word := c.String()
-		parts = append(parts, "["+word[:1]+"]"+word[1:])
-	}
-	return "Allow? " + strings.Join(parts, ", ") + ": "
-}
-
-// parseAnswer reads one answer: its letter or its word, case aside; nothing is
-// no. ok is false for one that is not offered.
-func parseAnswer(line string, choices []exec.Choice) (choice exec.Choice, ok bool) {
-	line = strings.ToLower(strings.TrimSpace(line))
-	if line == "" {
-		return exec.No, true
-	}
-	i := slices.IndexFunc(choices, func(c exec.Choice) bool { return line == c.String() || line == c.String()[:1] })
-	if i < 0 {
-		return exec.No, false
-	}
-	return choices[i], true
 }

@@ -88,8 +88,12 @@ func (c *Confirmer) runEditor(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("starting the editor %q: %w", argv[0], err)
 	}
-	// An editor that is asked to end gives the terminal back; one that is killed
-	// leaves it as it is.
+	return waitForEditor(ctx, proc, argv[0])
+}
+
+// waitForEditor ends the editor with ctx. One that is asked to end gives the
+// terminal back; one that is killed leaves it as it is.
+func waitForEditor(ctx context.Context, proc *os.Process, name string) error {
 	stop := context.AfterFunc(ctx, func() {
 		_ = proc.Signal(syscall.SIGTERM)
 		time.AfterFunc(editorGrace, func() { _ = proc.Kill() })
@@ -100,9 +104,9 @@ func (c *Confirmer) runEditor(ctx context.Context, file string) error {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("waiting for the editor %q: %w", argv[0], err)
+		return fmt.Errorf("waiting for the editor %q: %w", name, err)
 	case !state.Success():
-		return fmt.Errorf("the editor %q ended with %s; nothing was changed", argv[0], state)
+		return fmt.Errorf("the editor %q ended with %s; nothing was changed", name, state)
 	}
 	return nil
 }

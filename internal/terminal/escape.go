@@ -67,7 +67,7 @@ func escapeInto(b *strings.Builder, s string, lines bool) {
 			fmt.Fprintf(b, `\x%02x`, s[i])
 		case lines && (r == '\n' || r == '\t'):
 			b.WriteByte(byte(r))
-		case unseen(r) && !(r == emojiStyle && symbol(prev)):
+		case invisible(r) && !(r == emojiStyle && symbol(prev)):
 			b.WriteString(escape(r))
 		default:
 			b.WriteString(s[i : i+n])
@@ -99,9 +99,9 @@ const emojiStyle = '\ufe0f'
 
 func symbol(r rune) bool { return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x2bff }
 
-// unseen reports whether a character moves the cursor, changes the direction of
+// invisible reports whether a character moves the cursor, changes the direction of
 // text, or takes no room on the screen.
-func unseen(r rune) bool {
+func invisible(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
 		return true
@@ -170,7 +170,7 @@ func blanksOfLines(s string) string {
 // that the value stays the same. Bytes that are not UTF-8 become \ufffd. White
 // space between values stays. JSON with nothing to escape is returned as it is.
 func EscapeJSON(data []byte) []byte {
-	first := firstUnseen(data)
+	first := firstInvisible(data)
 	if first < 0 {
 		return data
 	}
@@ -180,7 +180,7 @@ func EscapeJSON(data []byte) []byte {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			out = append(out, `\ufffd`...)
-		case data[i] == '\n' || data[i] == '\t' || data[i] == '\r' || !unseen(r):
+		case data[i] == '\n' || data[i] == '\t' || data[i] == '\r' || !invisible(r):
 			out = append(out, data[i:i+n]...)
 		case r > 0xffff:
 			r -= 0x10000
@@ -193,16 +193,16 @@ func EscapeJSON(data []byte) []byte {
 	return out
 }
 
-// firstUnseen returns the offset of the first character to escape, -1 if there
+// firstInvisible returns the offset of the first character to escape, -1 if there
 // is none.
-func firstUnseen(data []byte) int {
+func firstInvisible(data []byte) int {
 	for i := 0; i < len(data); {
 		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 || unseen(r) {
+		if r == utf8.RuneError && n == 1 || invisible(r) {
 			return i
 		}
 		i += n

@@ -109,7 +109,7 @@ func FuzzVisible(f *testing.F) {
 				t.Fatalf("%s(%q) is not UTF-8: %q", name, s, out)
 			}
 			for _, r := range out {
-				if unseen(r) && r != '\n' && r != '\t' && r != emojiStyle {
+				if invisible(r) && r != '\n' && r != '\t' && r != emojiStyle {
 					t.Fatalf("%s(%q) holds %q", name, s, r)
 				}
 			}
@@ -128,7 +128,7 @@ func FuzzEscapeJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		escaped := EscapeJSON(plain)
-		if firstUnseen(escaped) >= 0 {
+		if firstInvisible(escaped) >= 0 {
 			t.Fatalf("%q leaves %q", s, escaped)
 		}
 		var a, b string

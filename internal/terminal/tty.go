@@ -127,7 +127,7 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 		line, err = read()
 		stop()
 	} else {
-		line, err = abandonable(ctx, read)
+		line, err = readWithoutDeadline(ctx, read)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", cause
@@ -138,9 +138,9 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 	return line, nil
 }
 
-// abandonable runs read where a console knows no deadlines. A read that nobody
-// waits for any more ends with the process.
-func abandonable(ctx context.Context, read func() (string, error)) (string, error) {
+// readWithoutDeadline runs read where a console knows no deadlines. A read that
+// nobody waits for any more ends with the process.
+func readWithoutDeadline(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
 		err  error

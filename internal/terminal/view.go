@@ -36,19 +36,19 @@ func (v *view) question(q exec.Question) string {
 	default:
 		v.info(q)
 	}
-	v.say("Why you are asked: %s", Line(q.Verdict.Reason))
+	v.printf("Why you are asked: %s", Line(q.Verdict.Reason))
 	v.changes(q.Verdict.Changes)
 	v.legend(q)
 	return v.b.String()
 }
 
-// say writes a line of toolreg's own.
-func (v *view) say(format string, args ...any) {
+// printf writes a line of toolreg's own.
+func (v *view) printf(format string, args ...any) {
 	fmt.Fprintf(&v.b, format+"\n", args...)
 }
 
-// foreign writes a block of text that came from elsewhere, whole.
-func (v *view) foreign(text string) {
+// quote writes a block of text that came from elsewhere, whole.
+func (v *view) quote(text string) {
 	for _, l := range strings.Split(strings.TrimRight(Payload(text), "\n"), "\n") {
 		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
 	}
@@ -76,60 +76,60 @@ func (v *view) diff(text string) {
 }
 
 func (v *view) edit(q exec.Question) {
-	v.say("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
+	v.printf("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
 	v.diff(q.Preview.Diff)
 }
 
 func (v *view) exec(q exec.Question) {
-	v.say("%s wants to run:", toolName(q.Tool))
+	v.printf("%s wants to run:", toolName(q.Tool))
 	command := q.Preview.Command
 	if command == "" {
 		command = string(q.Call.Params)
 	}
-	v.foreign(command)
+	v.quote(command)
 	if roots := q.Verdict.Roots(); len(roots) > 0 {
-		v.say("Programs: %s", Line(strings.Join(roots, ", ")))
+		v.printf("Programs: %s", Line(strings.Join(roots, ", ")))
 	}
 	for _, c := range q.Verdict.Commands {
 		if c.Root == "" && c.Decision != policy.Allow {
-			v.say("Mind: %s", Line(c.Reason))
+			v.printf("Mind: %s", Line(c.Reason))
 		}
 	}
 	dir := q.Preview.Directory
 	if dir == "" || dir == "." {
-		v.say("Directory: the workspace")
+		v.printf("Directory: the workspace")
 		return
 	}
-	v.say("Directory: %s", name(dir))
+	v.printf("Directory: %s", name(dir))
 }
 
 func (v *view) server(q exec.Question) {
-	v.say("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
+	v.printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
 	v.params(q.Call.Params)
 	if d := strings.TrimSpace(q.Tool.Description); d != "" {
-		v.say("What the server claims that the tool does (not checked):")
-		v.foreign(d)
+		v.printf("What the server claims that the tool does (not checked):")
+		v.quote(d)
 	}
 	if a := q.Tool.Annotations; len(a) > 0 {
-		v.say("What the server claims about the tool (not checked):")
-		v.foreign(string(a))
+		v.printf("What the server claims about the tool (not checked):")
+		v.quote(string(a))
 	}
 }
 
 func (v *view) info(q exec.Question) {
-	v.say("%s wants to run with:", toolName(q.Tool))
+	v.printf("%s wants to run with:", toolName(q.Tool))
 	if q.Preview.Title != "" {
-		v.foreign(q.Preview.Title)
+		v.quote(q.Preview.Title)
 	}
 	v.params(q.Call.Params)
 	if q.Preview.Prompt != "" {
-		v.say("Prompt:")
-		v.foreign(q.Preview.Prompt)
+		v.printf("Prompt:")
+		v.quote(q.Preview.Prompt)
 	}
 	if len(q.Preview.URLs) > 0 {
-		v.say("Addresses:")
+		v.printf("Addresses:")
 		for _, u := range q.Preview.URLs {
-			v.foreign(Line(u))
+			v.quote(Line(u))
 		}
 	}
 }
@@ -138,10 +138,10 @@ func (v *view) info(q exec.Question) {
 func (v *view) params(params json.RawMessage) {
 	var out bytes.Buffer
 	if err := json.Indent(&out, params, "", "  "); err != nil {
-		v.foreign(string(params))
+		v.quote(string(params))
 		return
 	}
-	v.foreign(out.String())
+	v.quote(out.String())
 }
 
 // Changes draws what is not as it was when a tool was approved, for a screen or
@@ -158,9 +158,9 @@ func (v *view) changes(changes []policy.Change) {
 		switch {
 		case c.Part == "tool":
 		case c.Old == "" && c.New == "":
-			v.say("Changed: %s (too long to show, or not kept)", c.Part)
+			v.printf("Changed: %s (too long to show, or not kept)", c.Part)
 		default:
-			v.say("Changed: %s", c.Part)
+			v.printf("Changed: %s", c.Part)
 			v.diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))
 		}
 	}
@@ -181,19 +181,19 @@ func (v *view) legend(q exec.Question) {
 	for _, s := range q.Verdict.Scopes {
 		switch s.Kind {
 		case policy.ScopeServer:
-			v.say("server: every tool of %s, in this project, from now on", name(q.Tool.Server))
+			v.printf("server: every tool of %s, in this project, from now on", name(q.Tool.Server))
 		case policy.ScopeCommand:
-			v.say("always: every command that begins with %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
+			v.printf("always: every command that begins with %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
 		case policy.ScopeHost:
-			v.say("always: every address at %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
+			v.printf("always: every address at %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
 		case policy.ScopeEdits:
-			v.say("always: every edit in this workspace, from now on")
+			v.printf("always: every edit in this workspace, from now on")
 		default:
 			word := "always"
 			if slices.Contains(q.Choices, exec.AlwaysTool) {
 				word = "always, tool"
 			}
-			v.say("%s: this tool, in this project, from now on", word)
+			v.printf("%s: this tool, in this project, from now on", word)
 		}
 	}
 }

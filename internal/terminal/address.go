@@ -9,25 +9,25 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// visit shows an address that a server wants opened and asks before anything
-// opens it. The whole address is shown, its host apart.
-func (d *dialog) visit(ctx context.Context) (Reply, error) {
+// openAddress shows an address that a server wants opened and asks before
+// anything opens it. The whole address is shown, its host apart.
+func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	d.heading("wants you to open an address")
 	u, err := url.Parse(d.q.URL)
 	if err != nil || u.Host == "" {
 		return Decline, nil
 	}
-	d.v.say("The address:")
-	d.v.foreign(Line(d.q.URL))
-	d.v.say("Its host:")
+	d.v.printf("The address:")
+	d.v.quote(Line(d.q.URL))
+	d.v.printf("Its host:")
 	d.v.row([]Span{{Text: Line(u.Host), Style: Bold}})
-	d.warn(u)
-	d.v.say("What you do there, the server may get to know. It is not opened unless you say so.")
+	d.warnOfHost(u)
+	d.v.printf("What you do there, the server may get to know. It is not opened unless you say so.")
 	words := []string{"yes", "myself", "cancel", "no"}
 	if d.asker.Open == nil {
 		words = words[1:]
 	} else {
-		d.v.say("yes: in the browser; myself: you open it by hand")
+		d.v.printf("yes: in the browser; myself: you open it by hand")
 	}
 	word, err := d.choose(ctx, "Open it?", words...)
 	switch {
@@ -39,30 +39,31 @@ func (d *dialog) visit(ctx context.Context) (Reply, error) {
 		return Decline, nil
 	case word == "yes":
 		if err := d.asker.Open(ctx, u.String()); err != nil {
-			d.v.say("%s; open the address above by hand.", Line(err.Error()))
+			d.v.printf("%s; open the address above by hand.", Line(err.Error()))
 		}
 	}
-	return d.await(ctx)
+	return d.waitUntilDone(ctx)
 }
 
-// await waits until the visit is over where the server waits for that.
-func (d *dialog) await(ctx context.Context) (Reply, error) {
+// waitUntilDone waits until the person is done at the address, where the server
+// waits for that.
+func (d *dialog) waitUntilDone(ctx context.Context) (Reply, error) {
 	if d.q.Done == nil {
 		return Accept, d.asker.TTY.write(ctx, d.flushed())
 	}
-	over := errors.New("the server says that it is done")
+	done := errors.New("the server says that it is done")
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
 		case <-d.q.Done:
-			cancel(over)
+			cancel(done)
 		case <-inner.Done():
 		}
 	}()
 	word, err := d.choose(inner, "Done there?", "yes", "cancel", "no")
 	switch {
-	case errors.Is(err, over):
+	case errors.Is(err, done):
 		return Accept, nil
 	case err != nil || word == "cancel":
 		return Cancel, err
@@ -72,8 +73,8 @@ func (d *dialog) await(ctx context.Context) (Reply, error) {
 	return Decline, nil
 }
 
-// warn says what of an address may deceive.
-func (d *dialog) warn(u *url.URL) {
+// warnOfHost says what of an address may deceive.
+func (d *dialog) warnOfHost(u *url.URL) {
 	host := u.Hostname()
 	ascii, err := idna.Punycode.ToASCII(host)
 	if err != nil {
@@ -84,13 +85,13 @@ func (d *dialog) warn(u *url.URL) {
 		unicode = host
 	}
 	if ascii != unicode {
-		d.v.say("Mind: the host has letters beyond a to z, which can look like others:")
-		d.v.foreign(Line(ascii) + " is shown as " + Line(unicode))
+		d.v.printf("Mind: the host has letters beyond a to z, which can look like others:")
+		d.v.quote(Line(ascii) + " is shown as " + Line(unicode))
 	}
 	if u.Scheme == "http" {
-		d.v.say("Mind: it leads to a program on this machine, unencrypted.")
+		d.v.printf("Mind: it leads to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		d.v.say("Mind: the host has many parts; what counts is the end of it.")
+		d.v.printf("Mind: the host has many parts; what counts is the end of it.")
 	}
 }

@@ -10,50 +10,66 @@ import (
 // decodeAnthropic reads a message of the Messages API, the list of its content
 // blocks, or one block.
 func decodeAnthropic(t *Turn, raw json.RawMessage) error {
-	blocks, ok := jsonx.Elements(raw)
 	o := asObject(raw)
-	if !ok {
-		if err := apiError(o); err != nil {
-			return err
-		}
-		switch {
-		case o.text("role") == "user":
-			return errors.New("it is a message of the user; send the assistant's")
-		case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
-			if blocks, ok = jsonx.Elements(o["content"]); !ok && !isText(o["content"]) { // a plain text calls nothing
-				return errors.New("content is neither a list nor a text")
-			}
-		case o.text("type") == "tool_use":
-			blocks = []json.RawMessage{raw}
-		default:
-			return errUnrecognised
-		}
+	blocks, err := anthropicBlocks(raw, o)
+	if err != nil {
+		return err
 	}
 	last := false
 	for _, raw := range blocks {
-		block := asObject(raw)
-		last = false
-		switch block.text("type") {
-		case "":
-			if block.has("role") {
-				return errors.New("it is a list of messages; send the last message alone")
-			}
-			return errUnrecognised
-		case "tool_result":
-			return errors.New("it holds answers to calls; send the assistant's message")
-		case "tool_use":
-			c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"])}
-			if c.id == nil {
-				return errors.New("a call in it has no id to answer to")
-			}
-			t.Calls = append(t.Calls, c)
-			last = true
+		if last, err = t.anthropicBlock(asObject(raw)); err != nil {
+			return err
 		}
 	}
 	if last && o.text("stop_reason") == "max_tokens" {
 		t.Calls[len(t.Calls)-1].Fault = cutOff
 	}
 	return nil
+}
+
+// anthropicBlocks finds the content blocks.
+func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
+	if blocks, ok := jsonx.Elements(raw); ok {
+		return blocks, nil
+	}
+	if err := apiError(o); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.text("role") == "user":
+		return nil, errors.New("it is a message of the user; send the assistant's")
+	case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
+		blocks, ok := jsonx.Elements(o["content"])
+		if !ok && !isText(o["content"]) { // a plain text calls nothing
+			return nil, errors.New("content is neither a list nor a text")
+		}
+		return blocks, nil
+	case o.text("type") == "tool_use":
+		return []json.RawMessage{raw}, nil
+	}
+	return nil, errUnrecognised
+}
+
+// anthropicBlock adds the call of a content block and reports whether it had
+// one.
+func (t *Turn) anthropicBlock(block object) (called bool, err error) {
+	switch block.text("type") {
+	case "":
+		if block.has("role") {
+			return false, errors.New("it is a list of messages; send the last message alone")
+		}
+		return false, errUnrecognised
+	case "tool_result":
+		return false, errors.New("it holds answers to calls; send the assistant's message")
+	case "tool_use":
+		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"])}
+		if c.id == nil {
+			return false, errors.New("a call in it has no id to answer to")
+		}
+		t.Calls = append(t.Calls, c)
+		return true, nil
+	}
+	return false, nil
 }
 
 // replyAnthropic writes one message of role user with a tool_result block for
@@ -71,23 +87,26 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	}
 	m := message{Role: "user"}
 	for i, a := range answers {
-		r := result{Type: "tool_result", ID: t.Calls[i].id, IsError: a.IsError}
-		for _, p := range a.parts() {
-			media := anthropicMedia(p)
-			if media == nil || a.IsError { // an error result takes text alone
-				if text := p.asText(); !isBlank(text) { // blank text is refused
-					r.Content = append(r.Content, textBlock{"text", text})
-				}
-				continue
-			}
-			r.Content = append(r.Content, media)
-		}
-		if len(r.Content) == 0 {
-			r.Content = []any{textBlock{"text", noOutput}}
-		}
-		m.Content = append(m.Content, r)
+		m.Content = append(m.Content, result{"tool_result", t.Calls[i].id, anthropicContent(a), a.IsError})
 	}
 	return []any{m}
+}
+
+// anthropicContent writes the blocks of a result. An error takes text alone,
+// and blank text is refused.
+func anthropicContent(a Answer) []any {
+	var out []any
+	for _, p := range a.parts() {
+		if media := anthropicMedia(p); media != nil && !a.IsError {
+			out = append(out, media)
+		} else if text := p.asText(); !isBlank(text) {
+			out = append(out, textBlock{"text", text})
+		}
+	}
+	if len(out) == 0 {
+		return []any{textBlock{"text", noOutput}}
+	}
+	return out
 }
 
 func anthropicMedia(p part) any {

@@ -13,31 +13,13 @@ import (
 // version 2023-09-30), the message in it, the list of its content blocks, or
 // one block.
 func decodeBedrock(t *Turn, raw json.RawMessage) error {
-	blocks, ok := jsonx.Elements(raw)
 	o := asObject(raw)
-	message := o
-	if output := asObject(o["output"]); output != nil {
-		message = asObject(output["message"])
-	}
-	if !ok {
-		switch {
-		case message.text("role") == "user":
-			return errors.New("it is a message of the user; send the assistant's")
-		case message.has("content") && message.text("type") == "": // Anthropic's say message there
-			if blocks, ok = jsonx.Elements(message["content"]); !ok {
-				return errUnrecognised // a plain text is another provider's
-			}
-		case o.has("toolUse"):
-			blocks = []json.RawMessage{raw}
-		case isText(o["message"]) || isText(o["Message"]):
-			return fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
-		default:
-			return errUnrecognised
-		}
+	blocks, err := bedrockBlocks(raw, o)
+	if err != nil {
+		return err
 	}
 	last := false
 	for _, raw := range blocks {
-		var err error
 		if last, err = t.bedrockBlock(asObject(raw)); err != nil {
 			return err
 		}
@@ -46,6 +28,32 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 		t.Calls[len(t.Calls)-1].Fault = bedrockFault(o.text("stopReason"))
 	}
 	return nil
+}
+
+// bedrockBlocks finds the content blocks.
+func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
+	if blocks, ok := jsonx.Elements(raw); ok {
+		return blocks, nil
+	}
+	message := o
+	if output := asObject(o["output"]); output != nil {
+		message = asObject(output["message"])
+	}
+	switch {
+	case message.text("role") == "user":
+		return nil, errors.New("it is a message of the user; send the assistant's")
+	case message.has("content") && message.text("type") == "": // Anthropic's say message there
+		blocks, ok := jsonx.Elements(message["content"])
+		if !ok {
+			return nil, errUnrecognised // a plain text is another provider's
+		}
+		return blocks, nil
+	case o.has("toolUse"):
+		return []json.RawMessage{raw}, nil
+	case isText(o["message"]) || isText(o["Message"]):
+		return nil, fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
+	}
+	return nil, errUnrecognised
 }
 
 // bedrockFault says why the last call of a response must not be run.
@@ -96,24 +104,30 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 	}
 	m := message{Role: "user"}
 	for i, a := range answers {
-		r := result{ID: t.Calls[i].id}
+		r := result{ID: t.Calls[i].id, Content: bedrockContent(a, asText(t.Calls[i].id))}
 		if a.IsError {
 			r.Status = "error"
-		}
-		for n, p := range a.parts() {
-			media := bedrockMedia(p, fmt.Sprintf("%s %d", asText(r.ID), n+1))
-			if media != nil && !a.IsError {
-				r.Content = append(r.Content, media...)
-			} else if text := p.asText(); !isBlank(text) {
-				r.Content = append(r.Content, bedrockText{text})
-			}
-		}
-		if len(r.Content) == 0 {
-			r.Content = []any{bedrockText{noOutput}}
 		}
 		m.Content = append(m.Content, block{r})
 	}
 	return []any{m}
+}
+
+// bedrockContent writes the content of a result; id is that of the call.
+func bedrockContent(a Answer, id string) []any {
+	var out []any
+	for n, p := range a.parts() {
+		media := bedrockMedia(p, fmt.Sprintf("%s %d", id, n+1))
+		if media != nil && !a.IsError {
+			out = append(out, media...)
+		} else if text := p.asText(); !isBlank(text) {
+			out = append(out, bedrockText{text})
+		}
+	}
+	if len(out) == 0 {
+		return []any{bedrockText{noOutput}}
+	}
+	return out
 }
 
 type bedrockText struct {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -26,7 +27,7 @@ type part struct{ registry.Content }
 // content that is not there.
 func (a Answer) parts() []part {
 	content := a.Content
-	if len(content) == 0 && !isNull(a.Structured) {
+	if len(content) == 0 && !jsonx.IsNull(a.Structured) {
 		content = []registry.Content{registry.TextContent(string(a.Structured))}
 	}
 	out := make([]part, len(content))

@@ -80,7 +80,7 @@ func (t *Turn) geminiCandidates(o object) error {
 
 func (t *Turn) geminiContent(content object, cut bool) error {
 	parts, ok := jsonx.Elements(content["parts"])
-	if !ok && !isNull(content["parts"]) {
+	if !ok && !jsonx.IsNull(content["parts"]) {
 		return errors.New("parts is no list")
 	}
 	last := false
@@ -107,34 +107,38 @@ func (t *Turn) addGemini(call object) {
 	t.Calls = append(t.Calls, Call{id: textID(call["id"]), Name: call.text("name"), Params: params(call["args"])})
 }
 
+// A content with functionResponse parts, as replyGemini writes it.
+type (
+	geminiReply struct {
+		Role  string `json:"role"`
+		Parts []any  `json:"parts"`
+	}
+	geminiReplyPart struct {
+		Response geminiResponse `json:"functionResponse"`
+	}
+	geminiResponse struct {
+		ID       json.RawMessage   `json:"id,omitempty"`
+		Name     string            `json:"name"`
+		Response map[string]string `json:"response"`
+		Parts    []geminiMedia     `json:"parts,omitempty"`
+	}
+	geminiMedia struct {
+		InlineData geminiBlob `json:"inlineData"`
+	}
+	geminiBlob struct {
+		MIMEType string `json:"mimeType"`
+		Data     []byte `json:"data"`
+	}
+)
+
 // replyGemini writes one content of role user with a functionResponse for each
 // call. Media belong into the response since Gemini 3; models before it take
 // them as parts of their own.
 func replyGemini(t *Turn, answers []Answer) []any {
-	type blob struct {
-		MIMEType string `json:"mimeType"`
-		Data     []byte `json:"data"`
-	}
-	type media struct {
-		InlineData blob `json:"inlineData"`
-	}
-	type response struct {
-		ID       json.RawMessage   `json:"id,omitempty"`
-		Name     string            `json:"name"`
-		Response map[string]string `json:"response"`
-		Parts    []media           `json:"parts,omitempty"`
-	}
-	type part struct {
-		Response response `json:"functionResponse"`
-	}
-	type content struct {
-		Role  string `json:"role"`
-		Parts []any  `json:"parts"`
-	}
-	out := content{Role: "user"}
+	out := geminiReply{Role: "user"}
 	var beside []any
 	for i, a := range answers {
-		r := response{ID: t.Calls[i].id, Name: t.Calls[i].Name}
+		r := geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
 		text := notes{}
 		for _, p := range a.parts() {
 			if !t.geminiTakes(p) {
@@ -142,7 +146,7 @@ func replyGemini(t *Turn, answers []Answer) []any {
 				continue
 			}
 			text.add(p.note())
-			m := media{blob{p.mediaType(), p.Data}}
+			m := geminiMedia{geminiBlob{p.mediaType(), p.Data}}
 			if t.siblings {
 				beside = append(beside, m)
 			} else {
@@ -154,7 +158,7 @@ func replyGemini(t *Turn, answers []Answer) []any {
 			key = "error"
 		}
 		r.Response = map[string]string{key: text.result(false)}
-		out.Parts = append(out.Parts, part{r})
+		out.Parts = append(out.Parts, geminiReplyPart{r})
 	}
 	out.Parts = append(out.Parts, beside...)
 	return []any{out}

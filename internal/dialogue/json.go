@@ -1,9 +1,7 @@
 package dialogue
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -16,18 +14,20 @@ func asObject(raw json.RawMessage) object {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
 	}
-	return maps.Collect(jsonx.Members(raw))
+	o := object{}
+	for name, value := range jsonx.Members(raw) {
+		o[name] = value
+	}
+	return o
 }
 
 // asText returns the string that raw is, "" where it is none.
 func asText(raw json.RawMessage) string {
-	s, _ := jsonx.Text(bytes.TrimSpace(raw))
+	s, _ := jsonx.Text(raw)
 	return s
 }
 
 func isText(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.String }
-
-func isNull(raw json.RawMessage) bool { return jsonx.IsNull(bytes.TrimSpace(raw)) }
 
 func (o object) has(key string) bool { _, ok := o[key]; return ok }
 
@@ -46,10 +46,10 @@ func (o object) either(keys ...string) json.RawMessage {
 
 // params returns params that stand as an object or as text that holds one.
 func params(raw json.RawMessage) []byte {
-	switch raw = bytes.TrimSpace(raw); {
-	case isNull(raw):
+	switch {
+	case jsonx.IsNull(raw):
 		return nil
-	case raw[0] == '"':
+	case isText(raw):
 		return []byte(asText(raw))
 	}
 	return raw
@@ -66,9 +66,8 @@ func textID(raw json.RawMessage) json.RawMessage {
 
 // requestID is a text or, as JSON-RPC has it, a number.
 func requestID(raw json.RawMessage) json.RawMessage {
-	var n json.Number
-	if textID(raw) == nil && (isNull(raw) || raw[0] == '"' || json.Unmarshal(raw, &n) != nil) {
-		return nil
+	if jsonx.KindOf(raw) == jsonx.Number {
+		return raw
 	}
-	return raw
+	return textID(raw)
 }

@@ -51,42 +51,53 @@ func (t *Turn) addMCP(o object) error {
 	return nil
 }
 
-// replyMCP writes a JSON-RPC response for each request. An unknown tool is an
-// error of the protocol, all else is a result that the model reads.
-func replyMCP(t *Turn, answers []Answer) []any {
-	type result struct {
+// A tools/call result and the JSON-RPC response around it.
+type (
+	mcpResult struct {
 		Content    []registry.Content `json:"content"`
 		Structured json.RawMessage    `json:"structuredContent,omitempty"`
 		IsError    bool               `json:"isError,omitempty"`
 	}
-	type failure struct {
+	mcpError struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}
-	type response struct {
+	mcpResponse struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Result  *result         `json:"result,omitempty"`
-		Error   *failure        `json:"error,omitempty"`
+		Result  *mcpResult      `json:"result,omitempty"`
+		Error   *mcpError       `json:"error,omitempty"`
 	}
+)
+
+// replyMCP writes a JSON-RPC response for each request. An unknown tool is an
+// error of the protocol, all else is a result that the model reads.
+func replyMCP(t *Turn, answers []Answer) []any {
 	const invalidParams = -32602
 	out := make([]any, len(answers))
 	for i, a := range answers {
-		r := &result{Content: a.Content, Structured: a.Structured, IsError: a.IsError}
-		if len(r.Content) == 0 {
-			r.Content = []registry.Content{}
-		}
-		if isNull(r.Structured) || asObject(r.Structured) == nil { // objects alone are allowed
-			r.Structured = nil
-		}
+		r := mcpResponse{Version: "2.0", ID: t.Calls[i].id}
 		switch {
 		case t.Calls[i].kind == kindBare:
-			out[i] = r
+			out[i] = newMCPResult(a)
+			continue
 		case a.Unknown:
-			out[i] = response{Version: "2.0", ID: t.Calls[i].id, Error: &failure{invalidParams, (&registry.Result{Content: a.Content}).Text()}}
+			r.Error = &mcpError{invalidParams, (&registry.Result{Content: a.Content}).Text()}
 		default:
-			out[i] = response{Version: "2.0", ID: t.Calls[i].id, Result: r}
+			r.Result = newMCPResult(a)
 		}
+		out[i] = r
 	}
 	return out
+}
+
+func newMCPResult(a Answer) *mcpResult {
+	r := &mcpResult{Content: a.Content, IsError: a.IsError}
+	if len(r.Content) == 0 {
+		r.Content = []registry.Content{}
+	}
+	if jsonx.KindOf(a.Structured) == jsonx.Object { // objects alone are allowed
+		r.Structured = a.Structured
+	}
+	return r
 }

@@ -34,22 +34,9 @@ func replyMistral(t *Turn, answers []Answer) []any {
 	}
 	var messages, media []any
 	for i, a := range answers {
-		text := notes{}
-		var own []any
-		for _, p := range a.parts() {
-			if m := mistralMedia(p); m != nil {
-				text.add(p.note() + " in the message below")
-				own = append(own, m)
-				continue
-			}
-			text.add(p.asText())
-		}
-		c := t.Calls[i]
-		messages = append(messages, toolMessage{"tool", c.Name, c.id, text.result(a.IsError)})
-		if len(own) > 0 {
-			media = append(media, textBlock{"text", "From the call " + asText(c.id) + " of " + c.Name + ":"})
-			media = append(media, own...)
-		}
+		text, own := t.textAndMedia(i, a, mistralMedia)
+		messages = append(messages, toolMessage{"tool", t.Calls[i].Name, t.Calls[i].id, text})
+		media = append(media, own...)
 	}
 	if len(media) > 0 {
 		messages = append(messages, message{"assistant", "Show me what the tool gave."}, message{"user", media})

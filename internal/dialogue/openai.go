@@ -62,10 +62,10 @@ func isCut(finishReason string) bool {
 }
 
 func (t *Turn) openAIMessage(m object, cut bool) error {
-	if !isNull(m["function_call"]) && isNull(m["tool_calls"]) {
+	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
 		return errors.New("its message has a function_call, the form from before tools; declare with --request and the field tools")
 	}
-	if isNull(m["tool_calls"]) {
+	if jsonx.IsNull(m["tool_calls"]) {
 		return nil
 	}
 	list, ok := jsonx.Elements(m["tool_calls"])
@@ -116,26 +116,34 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	}
 	var messages, media []any
 	for i, a := range answers {
-		text := notes{}
-		var own []any
-		for _, p := range a.parts() {
-			if m := openAIMedia(p); m != nil {
-				text.add(p.note() + " in the message below")
-				own = append(own, m)
-				continue
-			}
-			text.add(p.asText())
-		}
-		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text.result(a.IsError)})
-		if len(own) > 0 {
-			media = append(media, textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + t.Calls[i].Name + ":"})
-			media = append(media, own...)
-		}
+		text, own := t.textAndMedia(i, a, openAIMedia)
+		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text})
+		media = append(media, own...)
 	}
 	if len(media) > 0 {
 		messages = append(messages, userMessage{"user", media})
 	}
 	return messages
+}
+
+// textAndMedia returns the text of an answer and, where it holds media that the
+// format takes, blocks for a message of the user: a line that says which call
+// they are from, and the media.
+func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
+	lines := notes{}
+	for _, p := range a.parts() {
+		m := media(p)
+		if m == nil {
+			lines.add(p.asText())
+			continue
+		}
+		if blocks == nil {
+			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + t.Calls[i].Name + ":"}}
+		}
+		lines.add(p.note() + " in the message below")
+		blocks = append(blocks, m)
+	}
+	return lines.result(a.IsError), blocks
 }
 
 func openAIMedia(p part) any {
@@ -150,22 +158,19 @@ func openAIMedia(p part) any {
 		Name string `json:"filename"`
 		Data string `json:"file_data"`
 	}
+	type block struct {
+		Type  string    `json:"type"`
+		URL   *location `json:"image_url,omitempty"`
+		Sound *sound    `json:"input_audio,omitempty"`
+		File  *file     `json:"file,omitempty"`
+	}
 	switch {
 	case p.isImage():
-		return struct {
-			Type string   `json:"type"`
-			URL  location `json:"image_url"`
-		}{"image_url", location{p.dataURL()}}
+		return block{Type: "image_url", URL: &location{p.dataURL()}}
 	case p.soundFormat() != "":
-		return struct {
-			Type  string `json:"type"`
-			Sound sound  `json:"input_audio"`
-		}{"input_audio", sound{p.Data, p.soundFormat()}}
+		return block{Type: "input_audio", Sound: &sound{p.Data, p.soundFormat()}}
 	case p.isPDF():
-		return struct {
-			Type string `json:"type"`
-			File file   `json:"file"`
-		}{"file", file{p.fileName(), p.dataURL()}}
+		return block{Type: "file", File: &file{p.fileName(), p.dataURL()}}
 	}
 	return nil
 }

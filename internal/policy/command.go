@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -212,7 +214,7 @@ func (w word) globs(program string) bool {
 	if !w.glob {
 		return false
 	}
-	ok, err := path.Match(programName(w.text), programName(program))
+	ok, err := doublestar.Match(programName(w.text), programName(program))
 	return ok && err == nil
 }
 

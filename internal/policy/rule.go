@@ -44,7 +44,7 @@ func (r *Rule) Validate() error {
 		return fmt.Errorf("unknown category %q; use read, write, command, network or other", r.Category)
 	}
 	for _, glob := range []string{r.Tool, r.Source, r.Server} {
-		if _, err := path.Match(glob, ""); err != nil {
+		if !doublestar.ValidatePattern(glob) {
 			return fmt.Errorf("%q is not a valid glob", glob)
 		}
 	}

@@ -1,9 +1,10 @@
 package registry
 
 import (
-	"path"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Entry is one element of a filter setting with the place it was set.
@@ -12,18 +13,18 @@ type Entry struct {
 	Setting string // file:line, flag or variable
 }
 
-// MatchName reports whether a name matches a pattern with *, ? and [...]. A
-// broken pattern matches its own text alone.
+// MatchName reports whether a name matches a pattern with *, ?, [...] and
+// {a,b}. A broken pattern matches its own text alone.
 func MatchName(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}
-	if !strings.ContainsAny(pattern, "*?[") {
+	if !strings.ContainsAny(pattern, "*?[{") {
 		return false
 	}
-	// path.Match stops * at slashes, which names of servers may hold.
+	// A slash, which names of servers may hold, is a character like others here.
 	slash := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(slash.Replace(pattern), slash.Replace(name))
+	ok, err := doublestar.Match(slash.Replace(pattern), slash.Replace(name))
 	return err == nil && ok
 }
 

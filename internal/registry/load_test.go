@@ -268,6 +268,21 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+func TestLongNamesAreHashedWithinTheLimit(t *testing.T) {
+	name := func(middle string) string { return strings.Repeat("a", 30) + middle + strings.Repeat("b", 40) }
+	reg := load(t, Options{}, sourcesOf(mcpTool("s", name("1")), mcpTool("s", name("2")), mcpTool("s", name("3")), mcpTool("s", name("4")))...)
+	seen := map[string]bool{}
+	for _, tool := range reg.Tools() {
+		if len(tool.Name) > maxName || seen[tool.Name] {
+			t.Errorf("the name %q has %d characters, or is there twice", tool.Name, len(tool.Name))
+		}
+		seen[tool.Name] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("names: %v", seen)
+	}
+}
+
 func TestVersionsOfOneName(t *testing.T) {
 	reg := load(t, Options{}, sourcesOf(pluginTool("p", "a", "1.9.0"), pluginTool("p", "a", "1.10.0"),
 		pluginTool("p", "a", "1.10.0-rc.1"), pluginTool("p", "b", "2.0.0"))...)

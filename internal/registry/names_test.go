@@ -1,10 +1,14 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // readVectors reads recorded cases of the Gemini CLI registry.
@@ -33,6 +37,39 @@ func TestValidNameMatchesRecordedCases(t *testing.T) {
 		if got := ValidName(v.Input); got != v.Output {
 			t.Errorf("%s: ValidName(%q) = %q, want %q", v.Name, v.Input, got, v.Output)
 		}
+	}
+}
+
+func TestNearIsNear(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want []string
+	}{
+		{"raed_file", []string{"read_file"}},
+		{"READ_FILE", []string{"read_file"}},
+		{"grpe", []string{"grep"}},
+		{"file", []string{"read_file", "write_file"}}, // part of the name
+		{"edits", []string{"edit"}},
+		{"list", nil}, // two letters off "edit"
+		{"zzzzzzzzzz", nil},
+	} {
+		if diff := gocmp.Diff(tt.want, Near(tt.name, []string{"read_file", "grep", "edit", "write_file"}), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	sorted := []string{"", "latest", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0", "v1.2", "1.10.0", "2", "10000000000000000000000.0.0"}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			if got, want := compareVersions(a, b), cmp.Compare(i, j); got != want {
+				t.Errorf("%q against %q: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+	if compareVersions("1.0.0+a", "v1.0.0+b") != 0 {
+		t.Error("what is built of a version does not order it")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/mod/semver"
 )
 
 // collation lists printable ASCII in the order of listings: punctuation,
@@ -93,73 +95,9 @@ func distance(a, b string, limit int) int {
 // compareVersions orders semantic versions (semver 2.0.0). Text that is no
 // semantic version sorts below every one that is, and among itself by bytes.
 func compareVersions(a, b string) int {
-	av, aok := parseVersion(a)
-	bv, bok := parseVersion(b)
-	switch {
-	case !aok && !bok:
+	av, bv := "v"+strings.TrimPrefix(a, "v"), "v"+strings.TrimPrefix(b, "v")
+	if !semver.IsValid(av) && !semver.IsValid(bv) {
 		return strings.Compare(a, b)
-	case !aok:
-		return -1
-	case !bok:
-		return 1
 	}
-	if c := slices.CompareFunc(av.core[:], bv.core[:], compareNumbers); c != 0 {
-		return c
-	}
-	switch {
-	case av.pre == bv.pre:
-		return 0
-	case av.pre == "":
-		return 1
-	case bv.pre == "":
-		return -1
-	}
-	return slices.CompareFunc(strings.Split(av.pre, "."), strings.Split(bv.pre, "."), comparePre)
-}
-
-type version struct {
-	core [3]string
-	pre  string
-}
-
-func parseVersion(s string) (version, bool) {
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "+")
-	core, pre, _ := strings.Cut(s, "-")
-	parts := strings.Split(core, ".")
-	if len(parts) > 3 {
-		return version{}, false
-	}
-	v := version{core: [3]string{"0", "0", "0"}, pre: pre}
-	for i, p := range parts {
-		if !isDigits(p) {
-			return version{}, false
-		}
-		v.core[i] = p
-	}
-	return v, true
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// compareNumbers compares decimal numbers of any length.
-func compareNumbers(a, b string) int {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
-	return strings.Compare(a, b)
-}
-
-func comparePre(a, b string) int {
-	switch ad, bd := isDigits(a), isDigits(b); {
-	case ad && bd:
-		return compareNumbers(a, b)
-	case ad:
-		return -1
-	case bd:
-		return 1
-	}
-	return strings.Compare(a, b)
+	return semver.Compare(av, bv)
 }

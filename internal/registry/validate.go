@@ -292,7 +292,6 @@ func unknown(base Violation, parent, object *jsonx.Value) []Violation {
 	if len(out) == 0 {
 		return []Violation{base}
 	}
-	slices.SortFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return out
 }
 

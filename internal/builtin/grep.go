@@ -179,7 +179,7 @@ func (s *grepSearch) newSearcher() *searcher {
 // visitFile searches one file unless newer ones have filled the limit already.
 // The walk saw a regular file; what was opened is looked at again.
 func visitFile(ctx context.Context, search *searcher, e *step, rank *ranking) {
-	f, err := e.dir.file(e.name)
+	f, err := e.dir.open(e.name)
 	if err != nil {
 		if !errors.Is(err, errKind) {
 			rank.failed()

@@ -218,7 +218,7 @@ func ignoreBit(name string) int {
 // readIgnore reads an ignore file of a folder. One that cannot be read says
 // nothing, as in git, which follows no links here either.
 func readIgnore(dir *openDir, name string) []byte {
-	f, err := dir.file(name)
+	f, err := dir.open(name)
 	if err != nil {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (w *workspace) ignoringIn(root *os.Root, rel string) *ignoring {
 		if err != nil {
 			return g
 		}
-		if found, err := dir.entries(make([]byte, direntBuffer)); err == nil {
+		if found, err := dir.entries(); err == nil {
 			g = g.enter(dir, at, found)
 		}
 		dir.Close()

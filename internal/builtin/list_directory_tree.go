@@ -89,7 +89,7 @@ func (t *tree) grow(root *os.Root, s *listing, b *branch) {
 		return
 	}
 	defer open.Close()
-	found, err := open.entries(make([]byte, direntBuffer))
+	found, err := open.entries()
 	if err != nil {
 		b.problem = reason(err).Error()
 	}

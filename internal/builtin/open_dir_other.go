@@ -23,8 +23,8 @@ func openDirIn(root *os.Root, rel string) (*openDir, error) {
 // dir opens a folder in the folder.
 func (d *openDir) dir(name string) (*openDir, error) { return openDirIn(d.root, name) }
 
-// file opens a regular file in the folder; errKind tells of anything else.
-func (d *openDir) file(name string) (*openFile, error) {
+// open opens a regular file in the folder; errKind tells of anything else.
+func (d *openDir) open(name string) (*openFile, error) {
 	f, info, err := openIn(d.root, name)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (d *openDir) Close() error { return d.root.Close() }
 
 // entries returns the entries of the folder in no order. What was read before
 // an error counts.
-func (d *openDir) entries([]byte) ([]dirent, error) {
+func (d *openDir) entries() ([]dirent, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func TestOpenDirFollowsNothing(t *testing.T) {
 	}
 	defer sub.Close()
 	for name, want := range map[string]error{"out": nil, "absent": os.ErrNotExist, "pipe": errKind} {
-		if f, err := sub.file(name); err == nil || want != nil && !errors.Is(err, want) {
+		if f, err := sub.open(name); err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestOpenFileReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	f, err := sub.file("file")
+	f, err := sub.open("file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestOpenFileReads(t *testing.T) {
 	if rest, err := io.ReadAll(f); string(rest) != "3456789" || err != nil {
 		t.Errorf("%q, %v", rest, err)
 	}
-	entries, err := sub.entries(make([]byte, direntBuffer))
+	entries, err := sub.entries()
 	names := []string{}
 	for _, e := range entries {
 		names = append(names, e.name)
@@ -120,7 +120,7 @@ func TestOpenDirReadsManyEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer top.Close()
-	entries, err := top.entries(make([]byte, 4096))
+	entries, err := top.entries()
 	for _, e := range entries {
 		if !want[e.name] || e.kind != 0 {
 			t.Errorf("%q of kind %v", e.name, e.kind)

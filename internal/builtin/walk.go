@@ -66,14 +66,11 @@ func (w *workspace) walk(ctx context.Context, opts walkOptions) (*walked, error)
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range workers() {
-		wg.Go(func() { wk.work(i, make([]byte, direntBuffer)) })
+		wg.Go(func() { wk.work(i) })
 	}
 	wg.Wait()
 	return &wk.walked, ctx.Err()
 }
-
-// direntBuffer holds what is read of a folder at once.
-const direntBuffer = 64 << 10
 
 // dirent is an entry of a folder.
 type dirent struct {
@@ -83,21 +80,21 @@ type dirent struct {
 
 func (e *dirent) isDir() bool { return e.kind.IsDir() }
 
-func (w *walker) work(worker int, buf []byte) {
+func (w *walker) work(worker int) {
 	for {
 		t, ok := w.pop()
 		if !ok {
 			return
 		}
 		if !w.isStopped() { // the rest is popped all the same, to close folders
-			w.run(worker, buf, t)
+			w.run(worker, t)
 		}
 		t.folder.release()
 		w.done()
 	}
 }
 
-func (w *walker) run(worker int, buf []byte, t task) {
+func (w *walker) run(worker int, t task) {
 	switch {
 	case t.batch != nil:
 		w.visitAll(worker, t.batch)
@@ -109,16 +106,16 @@ func (w *walker) run(worker int, buf []byte, t task) {
 		}
 		f := &folder{dir: dir, path: under(t.folder.path, t.below), rules: t.folder.rules}
 		f.tasks.Add(1)
-		w.read(worker, buf, f)
+		w.read(worker, f)
 		f.release()
 	default:
-		w.read(worker, buf, t.folder)
+		w.read(worker, t.folder)
 	}
 }
 
 // read reads a folder, visits its files and leaves its folders as tasks.
-func (w *walker) read(worker int, buf []byte, f *folder) {
-	entries, err := f.dir.entries(buf)
+func (w *walker) read(worker int, f *folder) {
+	entries, err := f.dir.entries()
 	if err != nil {
 		w.unreadable.Add(1)
 	}

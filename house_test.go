@@ -31,7 +31,16 @@ func rooms() map[string][]string {
 		"internal/args":                {"internal/registry"},
 		"internal/atomicfile":          {},
 		"internal/audit":               {"internal/registry", "internal/state"},
-		"internal/builtin":             {"internal/registry", "internal/process", "internal/state", "internal/atomicfile"},
+		"internal/builtin":             {"internal/registry", "internal/builtin/workspace", "internal/builtin/search", "internal/builtin/file", "internal/builtin/shell", "internal/builtin/web", "internal/builtin/todo"},
+		"internal/builtin/file":        {"internal/registry", "internal/atomicfile", "internal/builtin/workspace", "internal/builtin/textfile", "internal/builtin/tool"},
+		"internal/builtin/search":      {"internal/registry", "internal/builtin/workspace", "internal/builtin/textfile", "internal/builtin/tool"},
+		"internal/builtin/shell":       {"internal/registry", "internal/process", "internal/builtin/workspace", "internal/builtin/tool"},
+		"internal/builtin/textfile":    {},
+		"internal/builtin/todo":        {"internal/registry", "internal/state", "internal/builtin/workspace", "internal/builtin/tool"},
+		"internal/builtin/tool":        {"internal/registry"},
+		"internal/builtin/tooltest":    {"internal/registry"},
+		"internal/builtin/web":         {"internal/registry", "internal/process", "internal/state", "internal/builtin/textfile", "internal/builtin/tool"},
+		"internal/builtin/workspace":   {"internal/registry", "internal/atomicfile", "internal/builtin/tool"},
 		"internal/cache":               {"internal/registry", "internal/process", "internal/state", "internal/trust"},
 		"internal/declare":             {"internal/registry", "internal/declare/gemini", "internal/declare/rewrite", "internal/declare/typescript"},
 		"internal/declare/gemini":      {"internal/declare/rewrite"},
@@ -78,7 +87,7 @@ func shared() []string {
 }
 
 // forTests lists the packages that only tests import.
-func forTests() []string { return []string{"internal/mcptest"} }
+func forTests() []string { return []string{"internal/mcptest", "internal/builtin/tooltest"} }
 
 // soleImporters lists, for packages that are to stay behind one door, who may
 // import them.

@@ -4,6 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/builtin/file"
+	"github.com/toolreg/toolreg/internal/builtin/search"
+	"github.com/toolreg/toolreg/internal/builtin/shell"
+	"github.com/toolreg/toolreg/internal/builtin/todo"
+	"github.com/toolreg/toolreg/internal/builtin/web"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -29,7 +35,7 @@ type Options struct {
 	// means the user's home and $XDG_CONFIG_HOME or .config in the home.
 	Home, ConfigHome string
 
-	// Env is the whole environment of run_shell_command, "K=V" entries.
+	// Env is the whole environment of the programs that tools run, "K=V" entries.
 	Env []string
 	// ShellTimeout bounds a command that names no timeout; 0 means 120 s.
 	ShellTimeout time.Duration
@@ -44,81 +50,133 @@ type Options struct {
 	MaxOutput int64
 
 	// Fetch tunes web_fetch.
-	Fetch FetchOptions
+	Fetch web.Options
 }
 
-// constructors lists every built-in tool, in the order of registration.
-func constructors() []func(*Options, *workspace) registry.Tool {
-	return []func(*Options, *workspace) registry.Tool{
-		newListDirectory,
-		newReadFile,
-		newGrep,
-		newGlob,
-		newEdit,
-		newWriteFile,
-		newShell,
-		newProcess,
-		newWebFetch,
-		newApplyPatch,
-		newTodoRead,
-		newTodoWrite,
+// entry is what is known of a tool without making it.
+type entry struct {
+	name    string
+	aliases []string // of spec section 6.1, and Gemini CLI's names and class names
+	preset  string   // the smallest that holds it
+}
+
+// entries lists the tools in the order of registration, as tools does.
+func entries() []entry {
+	return []entry{
+		{"list_directory", []string{"ls", "LSTool"}, presetReadOnly},
+		{"read_file", []string{"read", "ReadFileTool"}, presetReadOnly},
+		{"grep", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
+		{"glob", []string{"GlobTool"}, presetReadOnly},
+		{"edit", []string{"replace", "EditTool"}, presetEdit},
+		{"write_file", []string{"write", "WriteFileTool"}, presetEdit},
+		{"run_shell_command", []string{"bash", "exec", "ShellTool"}, presetEdit},
+		{"process", nil, presetEdit},
+		{"web_fetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
+		{"apply_patch", nil, presetEdit},
+		{"todo_read", []string{"todoRead"}, presetTodo},
+		{"todo_write", []string{"todoWrite"}, presetTodo},
 	}
+}
+
+// tools makes the tools. It opens nothing.
+func tools(o *Options, w *workspace.Dir) []registry.Tool {
+	all := []registry.Tool{
+		search.NewListDirectory(w),
+		file.NewReadFile(w),
+		search.NewGrep(w),
+		search.NewGlob(w),
+		file.NewEdit(w),
+		file.NewWriteFile(w),
+		shell.NewRunShellCommand(o.shell(), w),
+		shell.NewProcess(o.shell(), w),
+		web.NewFetch(o.fetch()),
+		file.NewApplyPatch(w),
+		todo.NewRead(o.todo(), w),
+		todo.NewWrite(o.todo(), w),
+	}
+	for i, e := range entries() {
+		all[i].Aliases = e.aliases
+		all[i].Source = registry.SourceBuiltin
+	}
+	return all
+}
+
+func (o *Options) workspace() workspace.Options {
+	return workspace.Options{Dir: o.Workspace, Protected: o.Protected, Home: o.Home, ConfigHome: o.ConfigHome}
+}
+
+func (o *Options) shell() shell.Options {
+	return shell.Options{
+		StateDir: o.StateDir, Env: o.Env, Timeout: o.ShellTimeout, MaxTimeout: o.ShellMaxTimeout, Keeper: o.Keeper, MaxOutput: o.MaxOutput,
+	}
+}
+
+func (o *Options) fetch() web.Options {
+	fetch := o.Fetch
+	fetch.ProcessorEnv = o.Env
+	return fetch
+}
+
+func (o *Options) todo() todo.Options {
+	return todo.Options{StateDir: o.StateDir, Session: o.Session, Caller: o.Caller, Began: o.Began}
 }
 
 // Source returns the source "builtin" with all tools of the package. It costs
 // nothing: no file is opened before the first call.
 func Source(opts Options) registry.Source {
-	return &source{opts: opts, workspace: newWorkspace(&opts)}
+	return &source{opts: opts, files: workspace.New(opts.workspace())}
 }
 
 type source struct {
-	opts      Options
-	workspace *workspace
+	opts  Options
+	files *workspace.Dir
 }
 
 func (s *source) Name() string { return registry.SourceBuiltin }
 
 func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	return tools(&s.opts, s.workspace), nil, nil
+	return tools(&s.opts, s.files), nil, nil
 }
 
 // Close releases the workspace.
-func (s *source) Close() error { return s.workspace.close() }
-
-func tools(opts *Options, w *workspace) []registry.Tool {
-	makers := constructors()
-	out := make([]registry.Tool, len(makers))
-	for i, construct := range makers {
-		out[i] = construct(opts, w)
-		out[i].Source = registry.SourceBuiltin
-	}
-	return out
-}
+func (s *source) Close() error { return s.files.Close() }
 
 // Names returns the canonical names of all built-in tools in the order of
-// registration.
+// registration. No tool is made for that.
 func Names() []string {
-	all := definitions()
+	all := entries()
 	out := make([]string, len(all))
-	for i := range all {
-		out[i] = all[i].Name
+	for i, e := range all {
+		out[i] = e.name
 	}
 	return out
 }
 
-// Aliases maps each alias of a built-in tool to its canonical name: the names
-// of spec section 6.1 and Gemini CLI's names and class names.
+// Aliases maps each alias of a built-in tool to its canonical name.
 func Aliases() map[string]string {
 	out := map[string]string{}
-	for _, t := range definitions() {
-		for _, alias := range t.Aliases {
-			out[alias] = t.Name
+	for _, e := range entries() {
+		for _, alias := range e.aliases {
+			out[alias] = e.name
 		}
 	}
 	return out
 }
 
-func definitions() []registry.Tool {
-	opts := Options{}
-	return tools(&opts, newWorkspace(&opts))
-}
+// FetchOptions tune web_fetch.
+type FetchOptions = web.Options
+
+// FetchHeader is one header of a request of web_fetch.
+type FetchHeader = web.Header
+
+// Guarded reports whether a path relative to the workspace is one that is asked
+// about even where every change is allowed; see [workspace.Guarded].
+func Guarded(rel string) bool { return workspace.Guarded(rel) }
+
+// Shell returns the shell that run_shell_command uses with an environment; see
+// [shell.Name].
+func Shell(env []string) string { return shell.Name(env) }
+
+// Keep looks after a command in the background, as a program of its own; see
+// [shell.Keep].
+func Keep(args []string) error { return shell.Keep(args) }

@@ -4,47 +4,24 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.uber.org/goleak"
-
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == keepArgument {
-		if err := Keep(os.Args[2:]); err != nil {
-			panic(err)
-		}
-		return
+// definitions returns all tools, for a workspace that nobody opens.
+func definitions(t testing.TB) []registry.Tool {
+	t.Helper()
+	all, _, err := Source(Options{}).Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	goleak.VerifyTestMain(m)
-}
-
-// paramTypes tells the params struct of each tool.
-func paramTypes() map[string]reflect.Type {
-	return map[string]reflect.Type{
-		"read_file":         reflect.TypeFor[readParams](),
-		"list_directory":    reflect.TypeFor[listParams](),
-		"glob":              reflect.TypeFor[globParams](),
-		"grep":              reflect.TypeFor[grepParams](),
-		"write_file":        reflect.TypeFor[writeFileParams](),
-		"edit":              reflect.TypeFor[editParams](),
-		"run_shell_command": reflect.TypeFor[shellParams](),
-		"process":           reflect.TypeFor[processParams](),
-		"web_fetch":         reflect.TypeFor[fetchParams](),
-		"apply_patch":       reflect.TypeFor[patchParams](),
-		"todo_read":         reflect.TypeFor[todoReadParams](),
-		"todo_write":        reflect.TypeFor[todoWriteParams](),
-	}
+	return all
 }
 
 type inputSchema struct {
@@ -65,10 +42,9 @@ func TestEveryTool(t *testing.T) {
 	if err != nil || len(diagnostics) > 0 || source.Name() != "builtin" {
 		t.Fatal(source.Name(), diagnostics, err)
 	}
-	types := paramTypes()
-	for _, tool := range all {
+	for i, tool := range all {
 		t.Run(tool.Name, func(t *testing.T) {
-			if tool.Source != "builtin" || tool.DisplayName == "" || tool.Icon == "" || !tool.Category.Valid() {
+			if tool.Name != Names()[i] || tool.Source != "builtin" || tool.DisplayName == "" || tool.Icon == "" || !tool.Category.Valid() {
 				t.Errorf("incomplete: %+v", tool.Definition)
 			}
 			if len(tool.Description) < 40 || strings.TrimSpace(tool.Description) != tool.Description {
@@ -80,12 +56,12 @@ func TestEveryTool(t *testing.T) {
 			if tool.Category != registry.CategoryRead && tool.Preview == nil {
 				t.Error("it changes something without a preview")
 			}
-			checkSchema(t, &tool, types[tool.Name])
+			checkSchema(t, &tool)
 		})
 	}
 }
 
-func checkSchema(t *testing.T, tool *registry.Tool, params reflect.Type) {
+func checkSchema(t *testing.T, tool *registry.Tool) {
 	t.Helper()
 	var s inputSchema
 	if err := json.Unmarshal(tool.InputSchema, &s); err != nil {
@@ -94,18 +70,10 @@ func checkSchema(t *testing.T, tool *registry.Tool, params reflect.Type) {
 	if s.Type != "object" || s.Additional == nil || *s.Additional {
 		t.Error("the schema is not strict")
 	}
-	names := slices.Sorted(maps.Keys(s.Properties))
 	for name, p := range s.Properties {
 		if p.Description == "" {
 			t.Errorf("%s has no description", name)
 		}
-	}
-	if params == nil {
-		t.Fatal("paramTypes does not know it")
-	}
-	tags := slices.Sorted(maps.Keys(properties(params)))
-	if diff := cmp.Diff(tags, names, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("params and schema differ (-params +schema)\n%s", diff)
 	}
 	v := registry.NewValidator(tool.InputSchema)
 	validate := func(doc string) int {
@@ -135,7 +103,7 @@ func TestHostileParams(t *testing.T) {
 	for _, name := range Names() {
 		tool := find(t, opts, name)
 		for _, params := range []string{``, `null`, `[]`, `"x"`, `{`, `{"x":1}`, `{"path":5,"file_path":5,"pattern":5,"command":5,"patch":5}`, "\xff", `{} {}`} {
-			c := call(params)
+			c := tooltest.Call(params)
 			if tool.Check != nil {
 				_ = tool.Check(c)
 			}
@@ -154,7 +122,7 @@ func TestHostileParams(t *testing.T) {
 
 func TestNamesAndAliases(t *testing.T) {
 	names, aliases := Names(), Aliases()
-	if len(sorted(slices.Clone(names))) != len(names) {
+	if len(tooltest.Sorted(slices.Clone(names))) != len(names) {
 		t.Errorf("names repeat: %q", names)
 	}
 	for alias, want := range map[string]string{
@@ -191,14 +159,14 @@ func TestClosedSourceRefuses(t *testing.T) {
 		all, _, _ := source.Discover(t.Context())
 		i := slices.IndexFunc(all, func(tool registry.Tool) bool { return tool.Name == "read_file" })
 		if used {
-			if r, err := all[i].Run(t.Context(), call(`{"file_path":"a"}`)); err != nil || r.Text() != "x" {
+			if r, err := all[i].Run(t.Context(), tooltest.Call(`{"file_path":"a"}`)); err != nil || r.Text() != "x" {
 				t.Fatal(r, err)
 			}
 		}
 		if err := source.(io.Closer).Close(); err != nil {
 			t.Error(err)
 		}
-		if r, err := all[i].Run(t.Context(), call(`{"file_path":"a"}`)); err == nil && !r.IsError || err != nil && !errors.Is(err, os.ErrClosed) {
+		if r, err := all[i].Run(t.Context(), tooltest.Call(`{"file_path":"a"}`)); err == nil && !r.IsError || err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Errorf("used %v: %+v, %v", used, r, err)
 		}
 	}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+var update = flag.Bool("update", false, "write docs/tools.md anew")
+
 // TestDocumentationHoldsTheTools compares docs/tools.md with the definitions:
 // what stands between "<!-- tool NAME -->" and "<!-- end -->" is made of them.
 // -update writes it anew.
@@ -26,7 +29,7 @@ func TestDocumentationHoldsTheTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]string{}
-	for _, tool := range definitions() {
+	for _, tool := range definitions(t) {
 		documented[tool.Name] = describeTool(t, &tool)
 	}
 	block := regexp.MustCompile(`(?s)<!-- tool (\w+) -->\n.*?<!-- end -->`)

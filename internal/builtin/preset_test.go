@@ -5,17 +5,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
 func TestPresets(t *testing.T) {
 	want := map[string][]string{
 		"read-only": {"glob", "grep", "list_directory", "read_file", "web_fetch"},
 		"edit":      {"apply_patch", "edit", "glob", "grep", "list_directory", "process", "read_file", "run_shell_command", "web_fetch", "write_file"},
-		"full":      sorted(Names()),
+		"full":      tooltest.Sorted(Names()),
 		"todo":      {"todo_read", "todo_write"},
 	}
 	for _, preset := range Presets() {
-		got := sorted(slices.DeleteFunc(Names(), func(name string) bool { return !InPreset(preset, name) }))
+		got := tooltest.Sorted(slices.DeleteFunc(Names(), func(name string) bool { return !InPreset(preset, name) }))
 		if diff := cmp.Diff(want[preset], got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", preset, diff)
 		}

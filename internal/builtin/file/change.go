@@ -1,0 +1,182 @@
+package file
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxChanged bounds the files that write_file, edit and apply_patch read to
+// change or to compare, in bytes.
+const maxChanged = 20 << 20
+
+// fileState is what a file holds at one moment.
+type fileState struct {
+	exists bool
+	data   []byte
+	mode   fs.FileMode // permission bits
+	tooBig bool        // larger than maxChanged; data is empty
+}
+
+// sum tells states apart.
+func (s *fileState) sum() [sha256.Size]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%t %t %v\n", s.exists, s.tooBig, s.mode)
+	h.Write(s.data)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// stateOf reads the file at rel. A file that does not exist is no error.
+func stateOf(w *workspace.Dir, rel string) (*fileState, error) {
+	data, info, err := w.ReadFile(rel, maxChanged)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileState{}, nil
+	case err == nil:
+		return &fileState{exists: true, data: data, mode: info.Mode().Perm()}, nil
+	}
+	f, info, openErr := w.OpenFile(rel)
+	if openErr != nil {
+		return nil, err
+	}
+	f.Close()
+	if info.Mode().IsRegular() && info.Size() > maxChanged {
+		return &fileState{exists: true, mode: info.Mode().Perm(), tooBig: true}, nil
+	}
+	return nil, err
+}
+
+// fileChange is a change to one file, worked out and not yet made.
+type fileChange struct {
+	rel      string
+	before   *fileState
+	old, new string // as text; old is "" where it cannot be shown
+	shown    string // unified diff
+	diff     *fileDiff
+	data     []byte // the new content
+}
+
+// newChange works out the diff of a change. reason replaces the diff where the
+// old content cannot be shown.
+func newChange(rel string, before *fileState, old, new, reason string, data []byte) *fileChange {
+	c := &fileChange{rel: rel, before: before, old: old, new: new, data: data}
+	from := diffLabel("a", rel)
+	if !before.exists {
+		from = devNull
+	}
+	c.diff = compare(old, new)
+	switch {
+	case reason != "":
+		c.shown = fmt.Sprintf("The whole file %q, which %s, is replaced by %s of text.\n", rel, reason, tool.Size(int64(len(data))))
+	case !before.exists && new == "":
+		c.shown = fmt.Sprintf("--- %s\n+++ %s\n", devNull, diffLabel("b", rel))
+	default:
+		c.shown = c.diff.unified(from, diffLabel("b", rel))
+	}
+	return c
+}
+
+// same reports whether the file holds the new content already.
+func (c *fileChange) same() bool {
+	return c.before.exists && !c.before.tooBig && string(c.before.data) == string(c.data)
+}
+
+// preview is what a person sees before the change.
+func (c *fileChange) preview() registry.Preview {
+	title := "Change " + c.rel
+	if !c.before.exists {
+		title = "Create " + c.rel
+	}
+	return registry.Preview{
+		Kind:            registry.PreviewEdit,
+		Title:           title,
+		Diff:            c.shown,
+		FileName:        c.rel,
+		OriginalContent: c.old,
+		NewContent:      c.new,
+	}
+}
+
+// result is the outcome of a change that was made. done says what happened.
+func (c *fileChange) result(done string) registry.Result {
+	added, removed := c.diff.counts()
+	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
+	r := registry.TextResult(text + ".")
+	r.Summary = strings.ToLower(text[:1]) + text[1:]
+	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown, FileName: c.rel, OriginalContent: c.old, NewContent: c.new}
+	r.Locations = []registry.Location{{Path: c.rel, Line: c.diff.firstLine()}}
+	return r
+}
+
+// explainWrite says why a file could not be changed and what to do next. name
+// is the path as the caller wrote it.
+func explainWrite(name string, err error) string {
+	switch {
+	case errors.Is(err, workspace.ErrIsDir):
+		return fmt.Sprintf("%q is a directory; give the path of a file", name)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Sprintf("%q cannot be written: a part of the path is a file, not a folder", name)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("%q may not be changed: %v", name, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Sprintf("%q cannot be written: the disk is full; nothing was changed", name)
+	case errors.Is(err, textfile.ErrNotText):
+		return fmt.Sprintf("%q %v; edit changes text only", name, err)
+	case errors.Is(err, workspace.ErrKind), errors.Is(err, textfile.ErrRoundTrip):
+		return fmt.Sprintf("%q %v", name, err)
+	}
+	return fmt.Sprintf("%q: %v", name, err)
+}
+
+// previews remembers what files held when a person was shown a change to them, so
+// that a change meanwhile is noticed. The zero value is ready.
+type previews struct {
+	mu     sync.Mutex
+	states map[[sha256.Size]byte][sha256.Size]byte
+	order  [][sha256.Size]byte
+}
+
+// maxShown bounds what is remembered of questions that were answered no.
+const maxShown = 256
+
+// keep remembers the state beside the params of the call.
+func (s *previews) keep(call registry.Call, state [sha256.Size]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.states == nil {
+		s.states = map[[sha256.Size]byte][sha256.Size]byte{}
+	}
+	key := sha256.Sum256(call.Params)
+	if _, ok := s.states[key]; !ok {
+		s.order = append(s.order, key)
+	}
+	s.states[key] = state
+	if len(s.order) > maxShown {
+		delete(s.states, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// changed reports whether the call was shown with another state, and forgets
+// it: what is run once is not shown any more.
+func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sha256.Sum256(call.Params)
+	before, ok := s.states[key]
+	delete(s.states, key)
+	return ok && before != state
+}
+
+func changedMeanwhile(name string) registry.Result {
+	return tool.Failed(fmt.Sprintf("%q changed after the change to it was shown; nothing was written. Read it again and repeat the call", name))
+}

@@ -1,0 +1,202 @@
+package file
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+const (
+	// diffContext is the number of unchanged lines around a change.
+	diffContext = 3
+	// diffBytes bounds the text that is compared line by line. What is larger
+	// shows as one replacement of everything between its equal ends.
+	diffBytes = 8 << 20
+	devNull   = "/dev/null"
+)
+
+// lineChange replaces the lines from start up to end of the old text, counted
+// from 0, by lines.
+type lineChange struct {
+	start, end int
+	lines      []string
+}
+
+// fileDiff is a comparison of two texts.
+type fileDiff struct {
+	old     []string // lines with their line breaks
+	changes []lineChange
+}
+
+// compare finds the lines that turn old into new.
+func compare(old, new string) *fileDiff {
+	d := &fileDiff{old: lines(old)}
+	switch {
+	case old == new:
+	case len(old)+len(new) > diffBytes:
+		d.changes = []lineChange{middle(d.old, lines(new))}
+	default:
+		line, at := 0, 0
+		for _, e := range udiff.Lines(old, new) {
+			line += strings.Count(old[at:e.Start], "\n")
+			removed := len(lines(old[e.Start:e.End]))
+			d.changes = append(d.changes, lineChange{line, line + removed, lines(e.New)})
+			line, at = line+strings.Count(old[e.Start:e.End], "\n"), e.End
+		}
+	}
+	return d
+}
+
+// middle is the one change between the equal ends of two texts.
+func middle(old, new []string) lineChange {
+	head := 0
+	for head < len(old) && head < len(new) && old[head] == new[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(old)-head && tail < len(new)-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+		tail++
+	}
+	return lineChange{head, len(old) - tail, new[head : len(new)-tail]}
+}
+
+// lines splits a text behind its line breaks. The last line may have none.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	out := strings.SplitAfter(text, "\n")
+	if out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+// counts returns how many lines come and go.
+func (d *fileDiff) counts() (added, removed int) {
+	for _, c := range d.changes {
+		added += len(c.lines)
+		removed += c.end - c.start
+	}
+	return added, removed
+}
+
+// firstLine is the line of the new text where the first change is, from 1.
+func (d *fileDiff) firstLine() int {
+	if len(d.changes) == 0 {
+		return 0
+	}
+	return d.changes[0].start + 1
+}
+
+// unified prints the comparison as a unified diff with the two labels, "" when
+// the texts are equal.
+func (d *fileDiff) unified(oldLabel, newLabel string) string {
+	if len(d.changes) == 0 {
+		return ""
+	}
+	return "--- " + oldLabel + "\n+++ " + newLabel + "\n" + d.hunks()
+}
+
+// hunks prints the hunks alone.
+func (d *fileDiff) hunks() string {
+	var b strings.Builder
+	shift := 0 // how much further down the new text is
+	for rest := d.changes; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].start-rest[n-1].end <= 2*diffContext {
+			n++
+		}
+		shift += d.hunk(&b, rest[:n], shift)
+		rest = rest[n:]
+	}
+	return b.String()
+}
+
+// hunk prints neighbouring changes and returns by how many lines they make the
+// text longer.
+func (d *fileDiff) hunk(b *strings.Builder, changes []lineChange, shift int) int {
+	from := max(changes[0].start-diffContext, 0)
+	to := min(changes[len(changes)-1].end+diffContext, len(d.old))
+	grown := 0
+	for _, c := range changes {
+		grown += len(c.lines) - (c.end - c.start)
+	}
+	fmt.Fprintf(b, "@@ -%s +%s @@\n", span(from, to-from), span(from+shift, to-from+grown))
+	at := from
+	for _, c := range changes {
+		writeLines(b, ' ', d.old[at:c.start])
+		writeLines(b, '-', d.old[c.start:c.end])
+		writeLines(b, '+', c.lines)
+		at = c.end
+	}
+	writeLines(b, ' ', d.old[at:to])
+	return grown
+}
+
+// span prints a range of lines as diff does: an empty one names the line
+// before it, and a count of one is left out.
+func span(start, count int) string {
+	switch count {
+	case 0:
+		return strconv.Itoa(start) + ",0"
+	case 1:
+		return strconv.Itoa(start + 1)
+	}
+	return strconv.Itoa(start+1) + "," + strconv.Itoa(count)
+}
+
+func writeLines(b *strings.Builder, sign byte, lines []string) {
+	for _, l := range lines {
+		b.WriteByte(sign)
+		b.WriteString(l)
+		if !strings.HasSuffix(l, "\n") {
+			b.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
+
+// diffLabel is the name of a file in a unified diff, as git writes it: side is
+// "a" or "b", odd names are quoted, and a tab ends a name with spaces.
+func diffLabel(side, rel string) string {
+	name := side + "/" + rel
+	if needsQuotes(name) {
+		return quoteName(name)
+	}
+	if strings.Contains(name, " ") {
+		return name + "\t"
+	}
+	return name
+}
+
+func needsQuotes(name string) bool {
+	return !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
+		return r < 0x20 || r == 0x7f || r == '"' || r == '\\'
+	})
+}
+
+// quoteName quotes a name as C and git do; what is no letter is octal.
+func quoteName(name string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < 0x20 || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,242 @@
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed edit.md
+var editDescription string
+
+const editSchema = `{
+  "type": "object",
+  "properties": {
+    "file_path": {"type": "string", "minLength": 1, "description": "The file to change, relative to the workspace or absolute inside it."},
+    "old_string": {"type": "string", "description": "The text to replace, exactly as it is in the file. Empty: create the file."},
+    "new_string": {"type": "string", "description": "The text to put in its place."},
+    "expected_replacements": {"type": "integer", "minimum": 1, "description": "How often old_string occurs; all occurrences are replaced. Default: 1."},
+    "edits": {
+      "type": "array",
+      "minItems": 1,
+      "maxItems": 1000,
+      "description": "Several replacements, made in order, all or none. Give these or old_string and new_string.",
+      "items": {
+        "type": "object",
+        "properties": {
+          "old_string": {"type": "string", "description": "The text to replace, exactly as it is in the file."},
+          "new_string": {"type": "string", "description": "The text to put in its place."},
+          "expected_replacements": {"type": "integer", "minimum": 1, "description": "How often old_string occurs. Default: 1."}
+        },
+        "required": ["old_string", "new_string"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "required": ["file_path"],
+  "additionalProperties": false
+}`
+
+type editParams struct {
+	FilePath string        `json:"file_path"`
+	Old      *string       `json:"old_string,omitempty"`
+	New      *string       `json:"new_string,omitempty"`
+	Expected *tool.Integer `json:"expected_replacements,omitempty"`
+	Edits    []replacement `json:"edits,omitempty"`
+}
+
+func NewEdit(w *workspace.Dir) registry.Tool {
+	e := &edit{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "edit",
+			DisplayName: "edit",
+			Description: strings.TrimSpace(editDescription),
+			Category:    registry.CategoryWrite,
+			Tags:        []string{"files"},
+			Icon:        "pencil",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(editSchema),
+			Examples: []registry.Example{
+				{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
+				{Description: "Rename in three places", Params: json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`)},
+			},
+		},
+		Run:     e.run,
+		Check:   e.check,
+		Subject: e.subject,
+		Preview: e.preview,
+		Revise:  e.revise,
+	}
+}
+
+type edit struct {
+	workspace *workspace.Dir
+	shown     previews
+}
+
+func (e *edit) params(call registry.Call) (editParams, string, error) {
+	p, err := tool.Decode[editParams]("edit", call)
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return p, "", err
+	}
+	rel, err := e.workspace.Changeable("edit", "/file_path", p.FilePath)
+	return p, rel, err
+}
+
+// check makes either way of writing the params a list of replacements.
+func (p *editParams) check() error {
+	single := p.Old != nil || p.New != nil || p.Expected != nil
+	switch {
+	case single && p.Edits != nil:
+		return registry.Invalid("edit", "/edits", "give either edits or old_string and new_string, not both")
+	case p.Edits != nil:
+	case p.Old == nil:
+		return registry.Invalid("edit", "/old_string", "is required unless edits is given")
+	case p.New == nil:
+		return registry.Invalid("edit", "/new_string", "is required unless edits is given")
+	default:
+		p.Edits = []replacement{{Old: *p.Old, New: *p.New, Expected: p.Expected}}
+	}
+	if len(p.Edits) == 0 {
+		return registry.Invalid("edit", "/edits", "is empty")
+	}
+	for i, r := range p.Edits {
+		at := ""
+		if !single {
+			at = fmt.Sprintf("/edits/%d", i)
+		}
+		switch {
+		case r.Old == r.New && r.Old != "":
+			return registry.Invalid("edit", at+"/new_string", "is the same as old_string: there is nothing to change")
+		case r.Old == "" && i > 0:
+			return registry.Invalid("edit", at+"/old_string", "is empty; only the first edit may be, to create a file")
+		case r.Expected != nil && *r.Expected < 1:
+			return registry.Invalid("edit", at+"/expected_replacements", "must be 1 or more")
+		}
+	}
+	return nil
+}
+
+func (e *edit) check(call registry.Call) error {
+	_, _, err := e.params(call)
+	return err
+}
+
+func (e *edit) subject(call registry.Call) (registry.Subject, error) {
+	p, _, err := e.params(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := e.workspace.SubjectPaths(p.FilePath)
+	return registry.Subject{Paths: paths}, err
+}
+
+// misfit tells that the params do not fit the file as it is.
+type misfit struct{ error }
+
+// change works out what the call does to the file as it is now.
+func (e *edit) change(p *editParams, rel string) (*fileChange, error) {
+	before, err := stateOf(e.workspace, rel)
+	switch {
+	case err != nil:
+		return nil, err
+	case before.tooBig:
+		return nil, fmt.Errorf("is larger than %s; change it with a command", tool.Size(maxChanged))
+	}
+	list := p.Edits
+	if !before.exists && list[0].Old != "" {
+		return nil, misfit{errors.New(e.workspace.Explain(rel, p.FilePath, fs.ErrNotExist))}
+	}
+	old, enc, err := textfile.Decode(before.data)
+	if err != nil {
+		return nil, err
+	}
+	text := old
+	if len(before.data) == 0 && list[0].Old == "" {
+		text, list = list[0].New, list[1:]
+	}
+	if text, err = replaceAll(text, list); err != nil {
+		return nil, misfit{fmt.Errorf("%q: %w; nothing was changed", p.FilePath, err)}
+	}
+	if before.exists && text == old {
+		return nil, misfit{fmt.Errorf("%q: the edits leave it as it is; nothing was changed", p.FilePath)}
+	}
+	data, err := enc.Bytes(text)
+	if err != nil {
+		return nil, err
+	}
+	return newChange(rel, before, old, text, "", data), nil
+}
+
+func explainEdit(name string, err error) string {
+	if m, ok := errors.AsType[misfit](err); ok {
+		return m.Error()
+	}
+	return explainWrite(name, err)
+}
+
+func (e *edit) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	p, rel, err := e.params(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	c, err := e.change(&p, rel)
+	if err != nil {
+		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainEdit(p.FilePath, err))}
+	}
+	e.shown.keep(call, c.before.sum())
+	return c.preview(), nil
+}
+
+// revise replaces the whole text of the file, as it is now, by the person's.
+func (e *edit) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
+	p, rel, err := e.params(call)
+	if err != nil {
+		return call, err
+	}
+	c, err := e.change(&p, rel)
+	if err != nil {
+		return call, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
+	}
+	if c.before.exists && c.old == content {
+		return call, registry.Invalid("edit", "/new_string", "the edited content is what %q holds already: there is nothing to change", p.FilePath)
+	}
+	call.Params, err = tool.EncodeParams(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
+	return call, err
+}
+
+func (e *edit) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	p, rel, err := e.params(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	return e.workspace.Locked(ctx, func() registry.Result {
+		c, err := e.change(&p, rel)
+		switch {
+		case err != nil:
+			return tool.Failed(explainEdit(p.FilePath, err))
+		case e.shown.changed(call, c.before.sum()):
+			return changedMeanwhile(p.FilePath)
+		}
+		if err := e.workspace.WriteFile(rel, c.data); err != nil {
+			return tool.Failed(explainWrite(p.FilePath, err))
+		}
+		if c.before.exists {
+			return c.result("Edited")
+		}
+		return c.result("Created")
+	})
+}

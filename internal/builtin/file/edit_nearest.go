@@ -1,0 +1,164 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	nearestLines = 100_000 // lines of a file that are compared at most
+	nearestBytes = 160     // bytes of a line that are compared at most
+	nearestScore = 0.5     // what counts as alike
+)
+
+// nearest tells where text comes closest to old, which it does not hold: the
+// line, what is there, and what old has instead.
+func nearest(text, old string) string {
+	have, want := plainLines(text), plainLines(old)
+	have = have[:min(len(have), nearestLines)]
+	if len(have) == 0 {
+		return "The file is empty"
+	}
+	for len(want) > 1 && strings.TrimSpace(want[0]) == "" {
+		want = want[1:]
+	}
+	if at := sameButSpace(have, want); at >= 0 {
+		if i := firstDifference(have[at:], want); i >= 0 {
+			return fmt.Sprintf("Line %d differs in white space only: the file has %s where old_string has %s",
+				at+i+1, quoteLine(have[at+i]), quoteLine(want[i]))
+		}
+		return fmt.Sprintf("Line %d differs in line breaks only: %s", at+1, quoteLine(have[at]))
+	}
+	anchor := longest(want)
+	at, score := mostAlike(have, want[anchor])
+	if score < nearestScore {
+		return "No line of the file looks like it"
+	}
+	if start := at - anchor; start >= 0 {
+		if i := firstDifference(have[start:], want); i >= 0 && start+i < len(have) {
+			return fmt.Sprintf("The nearest line is %d: the file has %s where old_string has %s",
+				start+i+1, quoteLine(have[start+i]), quoteLine(want[i]))
+		}
+	}
+	return fmt.Sprintf("The nearest line is %d: %s", at+1, quoteLine(have[at]))
+}
+
+// plainLines splits a text at its line breaks, at least one line.
+func plainLines(text string) []string {
+	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+}
+
+// quoteLine quotes a line, cut to a readable length.
+func quoteLine(s string) string {
+	if r := []rune(s); len(r) > nearestBytes {
+		return fmt.Sprintf("%q…", string(r[:nearestBytes]))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// sameButSpace returns the first of the lines where want starts when white
+// space does not count, -1 if nowhere.
+func sameButSpace(have, want []string) int {
+	folded := make([]string, len(want))
+	for i, l := range want {
+		folded[i] = foldSpace(l)
+	}
+	if folded[0] == "" {
+		return -1
+	}
+	lines := make([]string, len(have))
+	for i, l := range have {
+		lines[i] = foldSpace(l)
+	}
+	for at := range lines {
+		if lines[at] == folded[0] && hasPrefix(lines[at:], folded) {
+			return at
+		}
+	}
+	return -1
+}
+
+func hasPrefix(list, prefix []string) bool {
+	if len(list) < len(prefix) {
+		return false
+	}
+	for i := range prefix {
+		if list[i] != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func foldSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// firstDifference returns the first line of want that have does not have in
+// that place, -1 if none. The first may be the end of a line, the last the
+// start of one.
+func firstDifference(have, want []string) int {
+	for i := range want {
+		switch {
+		case i >= len(have):
+			return i
+		case have[i] == want[i]:
+		case i == 0 && strings.HasSuffix(have[i], want[i]):
+		case i == len(want)-1 && strings.HasPrefix(have[i], want[i]):
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+func longest(list []string) int {
+	best, length := 0, -1
+	for i, l := range list {
+		if n := len(strings.TrimSpace(l)); n > length {
+			best, length = i, n
+		}
+	}
+	return best
+}
+
+// mostAlike returns the line most like want and how much so, from 0 to 1.
+func mostAlike(have []string, want string) (int, float64) {
+	pairs := map[[2]byte]int{}
+	total := eachPair(want, func(p [2]byte) { pairs[p]++ })
+	best, score := 0, 0.0
+	left := make(map[[2]byte]int, len(pairs))
+	for i, line := range have {
+		clear(left)
+		shared := 0
+		n := eachPair(line, func(p [2]byte) {
+			if left[p] < pairs[p] {
+				left[p]++
+				shared++
+			}
+		})
+		if total+n == 0 {
+			continue
+		}
+		if s := 2 * float64(shared) / float64(total+n); s > score {
+			best, score = i, s
+		}
+	}
+	return best, score
+}
+
+// eachPair calls f for each two neighbouring bytes of a line without the space
+// around it, and returns how many there are.
+func eachPair(s string, f func([2]byte)) int {
+	s = strings.TrimSpace(s)
+	s = s[:min(len(s), nearestBytes)]
+	if s == "" {
+		return 0
+	}
+	if len(s) == 1 {
+		f([2]byte{s[0]})
+		return 1
+	}
+	for i := range len(s) - 1 {
+		f([2]byte{s[i], s[i+1]})
+	}
+	return len(s) - 1
+}

@@ -1,0 +1,154 @@
+package file
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+)
+
+// replacement is one exact replacement of text.
+type replacement struct {
+	Old      string        `json:"old_string"`
+	New      string        `json:"new_string"`
+	Expected *tool.Integer `json:"expected_replacements"`
+}
+
+// replaceAll applies replacements one behind the other, each to what the one
+// before left. The error of the first that does not fit says why, for a model
+// to act on.
+func replaceAll(text string, list []replacement) (string, error) {
+	for i, r := range list {
+		next, err := r.apply(text)
+		if err != nil && len(list) > 1 {
+			err = fmt.Errorf("edit %d of %d: %w", i+1, len(list), err)
+		}
+		if err != nil {
+			return "", err
+		}
+		text = next
+	}
+	return text, nil
+}
+
+// apply replaces every occurrence, if there are as many as expected. Where old
+// holds no carriage return, a line break in it stands for either kind, and a
+// line break in new becomes the kind that it replaces, or else the kind that
+// the text has most of.
+func (r replacement) apply(text string) (string, error) {
+	if r.Old == "" {
+		return "", fmt.Errorf("old_string is empty, but the file has text already; give the text to replace, or use write_file to replace the whole file")
+	}
+	v := view{text: text}
+	if !strings.Contains(r.Old, "\r") {
+		v = looseView(text)
+	}
+	found := v.find(r.Old)
+	if want := r.Expected.OrDefault(1); len(found) != want {
+		return "", r.mismatch(v, found, want)
+	}
+	var b strings.Builder
+	b.Grow(len(text) + len(found)*max(len(r.New)-len(r.Old), 0))
+	at := 0
+	for _, pos := range found {
+		start, end := v.original(pos), v.original(pos+len(r.Old))
+		b.WriteString(text[at:start])
+		b.WriteString(v.withBreaks(r.New, text[start:end]))
+		at = end
+	}
+	b.WriteString(text[at:])
+	return b.String(), nil
+}
+
+// mismatch says how often the text was found and what to do next.
+func (r replacement) mismatch(v view, found []int, want int) error {
+	if len(found) == 0 {
+		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, white space included",
+			nearest(v.text, r.Old))
+	}
+	const shown = 8
+	numbers := make([]string, 0, shown+1)
+	for _, pos := range found[:min(len(found), shown)] {
+		numbers = append(numbers, fmt.Sprint(1+strings.Count(v.text[:pos], "\n")))
+	}
+	if len(found) > shown {
+		numbers = append(numbers, "…")
+	}
+	word := "line"
+	if len(found) > 1 {
+		word = "lines"
+	}
+	return fmt.Errorf("old_string was found %s (%s %s), but %d expected. Add lines around it to say which one is meant, or set expected_replacements to %d",
+		tool.Count(len(found), "time"), word, strings.Join(numbers, ", "), want, len(found))
+}
+
+// view is a text with its CRLF line breaks seen as LF. The zero value of
+// breaks sees the text as it is.
+type view struct {
+	text   string
+	breaks []int // where in text a carriage return was left out before
+}
+
+func looseView(text string) view {
+	if !strings.Contains(text, "\r\n") {
+		return view{text: text}
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	v := view{}
+	for {
+		i := strings.Index(text, "\r\n")
+		if i < 0 {
+			break
+		}
+		b.WriteString(text[:i])
+		v.breaks = append(v.breaks, b.Len())
+		b.WriteByte('\n')
+		text = text[i+2:]
+	}
+	b.WriteString(text)
+	v.text = b.String()
+	return v
+}
+
+// original turns an offset in the view into one in the text behind it.
+func (v view) original(pos int) int {
+	n, _ := slices.BinarySearch(v.breaks, pos)
+	return pos + n
+}
+
+func (v view) mostlyCRLF() bool { return 2*len(v.breaks) > strings.Count(v.text, "\n") }
+
+// withBreaks gives s the line breaks of the part that it replaces.
+func (v view) withBreaks(s, replaced string) string {
+	if len(v.breaks) == 0 || !strings.Contains(s, "\n") {
+		return s
+	}
+	crlf := v.mostlyCRLF()
+	if n := strings.Count(replaced, "\n"); n > 0 {
+		crlf = 2*strings.Count(replaced, "\r\n") > n
+	}
+	if crlf {
+		return toCRLF(s)
+	}
+	return s
+}
+
+// find returns where s is in the view, without overlaps.
+func (v view) find(s string) []int {
+	var out []int
+	for at := 0; ; {
+		i := strings.Index(v.text[at:], s)
+		if i < 0 {
+			return out
+		}
+		out = append(out, at+i)
+		at += i + len(s)
+	}
+}
+
+// toCRLF makes every line break a CRLF.
+func toCRLF(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
+}

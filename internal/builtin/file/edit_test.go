@@ -1,0 +1,242 @@
+package file
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// params encodes the params of a call.
+func TestEdit(t *testing.T) {
+	type one = map[string]any
+	tests := []struct {
+		name, before, after string
+		edit                one
+	}{
+		{"once", "a b c\n", "a X c\n", one{"old_string": "b", "new_string": "X"}},
+		{"no line break at the end stays so", "a b", "a X", one{"old_string": "b", "new_string": "X"}},
+		{"as often as expected", "b b\nb\n", "X X\nX\n", one{"old_string": "b", "new_string": "X", "expected_replacements": 3}},
+		{"an expected number may be written 2.0", "b b\n", "X X\n", one{"old_string": "b", "new_string": "X", "expected_replacements": json.RawMessage("2.0")}},
+		{"nothing in new_string has a meaning", "a\n", "$& $1 \\1 ${x} $$\n", one{"old_string": "a", "new_string": "$& $1 \\1 ${x} $$"}},
+		{"nor in old_string", "a.c abc\n", "X abc\n", one{"old_string": "a.c", "new_string": "X"}},
+		{"to nothing", "abc\n", "", one{"old_string": "abc\n", "new_string": ""}},
+		{"CRLF: a line break in either string is the file's", "one\r\ntwo\r\nthree\r\n", "one\r\n2\r\n2b\r\nthree\r\n", one{"old_string": "two\nthree", "new_string": "2\n2b\nthree"}},
+		{"CRLF: new_string may have its own", "one\r\ntwo\r\n", "one\r\n2\r\n3\r\n", one{"old_string": "two", "new_string": "2\r\n3"}},
+		{"CRLF: with a return in old_string everything is literal", "one\r\ntwo\r\n", "one\ntwo\r\n", one{"old_string": "one\r\n", "new_string": "one\n"}},
+		{"mixed line breaks elsewhere stay", "a\nb\r\nc\r\nd\n", "a\nb\r\nX\r\nY\r\nd\n", one{"old_string": "b\nc\n", "new_string": "b\nX\nY\n"}},
+		{"LF: a return in new_string stays", "a\nb\n", "a\r\nb\n", one{"old_string": "a\n", "new_string": "a\r\n"}},
+		{"byte order mark", textfile.BOM + "a\n", textfile.BOM + "b\n", one{"old_string": "a", "new_string": "b"}},
+		{"UTF-16 little endian", "\xff\xfea\x00\r\x00\n\x00", "\xff\xfe\xac\x20\r\x00\n\x00", one{"old_string": "a", "new_string": "€"}},
+		{"UTF-16 big endian", "\xfe\xff\x00a\x00b", "\xfe\xff\x00a\xd8\x3d\xde\x00", one{"old_string": "b", "new_string": "😀"}},
+		{"Windows-1252", "caf\xe9 \x80\x81\n", "th\xe9 \x80\x81\n", one{"old_string": "café", "new_string": "thé"}},
+		{"characters of several bytes", "日本語\n", "日x語\n", one{"old_string": "本", "new_string": "x"}},
+		{"several, each on what the one before left", "a b\n", "c d\n", one{"edits": []one{
+			{"old_string": "a", "new_string": "b"}, {"old_string": "b b", "new_string": "c d"},
+		}}},
+		{"an empty file is filled", "", "new", one{"old_string": "", "new_string": "new"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts, dir := place(t, map[string]string{"f.txt": tt.before})
+			tt.edit["file_path"] = "f.txt"
+			p := tooltest.JSON(t, tt.edit)
+			pre, err := find(t, opts, "edit").Preview(t.Context(), tooltest.Call(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := run(t, opts, "edit", p); r.IsError {
+				t.Fatal(r.Text())
+			} else if diff := cmp.Diff(pre.Diff, r.Display.Diff.FileDiff); diff != "" {
+				t.Errorf("what was shown is not what was done: %s", diff)
+			}
+			if diff := cmp.Diff(tt.after, tooltest.TextIn(t, filepath.Join(dir, "f.txt"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEditCreates(t *testing.T) {
+	opts, dir := place(t, nil)
+	r := run(t, opts, "edit", `{"file_path":"deep/er/f.txt","old_string":"","new_string":"exactly this"}`)
+	if got := tooltest.TextIn(t, filepath.Join(dir, "deep/er/f.txt")); got != "exactly this" {
+		t.Errorf("wrote %q", got)
+	}
+	want := "--- /dev/null\n+++ b/deep/er/f.txt\n@@ -0,0 +1 @@\n+exactly this\n\\ No newline at end of file\n"
+	if diff := cmp.Diff(want, r.Display.Diff.FileDiff); diff != "" {
+		t.Error(diff)
+	}
+	if want := `Created "deep/er/f.txt" (1 line, +1 -0).`; r.Text() != want {
+		t.Errorf("said %q, want %q", r.Text(), want)
+	}
+}
+
+// An edit that does not fit says why, where, and leaves the file alone.
+func TestEditRefusals(t *testing.T) {
+	const file = "package main\n\nfunc main() {\n\tfmt.Println(\"hello\")\n\tfmt.Println(\"hello\")\n}\n"
+	tests := []struct {
+		name, params string
+		want         []string
+	}{
+		{"too often", `{"file_path":"f.go","old_string":"hello","new_string":"x"}`,
+			[]string{"found 2 times (lines 4, 5), but 1 expected", "expected_replacements to 2"}},
+		{"too seldom", `{"file_path":"f.go","old_string":"package","new_string":"x","expected_replacements":2}`,
+			[]string{"found 1 time (line 1), but 2 expected"}},
+		{"other white space", `{"file_path":"f.go","old_string":"func main() {\n    fmt.Println(\"hello\")","new_string":"x"}`,
+			[]string{"not found", "Line 4 differs in white space only", `"\tfmt.Println(\"hello\")"`, `"    fmt.Println(\"hello\")"`}},
+		{"a typing error", `{"file_path":"f.go","old_string":"func mian() {","new_string":"x"}`,
+			[]string{"The nearest line is 3", `"func main() {"`}},
+		{"one of several lines", `{"file_path":"f.go","old_string":"package main\n\nfunc start() {\n","new_string":"x"}`,
+			[]string{"The nearest line is 3", `"func main() {"`, `"func start() {"`}},
+		{"nothing like it", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
+			[]string{"No line of the file looks like it"}},
+		{"the second of two, and the first is not made", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"nowhere to be seen","new_string":""}]}`,
+			[]string{"edit 2 of 2", "not found", "nothing was changed"}},
+		{"edits that undo each other", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"x","new_string":"package"}]}`,
+			[]string{"leave it as it is"}},
+		{"empty old_string, file with text", `{"file_path":"f.go","old_string":"","new_string":"x"}`,
+			[]string{"old_string is empty", "write_file"}},
+		{"no such file", `{"file_path":"g.go","old_string":"a","new_string":"x"}`,
+			[]string{`"g.go" does not exist`, `did you mean "f.go"?`}},
+		{"binary", `{"file_path":"b.bin","old_string":"a","new_string":"x"}`, []string{`"b.bin" is not a text file`}},
+		{"half a character of UTF-16", `{"file_path":"half.txt","old_string":"a","new_string":"x"}`, []string{"cannot be written back"}},
+		{"a character the encoding lacks", `{"file_path":"latin.txt","old_string":"caf","new_string":"→"}`,
+			[]string{"Windows-1252", "U+2192"}},
+		{"a directory", `{"file_path":"sub","old_string":"a","new_string":"x"}`, []string{"is a directory"}},
+		{"a file as a folder", `{"file_path":"f.go/x","old_string":"","new_string":"x"}`, []string{"a part of the path is a file"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts, dir := place(t, map[string]string{
+				"f.go": file, "b.bin": "a\x00b", "latin.txt": "caf\xe9\n", "half.txt": "\xff\xfea\x00\x00\xd8", "sub/x": "",
+			})
+			r := run(t, opts, "edit", tt.params)
+			if !r.IsError || r.ErrorCategory != registry.ErrorExecution {
+				t.Fatalf("no error: %s", r.Text())
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("%q does not say %q", r.Text(), want)
+				}
+			}
+			if got := tooltest.TextIn(t, filepath.Join(dir, "f.go")); got != file {
+				t.Errorf("the file was changed: %q", got)
+			}
+			if _, err := find(t, opts, "edit").Preview(t.Context(), tooltest.Call(tt.params)); err == nil {
+				t.Error("a person would be asked about a change that cannot be made")
+			}
+		})
+	}
+}
+
+func TestEditChecksParams(t *testing.T) {
+	opts, _ := place(t, map[string]string{"f": "a\n"})
+	tests := []struct{ params, pointer, message string }{
+		{`{"file_path":"f"}`, "/old_string", "required"},
+		{`{"file_path":"f","old_string":"a"}`, "/new_string", "required"},
+		{`{"file_path":"f","old_string":"a","new_string":"a"}`, "/new_string", "the same"},
+		{`{"file_path":"f","old_string":"a","new_string":"b","edits":[{"old_string":"a","new_string":"b"}]}`, "/edits", "not both"},
+		{`{"file_path":"f","edits":[]}`, "/edits", "empty"},
+		{`{"file_path":"f","edits":[{"old_string":"a","new_string":"b"},{"old_string":"","new_string":"b"}]}`, "/edits/1/old_string", "empty"},
+		{`{"file_path":"f","old_string":"a","new_string":"b","expected_replacements":0}`, "/expected_replacements", "1 or more"},
+		{`{"file_path":"../f","old_string":"a","new_string":"b"}`, "/file_path", "out of the workspace"},
+		{`{"file_path":"f/","old_string":"a","new_string":"b"}`, "/file_path", "folder"},
+		{`{"file_path":".","old_string":"a","new_string":"b"}`, "/file_path", "folder"},
+	}
+	for _, tt := range tests {
+		err := find(t, opts, "edit").Check(tooltest.Call(tt.params))
+		bad, ok := errors.AsType[*registry.ArgsError](err)
+		if !ok {
+			t.Errorf("%s: %v", tt.params, err)
+			continue
+		}
+		if v := bad.Violations[0]; v.Pointer != tt.pointer || !strings.Contains(v.Message, tt.message) {
+			t.Errorf("%s: %s %q, want %s %q", tt.params, v.Pointer, v.Message, tt.pointer, tt.message)
+		}
+	}
+}
+
+// What a person makes of the proposal is what the file holds in the end.
+func TestEditRevised(t *testing.T) {
+	tests := []struct {
+		name, before, params, content, after string
+	}{
+		{"plain", "a b\n", `{"file_path":"f","old_string":"b","new_string":"c"}`, "my own\ntext", "my own\ntext"},
+		{"emptied", "a b\n", `{"file_path":"f","old_string":"b","new_string":"c"}`, "", ""},
+		{"CRLF and a mark", textfile.BOM + "a\r\nb\n", `{"file_path":"f","old_string":"b","new_string":"c"}`, "a\r\nB\nC\r\n", textfile.BOM + "a\r\nB\nC\r\n"},
+		{"lone returns", "a\rb\n", `{"file_path":"f","old_string":"b","new_string":"c"}`, "a\r\nb\r", "a\r\nb\r"},
+		{"a list", "a b\n", `{"file_path":"f","edits":[{"old_string":"b","new_string":"c"}]}`, "z\n", "z\n"},
+		{"UTF-16", "\xff\xfea\x00", `{"file_path":"f","old_string":"a","new_string":"c"}`, "<&>", "\xff\xfe<\x00&\x00>\x00"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts, dir := place(t, map[string]string{"f": tt.before})
+			tool := find(t, opts, "edit")
+			revised, err := tool.Revise(t.Context(), tooltest.Call(tt.params), tt.content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tool.Check(revised); err != nil {
+				t.Fatalf("the revised call is not valid: %v", err)
+			}
+			pre, err := tool.Preview(t.Context(), revised)
+			if err != nil || pre.NewContent != tt.content {
+				t.Errorf("preview %q, %v", pre.NewContent, err)
+			}
+			if r, err := tool.Run(t.Context(), revised); err != nil || r.IsError {
+				t.Fatal(err, r.Text())
+			}
+			if diff := cmp.Diff(tt.after, tooltest.TextIn(t, filepath.Join(dir, "f"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEditRevisedToWhatIsThere(t *testing.T) {
+	opts, _ := place(t, map[string]string{"f": "a\n"})
+	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"a","new_string":"b"}`), "a\n")
+	if err == nil || !strings.Contains(err.Error(), "nothing to change") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzReplace(f *testing.F) {
+	f.Add("one\r\ntwo\r\n", "two\n", "2\n")
+	f.Add("a\nb\r\n\r", "b\n", "$&")
+	f.Add("\xffbroken", "bro", "x\r\n")
+	f.Fuzz(func(t *testing.T, text, old, new string) {
+		got, err := replacement{Old: old, New: new}.apply(text)
+		if err != nil {
+			if err.Error() == "" || !strings.Contains(err.Error(), "old_string") {
+				t.Errorf("no reason given: %v", err)
+			}
+			return
+		}
+		// Line breaks aside, it is a plain replacement.
+		plain := func(s string) string { return strings.ReplaceAll(s, "\r", "") }
+		if !strings.Contains(old, "\r") && strings.Count(plain(text), plain(old)) == 1 &&
+			plain(got) != strings.Replace(plain(text), plain(old), plain(new), 1) {
+			t.Errorf("%q: %q for %q gave %q", text, new, old, got)
+		}
+	})
+}
+
+func BenchmarkEdit(b *testing.B) {
+	text := strings.Repeat("\tsome line of code in a long file\r\n", 20_000) + "the place\r\n"
+	r := replacement{Old: "the place\n", New: "another\nplace\n"}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := r.apply(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package file
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+)
+
+// rendered is the text of a notebook and the number of its cells.
+func rendered(data []byte) (string, int, error) {
+	cells, err := notebookCells(data)
+	if err != nil {
+		return "", 0, err
+	}
+	n := newNotebookText(cells)
+	text, err := io.ReadAll(n)
+	return string(text), n.cells, err
+}
+
+func TestReadFileNotebook(t *testing.T) {
+	book := func(cells string) string { return `{"cells":[` + cells + `],"nbformat":4}` }
+	output := func(o string) string {
+		return book(`{"cell_type":"code","source":"x","outputs":[` + o + `]}`)
+	}
+	const head = "--- cell 1 (code) ---\nx\n"
+	tests := []struct{ name, data, want string }{
+		{"no cells", book(""), "(no cells)\n"},
+		{"source as one string", book(`{"cell_type":"raw","source":"a\nb\n"}`), "--- cell 1 (raw) ---\na\nb\n"},
+		{"order and index", book(`{"cell_type":"code","source":"b"},{"cell_type":"code","source":[],"execution_count":null,"outputs":null}`),
+			"--- cell 1 (code) ---\nb\n--- cell 2 (code) ---\n"},
+		{"attachment", book(`{"cell_type":"markdown","source":"x","attachments":{"a.png":{"image/png":"AAAA"}}}`),
+			"--- cell 1 (markdown) ---\nx\n[attachment a.png: image/png, 3 B, not shown]\n"},
+		{"a type cannot fake a line", book(`{"cell_type":"a\nb","source":""}`), "--- cell 1 (\"a\\nb\") ---\n"},
+		{"html only", output(`{"output_type":"execute_result","data":{"text/html":["<b>","x</b>"]}}`),
+			head + "--- output of cell 1 (execute_result) ---\n<b>x</b>\n"},
+		{"json only", output(`{"output_type":"execute_result","data":{"application/json":{"a":1}}}`),
+			head + "--- output of cell 1 (execute_result) ---\n{\"a\":1}\n"},
+		{"error without traceback", output(`{"output_type":"error","ename":"E","evalue":"no"}`),
+			head + "--- output of cell 1 (error) ---\nE: no\n"},
+		{"line breaks of Windows", output(`{"output_type":"stream","name":"stderr","text":"a\r\nb\r"}`),
+			head + "--- output of cell 1 (stderr) ---\na\nb\n"},
+	}
+	for _, tt := range tests {
+		text, _, err := rendered([]byte(tt.data))
+		if diff := cmp.Diff(tt.want, text); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", tt.name, err, diff)
+		}
+	}
+}
+
+func TestReadFileNotebookFallsBack(t *testing.T) {
+	tests := map[string]string{
+		"cut":            `{"nbformat":4,"cells":[{`,
+		"format 3":       `{"nbformat":3,"worksheets":[]}`,
+		"no list":        `{"nbformat":4,"cells":{}}`,
+		"wrong type":     `{"nbformat":4,"cells":[{"source":5}]}`,
+		"wrong output":   `{"nbformat":4,"cells":[{"outputs":{}}]}`,
+		"a list":         `[]`,
+		"text":           "no JSON at all",
+		"something more": `{"nbformat":4,"cells":[]} x`,
+	}
+	for name, data := range tests {
+		opts, _ := place(t, map[string]string{"a.IPYNB": data})
+		r := run(t, opts, "read_file", `{"file_path":"a.IPYNB"}`)
+		if want := "[shown as it is: not a notebook of format 4]\n" + data; r.Text() != want {
+			t.Errorf("%s: got %q", name, r.Text())
+		}
+	}
+	opts, _ := place(t, map[string]string{"big.ipynb": `{"nbformat":4,"cells":[` + "\n" + strings.Repeat(" ", maxNotebook) + "]}\n"})
+	r := run(t, opts, "read_file", `{"file_path":"big.ipynb","limit":1}`)
+	if want := "[shown as it is: the notebook is larger than 20.0 MiB; showing line 1 of more than 1 line ("; !strings.HasPrefix(r.Text(), want) {
+		t.Errorf("a large notebook: %q", r.Text())
+	}
+}
+
+// A notebook of millions of cells is read in little memory, wherever one looks.
+func TestReadFileNotebookOfManyCells(t *testing.T) {
+	const cells = 500_000
+	data := `{"nbformat":4,"cells":[{}` + strings.Repeat(",{}", cells-1) + "]}"
+	var before, after runtime.MemStats
+	opts, _ := place(t, map[string]string{"a.ipynb": data})
+	runtime.ReadMemStats(&before)
+	r := run(t, opts, "read_file", `{"file_path":"a.ipynb","offset":499999}`)
+	runtime.ReadMemStats(&after)
+	if want := "of 500000 total lines]\n--- cell 499999 () ---\n--- cell 500000 () ---\n"; !strings.HasSuffix(r.Text(), want) {
+		t.Errorf("got %q", r.Text())
+	}
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 100<<20 {
+		t.Errorf("the heap grew by %s", tool.Size(grown))
+	}
+}
+
+func FuzzNotebook(f *testing.F) {
+	f.Add([]byte(`{"nbformat":4,"cells":[{"cell_type":"code","source":["a"],"outputs":[{"output_type":"stream","name":"stdout","text":"a\rb"}]}]}`))
+	f.Add([]byte(`{"nbformat":4,"cells":[{"attachments":{"a":{"image/png":1}},"outputs":[{"data":{"image/png":[1]}},{"output_type":"error"}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text, cells, err := rendered(data)
+		if err != nil && !errors.Is(err, errNotebook) {
+			t.Error(err)
+		}
+		if err == nil && strings.Count(text, "--- cell ") < cells {
+			t.Errorf("%d cells, but not as many headers:\n%s", cells, text)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+)
+
+// patched is a file as a patch leaves it.
+type patched struct {
+	rel      string
+	before   *fileState
+	old      string // the text before
+	text     string
+	encoding textfile.Encoding
+	exists   bool
+	mode     fs.FileMode // to be set; 0: as it is
+	gone     bool        // it became another file by a rename
+	origin   *patched    // the file that this one was renamed or copied from
+	base     string      // what origin held then
+	moved    bool        // renamed, not copied
+}
+
+// changes reports whether anything is to be done.
+func (f *patched) changes() bool {
+	return f.exists != f.before.exists || f.exists && (f.text != f.old || f.mode != 0 && f.mode != f.before.mode)
+}
+
+// renamed reports whether the file is another under a new name. One whose old
+// name the patch uses again was copied, in effect.
+func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
+
+// patching applies a patch in memory, file by file.
+type patching struct {
+	workspace *workspace.Dir
+	files     map[string]*patched
+	order     []*patched
+	notes     []string
+}
+
+// newPlan works out what the patch does to the files as they are now. Nothing is
+// written.
+func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
+	p := &patching{workspace: w, files: map[string]*patched{}}
+	for i := range list {
+		if err := p.add(&list[i]); err != nil {
+			return nil, err
+		}
+	}
+	changes := false
+	for _, f := range p.order {
+		changes = changes || f.changes()
+		for dir := path.Dir(f.rel); f.exists && dir != "."; dir = path.Dir(dir) {
+			if folder := p.files[dir]; folder != nil && folder.exists {
+				return nil, fmt.Errorf("%q cannot be written: a part of the path is a file of the patch", f.rel)
+			}
+		}
+	}
+	if !changes {
+		return nil, errors.New("the patch leaves every file as it is")
+	}
+	return p, nil
+}
+
+// file returns the file of that name as the patch so far leaves it.
+func (p *patching) file(name string) (*patched, error) {
+	rel, err := p.workspace.Changeable(patchName, "/patch", name)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := p.files[rel]; ok {
+		return f, nil
+	}
+	before, err := stateOf(p.workspace, rel)
+	if err == nil && before.tooBig {
+		err = fmt.Errorf("is larger than %s", tool.Size(maxChanged))
+	}
+	f := &patched{rel: rel, before: before}
+	if err == nil {
+		f.old, f.encoding, err = textfile.Decode(before.data)
+	}
+	if err != nil {
+		return nil, errors.New(explainWrite(name, err))
+	}
+	f.text, f.exists = f.old, before.exists
+	p.files[rel] = f
+	p.order = append(p.order, f)
+	return f, nil
+}
+
+// existing returns a file that must be there.
+func (p *patching) existing(name string) (*patched, error) {
+	f, err := p.file(name)
+	if err == nil && !f.exists {
+		err = errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist))
+	}
+	return f, err
+}
+
+// absent returns a file that must not be there.
+func (p *patching) absent(name string) (*patched, error) {
+	f, err := p.file(name)
+	if err == nil && f.exists {
+		err = fmt.Errorf("%q exists already, and the patch creates it", name)
+	}
+	return f, err
+}
+
+func (p *patching) add(fp *filePatch) error {
+	switch {
+	case fp.old == "":
+		return p.create(fp)
+	case fp.new == "":
+		return p.remove(fp)
+	}
+	source, err := p.existing(fp.old)
+	if err != nil {
+		return err
+	}
+	base := source.text
+	if fp.copied {
+		base = source.old // git means the file before the patch
+	}
+	text, err := p.patch(fp.old, base, fp)
+	if err != nil {
+		return err
+	}
+	target := source
+	if fp.old != fp.new {
+		if target, err = p.absent(fp.new); err != nil {
+			return err
+		}
+		target.origin, target.base, target.moved = source, base, !fp.copied
+		target.encoding, target.mode = source.encoding, source.before.mode
+		source.exists, source.gone = fp.copied, !fp.copied
+	}
+	target.text, target.exists = text, true
+	target.setMode(fp.mode)
+	return nil
+}
+
+func (p *patching) create(fp *filePatch) error {
+	f, err := p.absent(fp.new)
+	if err != nil {
+		return err
+	}
+	f.text, err = p.patch(fp.new, "", fp)
+	f.exists, f.gone = true, false
+	f.setMode(fp.mode)
+	return err
+}
+
+func (p *patching) remove(fp *filePatch) error {
+	f, err := p.existing(fp.old)
+	if err != nil {
+		return err
+	}
+	rest, err := p.patch(fp.old, f.text, fp)
+	if err != nil {
+		return err
+	}
+	if rest != "" {
+		return fmt.Errorf("the patch deletes %q but leaves %s of it; a file is deleted by a hunk that removes every line", fp.old, tool.Count(len(lines(rest)), "line"))
+	}
+	f.text, f.exists = "", false
+	return nil
+}
+
+func (p *patching) patch(name, text string, fp *filePatch) (string, error) {
+	out, notes, err := patchText(name, text, fp.hunks)
+	p.notes = append(p.notes, notes...)
+	return out, err
+}
+
+// setMode sets or clears the permission to execute, for whoever may read. A
+// new file that is not executable gets the mode of any new file.
+func (f *patched) setMode(mode fs.FileMode) {
+	base := f.before.mode
+	if f.mode != 0 {
+		base = f.mode
+	}
+	switch {
+	case mode == 0o755 && base == 0:
+		f.mode = mode
+	case mode == 0o755:
+		f.mode = base | base&0o444>>2
+	case mode == 0o644:
+		f.mode = base &^ 0o111
+	}
+}
+
+// diff shows the change to one file as git does.
+func (f *patched) diff() *fileChange {
+	data, _ := f.encoding.Bytes(f.text) // stagePatched tells the error
+	var head strings.Builder
+	var c *fileChange
+	switch {
+	case f.origin != nil:
+		verb := map[bool]string{true: "rename", false: "copy"}[f.renamed()]
+		fmt.Fprintf(&head, "%s from %s\n%s to %s\n", verb, plainLabel(f.origin.rel), verb, plainLabel(f.rel))
+		c = newChange(f.rel, f.before, f.base, f.text, "", data)
+		c.shown = c.diff.unified(diffLabel("a", f.origin.rel), diffLabel("b", f.rel))
+	case !f.exists:
+		c = newChange(f.rel, f.before, f.old, "", "", nil)
+		if c.shown = c.diff.unified(diffLabel("a", f.rel), devNull); c.shown == "" {
+			c.shown = fmt.Sprintf("--- %s\n+++ %s\n", diffLabel("a", f.rel), devNull)
+		}
+	default:
+		c = newChange(f.rel, f.before, f.old, f.text, "", data)
+	}
+	if f.exists && f.mode != 0 && f.mode != f.before.mode && f.origin == nil {
+		if f.before.exists {
+			fmt.Fprintf(&head, "old mode 100%03o\nnew mode 100%03o\n", f.before.mode, f.mode)
+		} else {
+			fmt.Fprintf(&head, "new file mode 100%03o\n", f.mode)
+		}
+	}
+	if head.Len() > 0 {
+		from := f.rel
+		if f.origin != nil {
+			from = f.origin.rel
+		}
+		c.shown = fmt.Sprintf("diff --git %s %s\n", gitLabel("a", from), gitLabel("b", f.rel)) + head.String() + c.shown
+	}
+	return c
+}
+
+func gitLabel(side, rel string) string { return strings.TrimSuffix(diffLabel(side, rel), "\t") }
+
+func plainLabel(rel string) string {
+	if needsQuotes(rel) {
+		return quoteName(rel)
+	}
+	return rel
+}

@@ -1,0 +1,324 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+)
+
+// filePatch is what a patch does to one file.
+type filePatch struct {
+	line     int    // of the patch where it starts, from 1
+	old, new string // names without a/ and b/; "" is /dev/null
+	copied   bool   // old stays beside new
+	mode     fs.FileMode
+	hunks    []hunk
+}
+
+// hunk replaces some lines of a file.
+type hunk struct {
+	number             int // in its file, from 1
+	line               int // of the patch, from 1
+	oldStart, newStart int
+	oldCount, newCount int
+	body               []hunkLine
+}
+
+// hunkLine is a line of a hunk: kept ' ', removed '-' or added '+'. The text
+// ends with a line break unless the patch says that there is none.
+type hunkLine struct {
+	sign byte
+	text string
+}
+
+// patchError tells where a patch cannot be read. Line counts from 1.
+type patchError struct {
+	line  int
+	text  string
+	cause error // may be nil
+}
+
+func (e *patchError) Error() string { return fmt.Sprintf("line %d of the patch: %s", e.line, e.text) }
+
+func (e *patchError) Unwrap() error { return e.cause }
+
+var errOtherNames = errors.New("the names in the header differ from those in the --- and +++ lines")
+
+// patchReader walks over the lines of a patch.
+type patchReader struct {
+	lines []string
+	at    int
+}
+
+// maxPatchFiles bounds one patch: every file of it is planned in memory and
+// staged before the first one is renamed.
+const maxPatchFiles = 5000
+
+// parsePatch reads a unified diff, plain or git's. Text around the diffs, such
+// as the message of a commit, does not count. The error is a *patchError.
+func parsePatch(text string) ([]filePatch, error) {
+	text, _ = strings.CutPrefix(text, textfile.BOM)
+	r := &patchReader{lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
+	var out []filePatch
+	for {
+		line, ok := r.peek()
+		if !ok {
+			break
+		}
+		var err error
+		var p *filePatch
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			p, err = r.gitFile()
+		case r.atNames():
+			p = &filePatch{line: r.at + 1}
+			if err = r.names(p, "", ""); err == nil {
+				err = r.hunks(p)
+			}
+		case strings.HasPrefix(line, "@@"):
+			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name in front")
+		case strings.HasPrefix(line, "*** "):
+			err = r.fail("%q is no line of a unified diff; write the patch as git diff does, with --- and +++ lines and @@ headers", line)
+		default:
+			r.at++
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && len(out) == maxPatchFiles {
+			return nil, r.fail("more than %d files; split the patch", maxPatchFiles)
+		}
+		if p != nil {
+			out = append(out, *p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &patchError{line: 1, text: "there is no unified diff in it; it needs --- and +++ lines with the file's name, and @@ headers"}
+	}
+	return out, nil
+}
+
+// peek returns the next line without a carriage return at its end.
+func (r *patchReader) peek() (string, bool) {
+	if r.at >= len(r.lines) {
+		return "", false
+	}
+	return strings.TrimSuffix(r.lines[r.at], "\r"), true
+}
+
+func (r *patchReader) fail(format string, args ...any) error {
+	return &patchError{line: min(r.at, len(r.lines)) + 1, text: fmt.Sprintf(format, args...)}
+}
+
+// atNames reports whether the next two lines name a file's two sides.
+func (r *patchReader) atNames() bool {
+	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") && strings.HasPrefix(r.lines[r.at+1], "+++ ")
+}
+
+// gitFile reads the part of one file behind "diff --git".
+func (r *patchReader) gitFile() (*filePatch, error) {
+	p := &filePatch{line: r.at + 1}
+	header, _ := r.peek()
+	oldName, newName := gitNames(strings.TrimPrefix(header, "diff --git "))
+	r.at++
+	for {
+		line, ok := r.peek()
+		if !ok {
+			break
+		}
+		known, err := r.extended(p, line, &oldName, &newName)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			break
+		}
+		r.at++
+	}
+	if r.atNames() {
+		at := r.at
+		err := r.names(p, oldName, newName)
+		if err == nil {
+			return p, r.hunks(p)
+		}
+		if at == p.line || !errors.Is(err, errOtherNames) {
+			return nil, err
+		}
+		r.at = at // another file's, behind one that is only renamed or the like
+	}
+	if oldName == "" && newName == "" {
+		return nil, &patchError{line: p.line, text: "the names of the file cannot be told apart; add --- and +++ lines"}
+	}
+	p.old, p.new = oldName, newName
+	return p, nil
+}
+
+// extended reads one of git's header lines. known is false for every other
+// line.
+func (r *patchReader) extended(p *filePatch, line string, oldName, newName *string) (known bool, err error) {
+	for _, prefix := range []string{"index ", "similarity index ", "dissimilarity index ", "old mode "} {
+		if strings.HasPrefix(line, prefix) {
+			return true, nil
+		}
+	}
+	word := func(prefix string) bool {
+		rest, ok := strings.CutPrefix(line, prefix)
+		line = map[bool]string{true: rest, false: line}[ok]
+		return ok
+	}
+	switch {
+	case word("new mode "):
+		p.mode, err = r.mode(line)
+	case word("new file mode "):
+		*oldName = ""
+		p.mode, err = r.mode(line)
+	case word("deleted file mode "):
+		*newName = ""
+		_, err = r.mode(line)
+	case word("rename from "):
+		*oldName, err = r.name(line)
+	case word("rename to "):
+		*newName, err = r.name(line)
+	case word("copy from "):
+		p.copied = true
+		*oldName, err = r.name(line)
+	case word("copy to "):
+		*newName, err = r.name(line)
+	case word("GIT binary patch"), word("Binary files "):
+		err = r.fail("binary changes cannot be applied; only text can")
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// mode reads git's mode of a file. Only the permission to execute counts.
+func (r *patchReader) mode(text string) (fs.FileMode, error) {
+	switch strings.TrimSpace(text) {
+	case "100644":
+		return 0o644, nil
+	case "100755":
+		return 0o755, nil
+	case "120000":
+		return 0, r.fail("links cannot be made or changed by a patch")
+	}
+	return 0, r.fail("mode %q is none of a regular file (100644 or 100755)", text)
+}
+
+// gitNames tells the two names of a git header apart: "" when it cannot.
+func gitNames(text string) (oldName, newName string) {
+	if strings.HasPrefix(text, `"`) {
+		first, rest, err := unquoteName(text)
+		if err != nil || !strings.HasPrefix(rest, " ") {
+			return "", ""
+		}
+		second := rest[1:]
+		if strings.HasPrefix(second, `"`) {
+			if second, rest, err = unquoteName(second); err != nil || rest != "" {
+				return "", ""
+			}
+		}
+		return stripPrefixes(first, second)
+	}
+	half := len(text) / 2
+	if len(text)%2 == 0 || text[half] != ' ' {
+		return "", "" // a renamed file: its names come in lines of their own
+	}
+	oldName, newName = stripPrefixes(text[:half], text[half+1:])
+	if oldName != newName {
+		return "", ""
+	}
+	return oldName, newName
+}
+
+// stripPrefixes takes off a/ and b/ where both names have them.
+func stripPrefixes(oldName, newName string) (string, string) {
+	a, okA := strings.CutPrefix(oldName, "a/")
+	b, okB := strings.CutPrefix(newName, "b/")
+	switch {
+	case okA && okB:
+		return a, b
+	case okA && newName == "":
+		return a, newName
+	case okB && oldName == "":
+		return oldName, b
+	}
+	return oldName, newName
+}
+
+// names reads the --- and +++ lines. What git's header said must agree.
+func (r *patchReader) names(p *filePatch, gitOld, gitNew string) error {
+	var sides [2]string
+	for i, prefix := range []string{"--- ", "+++ "} {
+		line, _ := r.peek()
+		name, err := r.name(strings.TrimPrefix(line, prefix))
+		if err != nil {
+			return err
+		}
+		if name != devNull {
+			sides[i] = name
+		}
+		r.at++
+	}
+	p.old, p.new = stripPrefixes(sides[0], sides[1])
+	if p.old == "" && p.new == "" {
+		return &patchError{line: p.line, text: "both names are " + devNull}
+	}
+	if gitOld != "" && p.old != "" && gitOld != p.old || gitNew != "" && p.new != "" && gitNew != p.new {
+		return &patchError{line: p.line, text: errOtherNames.Error(), cause: errOtherNames}
+	}
+	return nil
+}
+
+// name reads the name of a file: quoted as in C, or up to a tab.
+func (r *patchReader) name(text string) (string, error) {
+	if strings.HasPrefix(text, `"`) {
+		name, rest, err := unquoteName(text)
+		if err != nil || strings.TrimSpace(rest) != "" && !strings.HasPrefix(rest, "\t") {
+			return "", r.fail("the name %s is not quoted properly", text)
+		}
+		return name, nil
+	}
+	name, _, _ := strings.Cut(text, "\t")
+	if name = strings.TrimRight(name, " "); name == "" {
+		return "", r.fail("the name of the file is missing")
+	}
+	return name, nil
+}
+
+// unquoteName reads a name that git quoted and returns what follows it.
+func unquoteName(text string) (name, rest string, err error) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			return b.String(), text[i+1:], nil
+		case '\\':
+			i++
+			if i >= len(text) {
+				return "", "", strconv.ErrSyntax
+			}
+			if j := strings.IndexByte("abfnrtv", text[i]); j >= 0 {
+				b.WriteByte("\a\b\f\n\r\t\v"[j])
+				continue
+			}
+			if text[i] < '0' || text[i] > '7' {
+				b.WriteByte(text[i])
+				continue
+			}
+			octal, err := strconv.ParseUint(text[i:min(i+3, len(text))], 8, 8)
+			if err != nil {
+				return "", "", err
+			}
+			b.WriteByte(byte(octal))
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", strconv.ErrSyntax
+}

@@ -1,0 +1,128 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+)
+
+// write makes all the changes, or none: everything new is on disk beside its
+// place before the first file is touched, and what was done is undone when a
+// later step fails. Between the first file and the last there are renames alone,
+// so that a run that is killed is all but sure to be killed before or after.
+func (p *patching) write() (err error) {
+	var staged []*atomicfile.File
+	var folders []string
+	parents := map[string]*os.Root{}
+	defer func() {
+		for _, s := range staged {
+			s.Close()
+		}
+		for _, dir := range parents {
+			_ = atomicfile.SyncFolder(dir)
+			dir.Close()
+		}
+		if err != nil {
+			p.workspace.RemoveFolders(folders)
+		}
+	}()
+	var writes []*patched
+	for _, f := range p.order {
+		if !f.exists || !f.changes() {
+			continue
+		}
+		folders = append(folders, p.workspace.MissingFolders(f.rel)...)
+		s, err := stagePatched(p.workspace, parents, f)
+		if err != nil {
+			return errors.New(explainWrite(f.rel, err))
+		}
+		staged, writes = append(staged, s), append(writes, f)
+	}
+	for i, f := range writes {
+		if err := staged[i].Commit(); err != nil {
+			return p.undo(writes[:i], nil, f.rel, err)
+		}
+	}
+	var removed []*patched
+	for _, f := range p.order {
+		if f.exists || !f.before.exists {
+			continue
+		}
+		if err := p.workspace.RemoveFile(f.rel); err != nil {
+			return p.undo(writes, removed, f.rel, err)
+		}
+		removed = append(removed, f)
+	}
+	return nil
+}
+
+// stagePatched stages the new content of a file. Each folder is opened once and
+// put in parents, which the caller closes.
+func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*atomicfile.File, error) {
+	data, err := f.encoding.Bytes(f.text)
+	if err == nil {
+		err = w.Protect(f.rel)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Dir(f.rel)
+	if parents[dir] == nil {
+		parent, err := w.Parent(f.rel)
+		if err != nil {
+			return nil, err
+		}
+		parents[dir] = parent
+	}
+	s, err := workspace.Stage(parents[dir], path.Base(f.rel), data)
+	if err != nil || f.mode == 0 {
+		return s, err
+	}
+	if err := s.Chmod(f.mode); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// undo puts back what was there before a failure.
+func (p *patching) undo(written, removed []*patched, rel string, cause error) error {
+	problem := errors.New(explainWrite(rel, cause))
+	for _, f := range append(written, removed...) {
+		var err error
+		if f.before.exists {
+			err = restore(p.workspace, f)
+		} else {
+			err = p.workspace.RemoveFile(f.rel)
+		}
+		if err != nil {
+			problem = fmt.Errorf("%w; and %q could not be put back as it was: %w", problem, f.rel, err)
+		}
+	}
+	return problem
+}
+
+func restore(w *workspace.Dir, f *patched) error {
+	parent, err := w.Parent(f.rel)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	s, err := workspace.Stage(parent, path.Base(f.rel), f.before.data)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Chmod(f.before.mode); err != nil {
+		return err
+	}
+	if err := s.Commit(); err != nil {
+		return err
+	}
+	_ = atomicfile.SyncFolder(parent) // the content is in place either way
+	return nil
+}

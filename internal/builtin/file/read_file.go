@@ -1,0 +1,180 @@
+// Package file holds the built-in tools that read and change single files:
+// read_file, write_file, edit and apply_patch.
+//
+// A change is worked out in memory, shown as a diff, and written under the
+// workspace's lock as a whole or not at all.
+package file
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed read_file.md
+var readFileDescription string
+
+const (
+	readDefaultLines = 2000
+	readMaxColumns   = 2000     // characters of a line
+	readMaxText      = 8 << 20  // bytes of text in one result
+	readMaxMedia     = 20 << 20 // bytes of an image, audio, video or PDF file
+	readBuffer       = 128 << 10
+)
+
+const readFileSchema = `{
+  "type": "object",
+  "properties": {
+    "file_path": {"type": "string", "minLength": 1, "description": "The file to read, relative to the workspace or absolute inside it."},
+    "offset": {"type": "integer", "minimum": 1, "description": "The first line to read, counted from 1. Default: 1."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "How many lines to read. Default: 2000."}
+  },
+  "required": ["file_path"],
+  "additionalProperties": false
+}`
+
+type readParams struct {
+	FilePath string        `json:"file_path"`
+	Offset   *tool.Integer `json:"offset"`
+	Limit    *tool.Integer `json:"limit"`
+}
+
+func NewReadFile(w *workspace.Dir) registry.Tool {
+	r := &readTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "read_file",
+			DisplayName: "read_file",
+			Description: strings.TrimSpace(readFileDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files"},
+			Icon:        "fileSearch",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(readFileSchema),
+			Examples: []registry.Example{
+				{Description: "A whole file", Params: json.RawMessage(`{"file_path":"README.md"}`)},
+				{Description: "Lines 100 to 149", Params: json.RawMessage(`{"file_path":"src/main.go","offset":100,"limit":50}`)},
+			},
+		},
+		Run:     r.run,
+		Check:   r.check,
+		Subject: r.subject,
+	}
+}
+
+type readTool struct{ workspace *workspace.Dir }
+
+func (r *readTool) prepare(call registry.Call) (readParams, string, error) {
+	p, err := tool.Decode[readParams]("read_file", call)
+	if err != nil {
+		return p, "", err
+	}
+	rel, err := r.workspace.Param("read_file", "/file_path", p.FilePath)
+	return p, rel, err
+}
+
+func (r *readTool) check(call registry.Call) error {
+	_, _, err := r.prepare(call)
+	return err
+}
+
+func (r *readTool) subject(call registry.Call) (registry.Subject, error) {
+	p, _, err := r.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := r.workspace.SubjectPaths(p.FilePath)
+	return registry.Subject{Paths: paths}, err
+}
+
+func (r *readTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	p, rel, err := r.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	f, info, err := r.workspace.OpenFile(rel)
+	if err == nil {
+		defer f.Close()
+		if info.IsDir() {
+			err = workspace.ErrIsDir
+		}
+	}
+	if err != nil {
+		return r.workspace.Failure(rel, p.FilePath, err), nil
+	}
+	in := bufio.NewReaderSize(f, readBuffer)
+	head, err := in.Peek(textfile.SniffBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err)), nil
+	}
+	if mime := textfile.MediaType(head, rel); mime != "" {
+		return r.media(rel, mime, in, info)
+	}
+	if len(head) == 0 {
+		out := registry.TextResult(fmt.Sprintf("%q is empty.", p.FilePath))
+		out.Summary = "the file is empty"
+		return out, nil
+	}
+	enc, ok := textfile.Detect(head)
+	if !ok {
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
+			"%q is binary (%s, %s) and cannot be read as text; a program for its format may show it, through run_shell_command",
+			p.FilePath, textfile.Type(head), tool.Size(info.Size()))), nil
+	}
+	text := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)
+	shown, note, asItIs, err := readable(rel, enc, in)
+	if err == nil {
+		text.form = note
+		if asItIs {
+			text.size = info.Size()
+		}
+		err = text.read(ctx, shown)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return registry.Result{}, fmt.Errorf("reading %q: %w", p.FilePath, err)
+		}
+		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err)), nil
+	}
+	return text.result(rel, p.FilePath), nil
+}
+
+// media returns the whole file as typed content.
+func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (registry.Result, error) {
+	data, err := io.ReadAll(io.LimitReader(in, readMaxMedia+1))
+	if err != nil {
+		return r.workspace.Failure(rel, rel, workspace.Cause(err)), nil
+	}
+	if len(data) > readMaxMedia {
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
+			"%q is %s of %s; at most 20 MB can be returned", rel, tool.Size(max(info.Size(), readMaxMedia)), mime)), nil
+	}
+	c := registry.Content{Data: data, MIMEType: mime}
+	kind, _, _ := strings.Cut(mime, "/")
+	switch kind {
+	case "image":
+		c.Type = registry.ContentImage
+	case "audio":
+		c.Type = registry.ContentAudio
+	default:
+		c.Type, c.URI = registry.ContentResource, r.workspace.URI(rel)
+	}
+	text := fmt.Sprintf("%s (%s, %s)", tool.OneLine(rel), mime, tool.Size(int64(len(data))))
+	return registry.Result{
+		Summary:   "read " + text,
+		Content:   []registry.Content{c},
+		Display:   registry.Display{Text: text},
+		Locations: []registry.Location{{Path: rel}},
+	}, nil
+}

@@ -1,0 +1,264 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// numbered returns the lines "line 1" to "line n", each ended.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+func TestReadFileText(t *testing.T) {
+	lines := func(from, to int) string {
+		return strings.Join(strings.SplitAfter(numbered(to), "\n")[from-1:to], "")
+	}
+	long := strings.Repeat("é", 2000)
+	opts, dir := place(t, map[string]string{
+		"five": numbered(5), "many": numbered(2500), "crlf": "a\r\nb\r\n", "open": "a\nb", "empty": "", "break": "\n",
+		"bom": "\xef\xbb\xbfa\n", "latin": "caf\xe9\n", "le": "\xff\xfea\x00\xe9\x00\n\x00", "be": "\xfe\xff\x00a\x00\xe9\x00\n",
+		"wide": long + "\n" + long + "x\nlast\n", "astral": strings.Repeat("😀", 3000),
+		"late": strings.Repeat("a\n", 5000) + "caf\xe9\n", "escape": "\x1b[31mred\x1b[0m\n", "nb.ipynb": `{"cells": []}`,
+		"mixed": "é\n" + strings.Repeat("a\n", 4000) + "\xff\n", "BM": "BM is no bitmap\n", "x.png": "text after all\n",
+	})
+	tests := []struct{ params, want string }{
+		{`{"file_path":"five"}`, numbered(5)},
+		{`{"file_path":` + tooltest.Quoted(filepath.Join(dir, "five")) + `,"offset":1,"limit":5}`, numbered(5)},
+		{`{"file_path":"five","offset":2,"limit":2}`, "[showing lines 2-3 of 5 total lines; go on with offset 4]\n" + lines(2, 3)},
+		{`{"file_path":"five","offset":5.0}`, "[showing line 5 of 5 total lines]\n" + lines(5, 5)},
+		{`{"file_path":"many"}`, "[showing lines 1-2000 of 2500 total lines; go on with offset 2001]\n" + lines(1, 2000)},
+		{`{"file_path":"many","limit":2500}`, numbered(2500)},
+		{`{"file_path":"many","offset":2001}`, "[showing lines 2001-2500 of 2500 total lines]\n" + lines(2001, 2500)},
+		{`{"file_path":"crlf"}`, "a\r\nb\r\n"},
+		{`{"file_path":"open"}`, "a\nb"},
+		{`{"file_path":"open","limit":1}`, "[showing line 1 of 2 total lines; go on with offset 2]\na\n"},
+		{`{"file_path":"empty"}`, `"empty" is empty.`},
+		{`{"file_path":"break"}`, "\n"},
+		{`{"file_path":"bom"}`, "a\n"},
+		{`{"file_path":"latin"}`, "[decoded from Windows-1252]\ncafé\n"},
+		{`{"file_path":"le"}`, "[decoded from UTF-16 (little endian)]\naé\n"},
+		{`{"file_path":"be"}`, "[decoded from UTF-16 (big endian)]\naé\n"},
+		{`{"file_path":"wide"}`, "[1 line cut at 2000 characters]\n" + long + "\n" + long + "... [truncated]\nlast\n"},
+		{`{"file_path":"astral"}`, "[1 line cut at 2000 characters]\n" + strings.Repeat("😀", 2000) + "... [truncated]"},
+		{`{"file_path":"late","offset":5001}`, "[showing line 5001 of 5001 total lines; it holds bytes that are no UTF-8]\ncafé\n"},
+		{`{"file_path":"mixed","offset":4002}`, "[showing line 4002 of 4002 total lines; it holds bytes that are no UTF-8]\nÿ\n"},
+		{`{"file_path":"escape"}`, "\x1b[31mred\x1b[0m\n"},
+		{`{"file_path":"nb.ipynb"}`, "[shown as it is: not a notebook of format 4]\n" + `{"cells": []}`},
+		{`{"file_path":"BM"}`, "BM is no bitmap\n"},
+		{`{"file_path":"x.png"}`, "text after all\n"},
+	}
+	for _, tt := range tests {
+		r := run(t, opts, "read_file", tt.params)
+		if diff := cmp.Diff(tt.want, r.Text()); diff != "" || r.IsError {
+			t.Errorf("%s (-want +got)\n%s", tt.params, diff)
+		}
+	}
+}
+
+func TestReadFileResult(t *testing.T) {
+	opts, _ := place(t, map[string]string{"dir/five": numbered(5)})
+	r := run(t, opts, "read_file", `{"file_path":"dir/five","offset":2,"limit":1}`)
+	if r.Summary != "read line 2 of dir/five" || !r.Truncated {
+		t.Errorf("summary %q, truncated %v", r.Summary, r.Truncated)
+	}
+	if diff := cmp.Diff([]registry.Location{{Path: "dir/five", Line: 2}}, r.Locations); diff != "" {
+		t.Error(diff)
+	}
+	if r := run(t, opts, "read_file", `{"file_path":"dir/five"}`); r.Truncated {
+		t.Error("a whole file counts as cut")
+	}
+}
+
+func TestReadFileFailures(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		"five": numbered(5), "src/main.go": "x", "zip": "PK\x03\x04\x00\x00", "control": strings.Repeat("\x01\x02a", 50),
+		"utf32": "\xff\xfe\x00\x00a\x00\x00\x00", "README.md": "x", "empty": "",
+	})
+	tooltest.MakePipe(t, filepath.Join(dir, "pipe"))
+	tests := []struct {
+		params string
+		want   []string
+	}{
+		{`{"file_path":"five","offset":6}`, []string{"behind the end", "5 lines"}},
+		{`{"file_path":"src"}`, []string{"is a directory", "list_directory"}},
+		{`{"file_path":"src/mian.go"}`, []string{"does not exist", `did you mean "src/main.go"?`}},
+		{`{"file_path":"readme.txt"}`, []string{`did you mean "README.md"?`}},
+		{`{"file_path":"scr/main.go"}`, []string{`did you mean "src"?`}},
+		{`{"file_path":"qqqqqqqq"}`, []string{"does not exist", "glob"}},
+		{`{"file_path":"five/x"}`, []string{"is a file, not a folder"}},
+		{`{"file_path":"zip"}`, []string{"is binary", "application/zip", "6 B"}},
+		{`{"file_path":"control"}`, []string{"is binary"}},
+		{`{"file_path":"utf32"}`, []string{"is binary"}},
+	}
+	for _, tt := range tests {
+		r := run(t, opts, "read_file", tt.params)
+		if !r.IsError || r.ErrorCategory != registry.ErrorExecution {
+			t.Errorf("%s is no error: %s", tt.params, r.Text())
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(r.Text(), want) {
+				t.Errorf("%s: %s\nwant %q", tt.params, r.Text(), want)
+			}
+		}
+	}
+	r, err := find(t, opts, "read_file").Run(t.Context(), tooltest.Call(`{"file_path":"pipe"}`))
+	if err == nil && !r.IsError {
+		t.Error("a pipe was read")
+	}
+}
+
+func TestReadFileMedia(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+	opts, dir := place(t, map[string]string{
+		"a.png": png, "no-extension": png, "b.pdf": "%PDF-1.7\nplain text", "c.wav": "RIFF\x00\x00\x00\x00WAVEfmt ",
+		"d.mp3": "\xff\xfb\x90\x00\x00\x00", "e.mp4": "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom", "sp ace/f.pdf": "%PDF-\x00",
+	})
+	url := "file://" + filepath.ToSlash(dir)
+	tests := map[string]registry.Content{
+		"a.png":        {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte(png)},
+		"no-extension": {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte(png)},
+		"b.pdf":        {Type: registry.ContentResource, MIMEType: "application/pdf", Data: []byte("%PDF-1.7\nplain text"), URI: url + "/b.pdf"},
+		"c.wav":        {Type: registry.ContentAudio, MIMEType: "audio/wave", Data: []byte("RIFF\x00\x00\x00\x00WAVEfmt ")},
+		"d.mp3":        {Type: registry.ContentAudio, MIMEType: "audio/mpeg", Data: []byte("\xff\xfb\x90\x00\x00\x00")},
+		"e.mp4":        {Type: registry.ContentResource, MIMEType: "video/mp4", Data: []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), URI: url + "/e.mp4"},
+		"sp ace/f.pdf": {Type: registry.ContentResource, MIMEType: "application/pdf", Data: []byte("%PDF-\x00"), URI: url + "/sp%20ace/f.pdf"},
+	}
+	for name, want := range tests {
+		r := run(t, opts, "read_file", `{"file_path":`+tooltest.Quoted(name)+`}`)
+		if diff := cmp.Diff([]registry.Content{want}, r.Content); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+		if !strings.Contains(r.Display.Text, want.MIMEType) {
+			t.Errorf("%s is displayed as %q", name, r.Display.Text)
+		}
+	}
+}
+
+func TestReadFileMediaTooLarge(t *testing.T) {
+	opts, dir := place(t, map[string]string{"a.png": "\x89PNG\r\n\x1a\n"})
+	if err := os.Truncate(filepath.Join(dir, "a.png"), readMaxMedia+1); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, opts, "read_file", `{"file_path":"a.png"}`); !r.IsError || !strings.Contains(r.Text(), "20 MB") {
+		t.Errorf("%.200s", r.Text())
+	}
+}
+
+// TestReadFileLineNumbers reads windows at every place of texts whose lines end
+// at, before and behind the borders of the buffer.
+func TestReadFileLineNumbers(t *testing.T) {
+	for _, width := range []int{1, 7, readBuffer - 1, readBuffer, readBuffer + 1} {
+		var text strings.Builder
+		n := min(5, 1+2*readBuffer/width)
+		if width < 10 {
+			n = 3 * readBuffer / width
+		}
+		for i := range n {
+			text.WriteString(strings.Repeat("x", width-1))
+			text.WriteString(string(rune('a'+i%26)) + "\n")
+		}
+		for _, ending := range []string{"\n", ""} {
+			opts, _ := place(t, map[string]string{"f": text.String() + "last" + ending})
+			for _, at := range []int{1, 2, n / 2, n - 1, n, n + 1} {
+				x := newExcerpt(max(at, 1), 1, textfile.UTF8)
+				if err := x.read(t.Context(), bufio.NewReaderSize(strings.NewReader(text.String()+"last"+ending), readBuffer)); err != nil {
+					t.Fatal(err)
+				}
+				want := string(rune('a' + (x.first-1)%26))
+				if x.first == n+1 {
+					want = "last"
+				}
+				if got := x.text.String(); width < 2000 && !strings.HasSuffix(got, want) || x.total != n+1 {
+					t.Errorf("width %d, line %d of %d: %.40q of %d", width, x.first, n+1, got, x.total)
+				}
+			}
+			r := run(t, opts, "read_file", fmt.Sprintf(`{"file_path":"f","offset":%d}`, n+2))
+			if want := fmt.Sprintf("which has %s", tool.Count(n+1, "line")); !r.IsError || !strings.HasSuffix(r.Text(), want) {
+				t.Errorf("width %d behind the end: %s", width, r.Text())
+			}
+		}
+	}
+}
+
+// TestReadFileBounds reads a window of a file far larger than what may be
+// counted, and more text than one result may hold.
+func TestReadFileBounds(t *testing.T) {
+	opts, dir := place(t, map[string]string{"huge": numbered(1000), "fat": strings.Repeat(strings.Repeat("x", 1999)+"\n", 6000)})
+	if err := os.Truncate(filepath.Join(dir, "huge"), 10<<30); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, opts, "read_file", `{"file_path":"huge","limit":3}`)
+	if want := "[showing lines 1-3 of more than 3 lines (the file has 10.0 GiB); go on with offset 4]\nline 1\nline 2\nline 3\n"; r.Text() != want {
+		t.Errorf("got %.300q", r.Text())
+	}
+	far := strings.Repeat("x\n", maxCountedBytes)
+	tooltest.Put(t, filepath.Join(dir, "far"), far)
+	for params, want := range map[string]string{
+		`{"file_path":"far","limit":100}`:                "[showing lines 1-100 of about 8300000 lines (guessed; the file has 16.0 MiB); go on with offset 101]\n" + strings.Repeat("x\n", 100),
+		`{"file_path":"far","limit":1,"offset":8000000}`: "[showing line 8000000 of 8388608 total lines; go on with offset 8000001]\nx\n",
+	} {
+		if r := run(t, opts, "read_file", params); r.Text() != want {
+			t.Errorf("%s: %.300q", params, r.Text())
+		}
+	}
+	r = run(t, opts, "read_file", `{"file_path":"fat","limit":6000}`)
+	if len(r.Text()) > readMaxText+1<<16 || !strings.Contains(r.Text()[:200], "stopped at 8.0 MiB of text; go on with offset 4") {
+		t.Errorf("%d bytes: %.200s", len(r.Text()), r.Text())
+	}
+}
+
+func TestReadFileEndsWithItsContext(t *testing.T) {
+	opts, dir := place(t, map[string]string{"huge": numbered(1000)})
+	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, offset := range []string{"1", "2", "3"} {
+		_, err := find(t, opts, "read_file").Run(ctx, tooltest.Call(`{"file_path":"huge","offset":`+offset+`}`))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("offset %s: %v", offset, err)
+		}
+	}
+}
+
+func FuzzReadFile(f *testing.F) {
+	f.Add([]byte("a\nb\r\n\xff\xfe"), 1, 2)
+	f.Add([]byte("\xff\xfea\x00\x00\xd8"), 1, 1)
+	f.Add([]byte("\xef\xbb\xbf"), 2, 9)
+	opts, dir := place(f, nil)
+	tool := find(f, opts, "read_file")
+	f.Fuzz(func(t *testing.T, data []byte, offset, limit int) {
+		if offset < 1 || limit < 1 || offset > 1<<40 || limit > 1<<20 {
+			return
+		}
+		if err := os.WriteFile(filepath.Join(dir, "f"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := tool.Run(t.Context(), tooltest.Call(fmt.Sprintf(`{"file_path":"f","offset":%d,"limit":%d}`, offset, limit)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := r.Text(); strings.ToValidUTF8(text, "") != text {
+			t.Errorf("no UTF-8: %q", text)
+		}
+	})
+}

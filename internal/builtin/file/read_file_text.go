@@ -1,0 +1,286 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// maxCountedBytes bounds what is read behind the excerpt to count lines: what
+// is read in a few milliseconds.
+const maxCountedBytes = 8 << 20
+
+// enoughLines is from how many lines on the number of all may be guessed.
+const enoughLines = 100
+
+// excerpt collects some lines of a text. Its memory does not grow with the
+// text.
+type excerpt struct {
+	first, limit int // lines from 1
+	encoding     textfile.Encoding
+	size         int64  // of the file in bytes; 0 where lines are not of its bytes
+	form         string // what the text is made of, "" for the file as it is
+
+	text    strings.Builder
+	last    int  // the last line collected
+	total   int  // lines in all, as far as counted
+	unsure  bool // there are more lines than total
+	about   int  // then: how many there may be, 0 = nobody knows
+	long    int  // lines cut
+	ended   bool // the last line collected has a line break
+	tooMuch bool // the text grew over its limit
+	foreign bool // the text holds bytes that are no UTF-8
+}
+
+func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
+	return &excerpt{first: first, limit: limit, encoding: e}
+}
+
+func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
+	passed, err := x.skip(ctx, in)
+	for err == nil {
+		if x.total%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if x.last-x.first+1 >= x.limit || x.tooMuch {
+			return x.countRest(ctx, in, passed)
+		}
+		var n int64
+		if n, err = x.line(in); n == 0 {
+			break
+		}
+		passed += n
+	}
+	return err
+}
+
+// skip passes over the lines before the first one wanted, and returns how many
+// bytes they have.
+func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err error) {
+	open := false // behind the last line break there is text
+	for x.total+1 < x.first {
+		if err := ctx.Err(); err != nil {
+			return passed, err
+		}
+		_, err := in.Peek(1)
+		text, _ := in.Peek(in.Buffered())
+		if len(text) == 0 {
+			if open {
+				x.total++
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return passed, err
+		}
+		if n := bytes.Count(text, newline); x.total+n+1 < x.first {
+			x.total += n
+		} else {
+			text = text[:afterLines(text, x.first-1-x.total)]
+			x.total = x.first - 1
+		}
+		open = text[len(text)-1] != '\n'
+		passed += int64(len(text))
+		_, _ = in.Discard(len(text)) // it is in the buffer
+	}
+	return passed, nil
+}
+
+var newline = []byte{'\n'}
+
+// afterLines returns the offset behind the n-th line break of a text that has
+// as many.
+func afterLines(text []byte, n int) int {
+	at := 0
+	for ; n > 0; n-- {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+	}
+	return at
+}
+
+// line reads and keeps one line, and returns how many bytes it has; 0 at the
+// end.
+func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
+	const keep = readMaxColumns * utf8.UTFMax
+	var kept []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(kept) <= keep {
+			kept = append(kept, part...)
+		}
+		size += int64(len(part))
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && size == 0:
+			return 0, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return size, err
+		}
+		x.total++
+		x.add(kept, err == nil, size > int64(len(kept)))
+		return size, nil
+	}
+}
+
+// add keeps a line; cut tells that it is longer than what is given.
+func (x *excerpt) add(line []byte, ended, cut bool) {
+	if ended && !cut {
+		line = line[:len(line)-1]
+	}
+	text := x.decode(line)
+	if i := tool.RuneIndex(text, readMaxColumns); i < len(text) || cut {
+		text = text[:i] + "... [truncated]"
+		x.long++
+	}
+	if x.last > 0 {
+		x.text.WriteByte('\n')
+	}
+	x.text.WriteString(text)
+	x.last, x.ended = x.total, ended
+	x.tooMuch = x.text.Len() > readMaxText
+}
+
+// decode makes UTF-8 of a line. A file that was ASCII as far as could be seen
+// may still turn out to be Windows-1252.
+func (x *excerpt) decode(line []byte) string {
+	if utf8.Valid(line) {
+		return string(line)
+	}
+	x.foreign = true
+	if x.encoding == textfile.UTF8 || x.encoding == textfile.Windows1252 {
+		if text, err := charmap.Windows1252.NewDecoder().Bytes(line); err == nil {
+			return string(text)
+		}
+	}
+	return text.Valid(line)
+}
+
+// countRest counts the lines behind the excerpt where they are soon counted,
+// and guesses from those seen where they are not. passed bytes were read.
+func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) error {
+	if x.size-passed > maxCountedBytes {
+		x.unsure = true
+		if x.total >= enoughLines {
+			x.about = int(float64(x.total) / float64(passed) * float64(x.size))
+		}
+		return nil
+	}
+	buf := make([]byte, 256<<10)
+	open := false // behind the last line break there is text
+	for seen := 0; ; {
+		n, err := in.Read(buf)
+		if n > 0 {
+			x.total += bytes.Count(buf[:n], newline)
+			open = buf[n-1] != '\n'
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			if open {
+				x.total++
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+		if seen += n; seen > maxCountedBytes {
+			x.unsure = true
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *excerpt) result(rel, name string) registry.Result {
+	if x.last == 0 {
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
+			"offset %d is behind the end of %q, which has %s", x.first, name, tool.Count(x.total, "line")))
+	}
+	note := x.note()
+	text := x.text.String()
+	if x.ended {
+		text += "\n"
+	}
+	r := registry.Result{
+		Summary:   fmt.Sprintf("read %s of %s", x.span(), tool.OneLine(rel)),
+		Content:   []registry.Content{registry.TextContent(text)},
+		Locations: []registry.Location{{Path: rel, Line: x.first}},
+		Truncated: x.last < x.total || x.unsure || x.long > 0,
+	}
+	if note != "" {
+		r.Content[0].Text = "[" + note + "]\n" + text
+	}
+	return r
+}
+
+func (x *excerpt) span() string {
+	if x.first == x.last {
+		return fmt.Sprintf("line %d", x.first)
+	}
+	return fmt.Sprintf("lines %d-%d", x.first, x.last)
+}
+
+// lines tells how many lines there are, as far as that is known.
+func (x *excerpt) lines() string {
+	switch {
+	case !x.unsure:
+		return fmt.Sprintf("%d total lines", x.total)
+	case x.about > x.total:
+		return fmt.Sprintf("about %d lines (guessed; the file has %s)", rounded(x.about), tool.Size(x.size))
+	case x.size > 0:
+		return fmt.Sprintf("more than %s (the file has %s)", tool.Count(x.total, "line"), tool.Size(x.size))
+	}
+	return "more than " + tool.Count(x.total, "line")
+}
+
+// rounded keeps two digits of a number.
+func rounded(n int) int {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return n / unit * unit
+}
+
+// note tells what the text is not: all of the file, or its own bytes.
+func (x *excerpt) note() string {
+	var notes []string
+	if x.form != "" {
+		notes = append(notes, x.form)
+	}
+	if x.first > 1 || x.last < x.total || x.unsure {
+		notes = append(notes, fmt.Sprintf("showing %s of %s", x.span(), x.lines()))
+	}
+	if x.tooMuch {
+		notes = append(notes, "stopped at "+tool.Size(readMaxText)+" of text")
+	}
+	if x.last < x.total || x.unsure {
+		notes = append(notes, fmt.Sprintf("go on with offset %d", x.last+1))
+	}
+	if x.long > 0 {
+		notes = append(notes, fmt.Sprintf("%s cut at %d characters", tool.Count(x.long, "line"), readMaxColumns))
+	}
+	switch x.encoding {
+	case textfile.UTF8, textfile.UTF8WithBOM:
+		if x.foreign {
+			notes = append(notes, "it holds bytes that are no UTF-8")
+		}
+	default:
+		notes = append(notes, "decoded from "+x.encoding.String())
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,175 @@
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed write_file.md
+var writeFileDescription string
+
+const writeFileSchema = `{
+  "type": "object",
+  "properties": {
+    "file_path": {"type": "string", "minLength": 1, "description": "The file to write, relative to the workspace or absolute inside it."},
+    "content": {"type": "string", "description": "The whole new content of the file."}
+  },
+  "required": ["file_path", "content"],
+  "additionalProperties": false
+}`
+
+type writeFileParams struct {
+	FilePath string  `json:"file_path"`
+	Content  *string `json:"content"`
+}
+
+func NewWriteFile(w *workspace.Dir) registry.Tool {
+	f := &writeFile{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "write_file",
+			DisplayName: "write_file",
+			Description: strings.TrimSpace(writeFileDescription),
+			Category:    registry.CategoryWrite,
+			Tags:        []string{"files"},
+			Icon:        "pencil",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(writeFileSchema),
+			Examples: []registry.Example{
+				{Description: "A new file", Params: json.RawMessage(`{"file_path":"docs/notes.md","content":"# Notes\n"}`)},
+			},
+		},
+		Run:     f.run,
+		Check:   f.check,
+		Subject: f.subject,
+		Preview: f.preview,
+		Revise:  f.revise,
+	}
+}
+
+type writeFile struct {
+	workspace *workspace.Dir
+	shown     previews
+}
+
+func (f *writeFile) params(call registry.Call) (writeFileParams, string, error) {
+	p, err := tool.Decode[writeFileParams]("write_file", call)
+	if err != nil {
+		return p, "", err
+	}
+	if p.Content == nil {
+		return p, "", registry.Invalid("write_file", "/content", "is required")
+	}
+	rel, err := f.workspace.Changeable("write_file", "/file_path", p.FilePath)
+	return p, rel, err
+}
+
+func (f *writeFile) check(call registry.Call) error {
+	_, _, err := f.params(call)
+	return err
+}
+
+func (f *writeFile) subject(call registry.Call) (registry.Subject, error) {
+	p, _, err := f.params(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := f.workspace.SubjectPaths(p.FilePath)
+	return registry.Subject{Paths: paths}, err
+}
+
+// change works out what the call does to the file as it is now.
+func (f *writeFile) change(rel, content string) (*fileChange, error) {
+	before, err := stateOf(f.workspace, rel)
+	if err != nil {
+		return nil, err
+	}
+	content = withFinalNewline(content)
+	if before.tooBig {
+		return newChange(rel, before, "", content, "is larger than "+tool.Size(maxChanged), []byte(content)), nil
+	}
+	old, enc, err := textfile.Decode(before.data)
+	reason := ""
+	switch {
+	case errors.Is(err, textfile.ErrNotText):
+		reason = textfile.ErrNotText.Error()
+	case err != nil:
+		reason = "holds broken characters"
+	case enc != textfile.UTF8 && enc != textfile.UTF8WithBOM && old == content:
+		reason = fmt.Sprintf("is %v", enc) // the bytes change and the text does not
+	case enc == textfile.UTF8WithBOM:
+		old = textfile.BOM + old // a mark that goes is part of the change
+	}
+	return newChange(rel, before, old, content, reason, []byte(content)), nil
+}
+
+// withFinalNewline ends a text with a line break of the kind it has.
+func withFinalNewline(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	if i := strings.LastIndexByte(s, '\n'); i > 0 && s[i-1] == '\r' {
+		return s + "\r\n"
+	}
+	return s + "\n"
+}
+
+func (f *writeFile) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	p, rel, err := f.params(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	c, err := f.change(rel, *p.Content)
+	if err != nil {
+		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainWrite(p.FilePath, err))}
+	}
+	f.shown.keep(call, c.before.sum())
+	return c.preview(), nil
+}
+
+func (f *writeFile) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
+	p, _, err := f.params(call)
+	if err != nil {
+		return call, err
+	}
+	p.Content = &content
+	call.Params, err = tool.EncodeParams(p)
+	return call, err
+}
+
+func (f *writeFile) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	p, rel, err := f.params(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	return f.workspace.Locked(ctx, func() registry.Result {
+		c, err := f.change(rel, *p.Content)
+		switch {
+		case err != nil:
+			return tool.Failed(explainWrite(p.FilePath, err))
+		case f.shown.changed(call, c.before.sum()):
+			return changedMeanwhile(p.FilePath)
+		case c.same():
+			r := registry.TextResult(fmt.Sprintf("%q holds this content already; nothing was changed.", rel))
+			r.Summary = "nothing to change"
+			r.Locations = []registry.Location{{Path: rel}}
+			return r
+		}
+		if err := f.workspace.WriteFile(rel, c.data); err != nil {
+			return tool.Failed(explainWrite(p.FilePath, err))
+		}
+		if c.before.exists {
+			return c.result("Replaced the content of")
+		}
+		return c.result("Created")
+	})
+}

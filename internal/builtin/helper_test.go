@@ -1,0 +1,50 @@
+package builtin
+
+import (
+	"io"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place makes a workspace with files, and returns its path too.
+func place(t testing.TB, files map[string]string) (Options, string) {
+	t.Helper()
+	dir := tooltest.Place(t, files)
+	return Options{Workspace: dir, StateDir: t.TempDir(), Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
+}
+
+// find returns a tool made with the options.
+func find(t testing.TB, opts Options, name string) registry.Tool {
+	t.Helper()
+	source := Source(opts)
+	t.Cleanup(func() { source.(io.Closer).Close() })
+	all, _, err := source.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tooltest.Find(t, name, all...)
+}
+
+// run makes a call that must be possible.
+func run(t testing.TB, opts Options, name, params string) registry.Result {
+	t.Helper()
+	return tooltest.Run(t, find(t, opts, name), params)
+}
+
+// globPaths returns what glob finds, sorted.
+func globPaths(t testing.TB, opts Options, params string) []string {
+	t.Helper()
+	var out []string
+	for _, l := range run(t, opts, "glob", params).Locations {
+		out = append(out, l.Path)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package builtin
-
-// openNonblock is 0 where pipes have no place in the file system.
-const openNonblock = 0

@@ -1,0 +1,231 @@
+// Package search holds the built-in tools that look through the workspace:
+// list_directory, glob and grep.
+package search
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed glob.md
+var globDescription string
+
+const (
+	globDefaultLimit = 500
+	searchTimeout    = 2 * time.Minute
+	recently         = 24 * time.Hour
+)
+
+const globSchema = `{
+  "type": "object",
+  "properties": {
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The pattern that paths are to match, relative to path, such as **/*.go or docs/*.{md,txt}."},
+    "path": {"type": "string", "minLength": 1, "description": "The folder to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
+    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
+    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many files to return at most. Default: 500."}
+  },
+  "required": ["pattern"],
+  "additionalProperties": false
+}`
+
+type globParams struct {
+	Pattern       string        `json:"pattern"`
+	Path          string        `json:"path"`
+	CaseSensitive bool          `json:"case_sensitive"`
+	Respect       *bool         `json:"respect_ignore_files"`
+	Limit         *tool.Integer `json:"limit"`
+}
+
+func NewGlob(w *workspace.Dir) registry.Tool {
+	g := &globTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "glob",
+			DisplayName: "glob",
+			Description: strings.TrimSpace(globDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files", "search"},
+			Icon:        "fileSearch",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(globSchema),
+			Examples: []registry.Example{
+				{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
+				{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
+			},
+		},
+		Timeout: searchTimeout,
+		Run:     g.run,
+		Check:   g.check,
+		Subject: g.subject,
+	}
+}
+
+type globTool struct{ workspace *workspace.Dir }
+
+// globSearch is a call with its params checked.
+type globSearch struct {
+	globParams
+	start   string
+	pattern *pattern
+}
+
+func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
+	p, err := tool.Decode[globParams]("glob", call)
+	if err != nil {
+		return nil, err
+	}
+	if p.Pattern == "" {
+		return nil, registry.Invalid("glob", "/pattern", "is required")
+	}
+	s := &globSearch{globParams: p}
+	if s.start, err = g.workspace.Param("glob", "/path", cmp.Or(p.Path, ".")); err != nil {
+		return nil, err
+	}
+	text, err := relativePattern(g.workspace, p.Pattern)
+	if err != nil {
+		return nil, registry.Invalid("glob", "/pattern", "%v", err)
+	}
+	if text != p.Pattern {
+		s.start = "."
+	}
+	if s.pattern, err = compilePattern(text, !p.CaseSensitive); err != nil {
+		return nil, registry.Invalid("glob", "/pattern", "%v", err)
+	}
+	return s, nil
+}
+
+func (g *globTool) check(call registry.Call) error {
+	_, err := g.prepare(call)
+	return err
+}
+
+func (g *globTool) subject(call registry.Call) (registry.Subject, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, s.start))
+	return registry.Subject{Paths: paths}, err
+}
+
+// globbed is a file found.
+type globbed struct {
+	path    string
+	changed time.Time
+}
+
+func (g *globTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if failed, ok := g.workspace.NotFolder(s.start, s.Path); ok {
+		return failed, nil
+	}
+	files, walked, err := g.find(ctx, s)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+	}
+	total := len(files)
+	files = newestFirst(files, time.Now(), s.Limit.OrDefault(globDefaultLimit))
+	return s.result(files, total, walked), nil
+}
+
+func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *workspace.LeftOut, error) {
+	respect := tool.OrTrue(s.Respect)
+	found := make([][]globbed, workspace.Workers())
+	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{
+		Start:   s.start,
+		Respect: respect,
+		Enter: func(e *workspace.Entry) bool {
+			return s.pattern.mayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.pattern.names(e.Name))
+		},
+		Match:  func(e *workspace.Entry) bool { return s.pattern.match(below(s.start, e.Path)) },
+		Forced: func(e *workspace.Entry) bool { return s.pattern.names(e.Name) },
+		Each: func(worker int, e *workspace.Entry) {
+			found[worker] = append(found[worker], globbed{path: e.Path, changed: e.Dir.Changed(e.Name)})
+		},
+	})
+	return slices.Concat(found...), walked, err
+}
+
+// newestFirst returns the first files in an order that begins with those
+// changed within a day, newest at the top, and puts the rest behind them by
+// path.
+func newestFirst(files []globbed, now time.Time, limit int) []globbed {
+	since := now.Add(-recently)
+	return firstOf(files, limit, func(a, b globbed) int {
+		newA, newB := a.changed.After(since), b.changed.After(since)
+		switch {
+		case newA && newB:
+			return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
+		case newA:
+			return -1
+		case newB:
+			return 1
+		}
+		return strings.Compare(a.path, b.path)
+	})
+}
+
+// firstOf returns the first n elements in order. It sorts no more than it has
+// to: what stands behind the n-th found so far is passed over.
+func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
+	var best []T
+	full := false // best[:n] is sorted, and nothing behind its last is wanted
+	for _, e := range all {
+		if full && compare(e, best[n-1]) >= 0 {
+			continue
+		}
+		if best = append(best, e); len(best) >= 2*n {
+			slices.SortFunc(best, compare)
+			best, full = best[:n], true
+		}
+	}
+	slices.SortFunc(best, compare)
+	return best[:min(n, len(best))]
+}
+
+// result shows the first files found of a total.
+func (s *globSearch) result(files []globbed, total int, w *workspace.LeftOut) registry.Result {
+	where := ""
+	if s.start != "." {
+		where = fmt.Sprintf(" in %q", s.start)
+	}
+	if total == 0 {
+		r := registry.TextResult(fmt.Sprintf("No files match %q%s.%s", s.Pattern, where, w.Note()))
+		r.Summary = "no files found"
+		return r
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Found %s matching %q%s", tool.Count(total, "file"), s.Pattern, where)
+	if total > len(files) {
+		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", len(files))
+	}
+	b.WriteString(":\n")
+	for _, f := range files {
+		b.WriteString(tool.OneLine(f.path) + "\n")
+	}
+	if note := w.Note(); note != "" {
+		b.WriteString(strings.TrimSpace(note) + "\n")
+	}
+	r := registry.TextResult(b.String())
+	r.Summary = "found " + tool.Count(total, "file")
+	r.Truncated = total > len(files)
+	r.Locations = make([]registry.Location, len(files))
+	for i, f := range files {
+		r.Locations[i].Path = f.path
+	}
+	return r
+}

@@ -1,0 +1,214 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed grep.md
+var grepDescription string
+
+const grepDefaultLimit = 200
+
+const grepSchema = `{
+  "type": "object",
+  "properties": {
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The regular expression (RE2 syntax) to look for within lines, such as func \\w+Error or TODO."},
+    "path": {"type": "string", "minLength": 1, "description": "The folder or file to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
+    "include": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Search only files whose path matches this glob, such as *.go, *.{ts,tsx} or src/**/*.py."},
+    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
+    "context": {"type": "integer", "minimum": 0, "maximum": 50, "description": "How many lines to show before and after each match. Default: 0."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many matching lines to return at most. Default: 200."},
+    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."}
+  },
+  "required": ["pattern"],
+  "additionalProperties": false
+}`
+
+type grepParams struct {
+	Pattern       string        `json:"pattern"`
+	Path          string        `json:"path"`
+	Include       string        `json:"include"`
+	CaseSensitive bool          `json:"case_sensitive"`
+	Context       *tool.Integer `json:"context"`
+	Limit         *tool.Integer `json:"limit"`
+	Respect       *bool         `json:"respect_ignore_files"`
+}
+
+// NewGrep makes the tool grep. Ripgrep is not called where it is installed: one
+// engine gives one answer everywhere (ripgrep's \d is Unicode, its hidden and
+// binary rules and its order differ), and this one needs no more time.
+func NewGrep(w *workspace.Dir) registry.Tool {
+	g := &grepTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "grep",
+			DisplayName: "grep",
+			Description: strings.TrimSpace(grepDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files", "search"},
+			Icon:        "regex",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(grepSchema),
+			Examples: []registry.Example{
+				{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
+				{Description: "A name in exactly this case with two lines around it", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
+			},
+		},
+		Timeout: searchTimeout,
+		Run:     g.run,
+		Check:   g.check,
+		Subject: g.subject,
+	}
+}
+
+type grepTool struct{ workspace *workspace.Dir }
+
+// grepSearch is a call with its params checked.
+type grepSearch struct {
+	grepParams
+	start   string
+	include *pattern // nil: all files
+	expr    *lineExpr
+	limit   int
+	context int
+}
+
+func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
+	p, err := tool.Decode[grepParams]("grep", call)
+	if err != nil {
+		return nil, err
+	}
+	if p.Pattern == "" {
+		return nil, registry.Invalid("grep", "/pattern", "is required")
+	}
+	s := &grepSearch{grepParams: p, limit: p.Limit.OrDefault(grepDefaultLimit), context: p.Context.OrDefault(0)}
+	if s.start, err = g.workspace.Param("grep", "/path", cmp.Or(p.Path, ".")); err != nil {
+		return nil, err
+	}
+	if p.Include != "" {
+		if s.include, err = compilePattern(p.Include, !p.CaseSensitive); err != nil {
+			return nil, registry.Invalid("grep", "/include", "%v", err)
+		}
+	}
+	if s.expr, err = compileLineExpr(p.Pattern, !p.CaseSensitive); err != nil {
+		return nil, registry.Invalid("grep", "/pattern", "%v; write %s to search for the text as it is",
+			err, regexp.QuoteMeta(p.Pattern))
+	}
+	return s, nil
+}
+
+func (g *grepTool) check(call registry.Call) error {
+	_, err := g.prepare(call)
+	return err
+}
+
+func (g *grepTool) subject(call registry.Call) (registry.Subject, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, "."))
+	return registry.Subject{Paths: paths}, err
+}
+
+func (g *grepTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	s, err := g.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	f, info, err := g.workspace.OpenFile(s.start)
+	if err != nil {
+		return g.workspace.Failure(s.start, s.Path, err), nil
+	}
+	defer f.Close()
+	rank := &ranking{limit: s.limit}
+	left := &workspace.LeftOut{}
+	if info.IsDir() {
+		left, err = g.searchTree(ctx, s, rank)
+	} else {
+		err = s.searchOne(ctx, f, info, rank)
+	}
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+	}
+	return s.result(rank, left), nil
+}
+
+func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking) (*workspace.LeftOut, error) {
+	respect := tool.OrTrue(s.Respect)
+	searchers := make([]*searcher, workspace.Workers())
+	for i := range searchers {
+		searchers[i] = s.newSearcher()
+	}
+	opts := workspace.WalkOptions{
+		Start:   s.start,
+		Respect: respect,
+		Enter: func(e *workspace.Entry) bool {
+			if s.include == nil {
+				return !skipped(e.Name, respect)
+			}
+			return s.include.mayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.include.names(e.Name))
+		},
+		Match: func(e *workspace.Entry) bool {
+			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.match(below(s.start, e.Path)))
+		},
+		Each: func(worker int, e *workspace.Entry) { visitFile(ctx, searchers[worker], e, rank) },
+	}
+	if s.include != nil {
+		opts.Forced = func(e *workspace.Entry) bool { return s.include.names(e.Name) }
+	}
+	return g.workspace.Walk(ctx, opts)
+}
+
+func (s *grepSearch) newSearcher() *searcher {
+	return &searcher{expr: s.expr, context: s.context, limit: s.limit}
+}
+
+// visitFile searches one file unless newer ones have filled the limit already.
+// The walk saw a regular file; what was opened is looked at again.
+func visitFile(ctx context.Context, search *searcher, e *workspace.Entry, rank *ranking) {
+	f, err := e.Dir.Open(e.Name)
+	if err != nil {
+		if !errors.Is(err, workspace.ErrKind) {
+			rank.failed()
+		}
+		return
+	}
+	defer f.Close()
+	at := standing{changed: f.Changed, path: e.Path}
+	if !rank.wants(&at) {
+		return
+	}
+	found, err := search.file(ctx, f, f.Size)
+	switch {
+	case err != nil:
+		rank.failed()
+	case len(found.lines) > 0:
+		rank.add(ranked{at, found})
+	}
+}
+
+func (s *grepSearch) searchOne(ctx context.Context, f *os.File, info fs.FileInfo, rank *ranking) error {
+	found, err := s.newSearcher().file(ctx, f, info.Size())
+	if err != nil {
+		return err
+	}
+	rank.binary = found.binary
+	if len(found.lines) > 0 {
+		rank.add(ranked{standing{info.ModTime(), s.start}, found})
+	}
+	return nil
+}

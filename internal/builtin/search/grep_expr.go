@@ -1,0 +1,200 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// lineExpr is a regular expression matched within lines, with texts of which
+// every matching line holds at least one: finding these first is many times
+// faster than the expression.
+type lineExpr struct {
+	regexp *regexp.Regexp
+	prog   *syntax.Prog
+	needs  []need // nil: every line is tried
+}
+
+// need is a text that a match holds.
+type need struct {
+	text   []byte // lower case if fold
+	fold   bool   // ASCII letters match in either case
+	anchor int    // the byte of text that is searched for first
+}
+
+// minWorth is the worth below which looking for a text first saves nothing.
+const minWorth = 30
+
+// maxNeeds bounds the texts searched for side by side.
+const maxNeeds = 8
+
+func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
+	flags := syntax.Perl
+	if fold {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(pattern, flags)
+	if err != nil {
+		var bad *syntax.Error
+		if errors.As(err, &bad) {
+			return nil, fmt.Errorf("is not a regular expression in RE2 syntax: %s in %q", bad.Code, bad.Expr)
+		}
+		return nil, err
+	}
+	if wantsNewline(tree) {
+		return nil, errors.New("holds a line break; matches are within one line")
+	}
+	if fold {
+		pattern = "(?i)" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	e := &lineExpr{regexp: re, prog: prog}
+	texts := required(tree)
+	if worth(texts) < minWorth {
+		return e, nil
+	}
+	for _, text := range texts {
+		e.needs = append(e.needs, newNeed(text))
+	}
+	return e, nil
+}
+
+func wantsNewline(re *syntax.Regexp) bool {
+	if re.Op == syntax.OpLiteral && strings.ContainsRune(string(re.Rune), '\n') {
+		return true
+	}
+	for _, sub := range re.Sub {
+		if wantsNewline(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// requirement is a text that must occur, in either case if fold.
+type requirement struct {
+	text string
+	fold bool
+}
+
+// required returns texts of which at least one is in everything that the
+// expression matches, nil where there are none.
+func required(re *syntax.Regexp) []requirement {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return requiredLiteral(re)
+	case syntax.OpCapture, syntax.OpPlus:
+		return required(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return required(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []requirement
+		for _, sub := range re.Sub {
+			if r := required(sub); worth(r) > worth(best) {
+				best = r
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []requirement
+		for _, sub := range re.Sub {
+			r := required(sub)
+			if r == nil {
+				return nil
+			}
+			all = append(all, r...)
+		}
+		if len(all) <= maxNeeds {
+			return all
+		}
+	}
+	return nil
+}
+
+// requiredLiteral takes the longest run that can be searched for by bytes. In
+// either case the letters k and s have a third form beyond ASCII, and letters
+// beyond ASCII have forms of other lengths, so these break the run.
+func requiredLiteral(re *syntax.Regexp) []requirement {
+	fold := re.Flags&syntax.FoldCase != 0
+	text := string(re.Rune)
+	if !fold {
+		if strings.ContainsRune(text, utf8.RuneError) {
+			return nil // it stands for broken bytes as well
+		}
+		return []requirement{{text: text}}
+	}
+	runs := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r >= utf8.RuneSelf || r == 'k' || r == 's'
+	})
+	best := ""
+	for _, run := range runs {
+		if worthText(run) > worthText(best) {
+			best = run
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	return []requirement{{text: best, fold: true}}
+}
+
+// worth grades texts to search for: long and rare is good, each further one
+// costs.
+func worth(all []requirement) int {
+	least := 0
+	for i, r := range all {
+		if w := worthText(r.text); i == 0 || w < least {
+			least = w
+		}
+	}
+	return least * 8 / max(1, len(all)+7)
+}
+
+func worthText(text string) int {
+	if text == "" {
+		return 0
+	}
+	best := 0
+	for i := range len(text) {
+		best = max(best, rarity(text[i]))
+	}
+	return best + 8*min(len(text), 8)
+}
+
+// rarity grades a byte by how seldom it stands in source code and prose.
+func rarity(c byte) int {
+	const common = " etaoinrslcdupmfhg.()_,-:\"'/=;bywv"
+	if i := strings.IndexByte(common, lower(c)); i >= 0 {
+		return i
+	}
+	return len(common) + 8
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func newNeed(r requirement) need {
+	n := need{text: []byte(r.text), fold: r.fold}
+	for i := range n.text {
+		if rarity(n.text[i]) > rarity(n.text[n.anchor]) {
+			n.anchor = i
+		}
+	}
+	return n
+}

@@ -1,0 +1,158 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// ranking keeps the newest files with matches, as many as the limit of lines
+// needs. Files older than what it holds when it is full need no search, which
+// makes a common word cheap in a large tree; the outcome does not depend on
+// the order in which files come.
+type ranking struct {
+	limit  int
+	binary bool // the one file searched is binary
+
+	mu     sync.Mutex
+	files  []ranked // newest first, ties by path
+	errors atomic.Int64
+	last   atomic.Pointer[standing] // files behind it are not wanted; nil: all are
+}
+
+// standing is where a file stands in the order: newest first, ties by path.
+type standing struct {
+	changed time.Time
+	path    string
+}
+
+func (p *standing) compare(q *standing) int {
+	if c := q.changed.Compare(p.changed); c != 0 {
+		return c
+	}
+	return strings.Compare(p.path, q.path)
+}
+
+// ranked is a file with matches.
+type ranked struct {
+	standing
+	found found
+}
+
+func (r *ranking) failed() { r.errors.Add(1) }
+
+// wants reports whether a file could still count.
+func (r *ranking) wants(p *standing) bool {
+	last := r.last.Load()
+	return last == nil || p.compare(last) <= 0
+}
+
+func (r *ranking) add(f ranked) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(r.files, f, func(a, b ranked) int { return a.compare(&b.standing) })
+	r.files = slices.Insert(r.files, at, f)
+	matches := 0
+	for i := range r.files {
+		matches += r.files[i].found.matches
+		if matches < r.limit {
+			continue
+		}
+		clear(r.files[i+1:])
+		r.files = r.files[:i+1]
+		last := r.files[i].standing
+		r.last.Store(&last)
+		return
+	}
+}
+
+// trim cuts the last file to what the limit leaves of it. It returns the
+// number of matching lines.
+func (r *ranking) trim() int {
+	matches := 0
+	for i := range r.files {
+		f := &r.files[i].found
+		if over := matches + f.matches - r.limit; over > 0 {
+			f.keep(f.matches - over)
+		}
+		matches += f.matches
+	}
+	return matches
+}
+
+func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result {
+	matches := r.trim()
+	note := left.Note()
+	if n := int(r.errors.Load()); n > 0 {
+		note += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "file"))
+	}
+	if matches == 0 {
+		if r.binary {
+			note += " (the file is binary)"
+		}
+		out := registry.TextResult("No matches " + s.what() + "." + note)
+		out.Summary = "no matches"
+		return out
+	}
+	// Files behind the limit were not all searched, so that nobody knows
+	// whether they hold more; saying so must not depend on luck.
+	cut := matches >= s.limit
+	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))
+	var b strings.Builder
+	if cut {
+		fmt.Fprintf(&b, "Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n", found, s.what())
+	} else {
+		fmt.Fprintf(&b, "Found %s %s:\n", found, s.what())
+	}
+	out := registry.Result{Summary: "found " + found, Truncated: cut}
+	for _, f := range r.files {
+		f.write(&b, s.context > 0)
+		for _, l := range f.found.lines {
+			if l.match {
+				out.Locations = append(out.Locations, registry.Location{Path: f.path, Line: l.number})
+			}
+		}
+	}
+	b.WriteString("---\n")
+	if note != "" {
+		b.WriteString(strings.TrimSpace(note) + "\n")
+	}
+	out.Content = []registry.Content{registry.TextContent(b.String())}
+	if cut {
+		out.Summary += " (limited)"
+	}
+	return out
+}
+
+// what tells what was searched for and where.
+func (s *grepSearch) what() string {
+	what := fmt.Sprintf("for %q", s.Pattern)
+	if s.start != "." {
+		what += fmt.Sprintf(" in %q", s.start)
+	}
+	if s.Include != "" {
+		what += fmt.Sprintf(" (include %q)", s.Include)
+	}
+	return what
+}
+
+func (f *ranked) write(b *strings.Builder, gaps bool) {
+	fmt.Fprintf(b, "---\nFile: %s\n", tool.OneLine(f.path))
+	for i, l := range f.found.lines {
+		if gaps && i > 0 && l.number != f.found.lines[i-1].number+1 {
+			b.WriteString("...\n")
+		}
+		mark := ":"
+		if !l.match {
+			mark = "-"
+		}
+		fmt.Fprintf(b, "L%d%s %s\n", l.number, mark, l.text)
+	}
+}

@@ -1,0 +1,324 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+const (
+	// searchBuffer holds most files at once.
+	searchBuffer = 256 << 10
+	// maxLine bounds a line that is held in memory, in bytes.
+	maxLine = 8 << 20
+	// maxKept bounds the lines kept as context for a match yet to come, in bytes.
+	maxKept = 64 << 10
+	// maxExcerpt bounds what is shown of a line, in bytes.
+	maxExcerpt = 500
+	// maxUTF16 bounds a UTF-16 file that is decoded to be searched, in bytes.
+	maxUTF16 = 64 << 20
+)
+
+// found is what one file holds.
+type found struct {
+	lines   []foundLine
+	matches int
+	more    bool // there are matches beyond the limit
+	binary  bool // the file was passed over
+}
+
+type foundLine struct {
+	number int // from 1
+	text   string
+	match  bool // else context
+}
+
+// keep cuts the lines behind the first n matches.
+func (f *found) keep(n int) {
+	f.matches = n
+	for i, l := range f.lines {
+		if !l.match {
+			continue
+		}
+		if n == 0 {
+			f.lines = f.lines[:i]
+			// Context before the match that went stays: it may be context
+			// behind the match before.
+			return
+		}
+		n--
+	}
+}
+
+// searcher searches files one after the other with one buffer. It is not for
+// concurrent use.
+type searcher struct {
+	expr    *lineExpr
+	context int
+	limit   int // matching lines
+	longest int // bytes of a line held in memory; 0 means maxLine
+
+	buf     []byte
+	seekers []seeker
+	dfa     *lineDFA // nil: package regexp does it all
+	window
+	found found
+}
+
+// window is the part of a file in the buffer.
+type window struct {
+	counted int // a line start in buf
+	number  int // the number of the line at counted
+	shown   int // lines before this offset are in found already
+	after   int // lines still to be shown behind the last match
+}
+
+// errNUL ends the search of a file that is no text.
+var errNUL = errors.New("holds a NUL byte")
+
+// file searches one file of the size it had when it was opened, 0 if unknown:
+// a file read up to there needs no further read to find its end. Memory use
+// does not grow with it where r is a longReader; else with its longest line.
+func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, error) {
+	if s.buf == nil {
+		s.buf = make([]byte, searchBuffer)
+		s.seekers = make([]seeker, len(s.expr.needs))
+		for i := range s.seekers {
+			s.seekers[i].need = &s.expr.needs[i]
+		}
+		s.dfa = newLineDFA(s.expr)
+	}
+	s.window = window{number: 1}
+	s.found = found{}
+	err := s.windows(ctx, r, size)
+	if errors.Is(err, errNUL) {
+		return found{binary: true}, nil
+	}
+	return s.found, err
+}
+
+// windows moves the buffer over the file.
+func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
+	filled, from := 0, 0 // buf[:from] was searched and is kept as context
+	for first := true; ; first = false {
+		if filled == len(s.buf) {
+			s.buf = append(s.buf, make([]byte, len(s.buf))...)
+		}
+		n, err := io.ReadAtLeast(r, s.buf[filled:], 1)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return workspace.Cause(err)
+		}
+		fresh := s.buf[filled : filled+n]
+		filled += n
+		if first && isUTF16(fresh) {
+			return s.utf16(ctx, fresh, r)
+		}
+		if bytes.IndexByte(fresh, 0) >= 0 {
+			return errNUL
+		}
+		if first && bytes.HasPrefix(fresh, []byte(textfile.BOM)) {
+			from, s.shown = len(textfile.BOM), len(textfile.BOM)
+		}
+		last = last || first && int64(n) == size && filled < len(s.buf)
+		end := filled
+		// Before fresh there is no line break behind from.
+		if i := bytes.LastIndexByte(fresh, '\n'); !last && i >= 0 {
+			end = filled - n + i + 1
+		} else if file, ok := r.(longReader); !last && ok && filled-from >= s.maxLine() {
+			if end, err = s.long(ctx, file, from, filled); err != nil {
+				return err
+			}
+			if s.found.more {
+				return nil
+			}
+			filled, from = end, end
+		} else if !last {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			continue // until the line has an end
+		}
+		s.search(s.buf[:end], from)
+		if last || s.found.more {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		filled, from = s.slide(end, filled)
+	}
+}
+
+func (s *searcher) maxLine() int { return cmp.Or(s.longest, maxLine) }
+
+// slide moves what is yet to be searched to the front of the buffer, behind
+// the lines that may be context. It returns the new fill and the place where
+// the search goes on.
+func (s *searcher) slide(end, filled int) (int, int) {
+	keep := max(s.lineStart(s.buf[:end], end, s.context), end-maxKept)
+	s.number += bytes.Count(s.buf[s.counted:end], []byte{'\n'})
+	s.counted = end - keep
+	s.shown = max(0, s.shown-keep)
+	copy(s.buf, s.buf[keep:filled])
+	return filled - keep, end - keep
+}
+
+// lineStart goes n lines back from the line start at.
+func (s *searcher) lineStart(text []byte, at, n int) int {
+	for ; n > 0 && at > 0; n-- {
+		at = bytes.LastIndexByte(text[:at-1], '\n') + 1
+	}
+	return at
+}
+
+// search finds the matching lines of text from a line start on.
+func (s *searcher) search(text []byte, from int) {
+	for i := range s.seekers {
+		s.seekers[i].reset()
+	}
+	if s.dfa != nil && s.dfa.thrashing() {
+		s.dfa = nil
+	}
+	for from < len(text) {
+		at := s.candidate(text, from)
+		if at == nowhere {
+			break
+		}
+		start := from + bytes.LastIndexByte(text[from:at], '\n') + 1
+		end := lineEnd(text, at)
+		if s.matches(text[start:end]) {
+			if s.found.matches == s.limit {
+				s.found.more = true
+				s.showAfter(text, start)
+				return
+			}
+			s.match(text, start, end)
+		}
+		from = end + 1
+	}
+	s.showAfter(text, len(text))
+}
+
+// candidate returns a place in the next line that may match.
+func (s *searcher) candidate(text []byte, from int) int {
+	if len(s.seekers) == 0 {
+		if s.dfa != nil {
+			return s.dfa.find(text, from)
+		}
+		return from
+	}
+	best := nowhere
+	for i := range s.seekers {
+		if at := s.seekers[i].seek(text, from); at != nowhere && (best == nowhere || at < best) {
+			best = at
+		}
+	}
+	return best
+}
+
+// matches reports whether the line matches.
+func (s *searcher) matches(line []byte) bool {
+	if s.dfa == nil {
+		return s.expr.regexp.Match(trimCR(line))
+	}
+	return s.dfa.find(line, 0) != nowhere || len(line) == 0 && s.dfa.start.atEnd
+}
+
+// match records the line text[start:end] with its context.
+func (s *searcher) match(text []byte, start, end int) {
+	s.showAfter(text, start)
+	first := max(s.shown, s.lineStart(text, start, s.context))
+	s.show(text, first, start, s.context)
+	s.add(text, start, end, true)
+	s.found.matches++
+	s.after = s.context
+}
+
+// showAfter shows what is due behind the last match, up to the line start at
+// limit.
+func (s *searcher) showAfter(text []byte, limit int) {
+	if s.after > 0 {
+		s.after -= s.show(text, s.shown, limit, s.after)
+	}
+}
+
+// show adds at most n lines of text[from:to] as context and returns how many.
+func (s *searcher) show(text []byte, from, to, n int) int {
+	shown := 0
+	for ; from < to && shown < n; shown++ {
+		end := to
+		if i := bytes.IndexByte(text[from:to], '\n'); i >= 0 {
+			end = from + i
+		}
+		s.add(text, from, end, false)
+		from = end + 1
+	}
+	return shown
+}
+
+func (s *searcher) add(text []byte, start, end int, match bool) {
+	if start >= s.counted {
+		s.number += bytes.Count(text[s.counted:start], []byte{'\n'})
+	} else {
+		s.number -= bytes.Count(text[start:s.counted], []byte{'\n'})
+	}
+	s.counted = start
+	s.shown = min(end+1, len(text))
+	line := trimCR(text[start:end])
+	s.found.lines = append(s.found.lines, foundLine{number: s.number, text: s.excerpt(line, match), match: match})
+}
+
+// excerpt cuts a long line around its match.
+func (s *searcher) excerpt(line []byte, match bool) string {
+	if len(line) <= maxExcerpt {
+		return text.Valid(line)
+	}
+	from := 0
+	if match {
+		if loc := s.expr.regexp.FindIndex(line); loc != nil {
+			from = max(0, min(loc[0]-maxExcerpt/4, len(line)-maxExcerpt))
+		}
+	}
+	to := min(from+maxExcerpt, len(line))
+	return cutText(line[from:to], from > 0, to < len(line))
+}
+
+// cutText shows a part of a line that was cut before it or behind it.
+func cutText(part []byte, before, behind bool) string {
+	out := strings.ToValidUTF8(string(part), "")
+	if before {
+		out = "... " + out
+	}
+	if behind {
+		out += " ... [truncated]"
+	}
+	return out
+}
+
+func trimCR(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}
+
+func isUTF16(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(textfile.BOM16LE)) || bytes.HasPrefix(head, []byte(textfile.BOM16BE))
+}
+
+// utf16 searches the file as UTF-8.
+func (s *searcher) utf16(ctx context.Context, head []byte, rest io.Reader) error {
+	raw := io.MultiReader(bytes.NewReader(bytes.Clone(head)), rest)
+	text := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(io.LimitReader(raw, maxUTF16))
+	return s.windows(ctx, text, 0)
+}

@@ -1,0 +1,60 @@
+package search
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place makes a workspace with files, and returns its path too.
+func place(t testing.TB, files map[string]string) (workspace.Options, string) {
+	t.Helper()
+	dir := tooltest.Place(t, files)
+	return workspace.Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
+}
+
+// open returns a workspace that is closed when the test ends.
+func open(t testing.TB, opts workspace.Options) *workspace.Dir {
+	t.Helper()
+	w := workspace.New(opts)
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// find returns a tool made with the options.
+func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
+	t.Helper()
+	w := open(t, opts)
+	return tooltest.Find(t, name, NewGlob(w), NewGrep(w), NewListDirectory(w))
+}
+
+// run makes a call that must be possible.
+func run(t testing.TB, opts workspace.Options, name, params string) registry.Result {
+	t.Helper()
+	return tooltest.Run(t, find(t, opts, name), params)
+}
+
+// output is the text that a call gives to the model.
+func output(t testing.TB, opts workspace.Options, name, params string) string {
+	t.Helper()
+	r := run(t, opts, name, params)
+	return r.Text()
+}
+
+func isArgs(err error, pointer string) bool {
+	args, ok := err.(*registry.ArgsError)
+	return ok && args.Violations[0].Pointer == pointer
+}
+
+func TestParamsAreThoseOfTheSchema(t *testing.T) {
+	w := open(t, workspace.Options{})
+	tooltest.SameParams[globParams](t, NewGlob(w))
+	tooltest.SameParams[grepParams](t, NewGrep(w))
+	tooltest.SameParams[listParams](t, NewListDirectory(w))
+}

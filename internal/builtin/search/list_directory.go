@@ -1,0 +1,144 @@
+package search
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed list_directory.md
+var listDirectoryDescription string
+
+const (
+	listDefaultDepth = 3
+	listLimit        = 500
+)
+
+const listDirectorySchema = `{
+  "type": "object",
+  "properties": {
+    "path": {"type": "string", "minLength": 1, "description": "The folder to list, relative to the workspace or absolute inside it; . is the workspace itself."},
+    "depth": {"type": "integer", "minimum": 1, "maximum": 20, "description": "How many levels to list; 1 is the folder alone. Default: 3."},
+    "ignore": {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 4096}, "maxItems": 100, "description": "Globs of entries to leave out, such as *.log or docs/**."},
+    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."}
+  },
+  "required": ["path"],
+  "additionalProperties": false
+}`
+
+type listParams struct {
+	Path    string        `json:"path"`
+	Depth   *tool.Integer `json:"depth"`
+	Ignore  []string      `json:"ignore"`
+	Respect *bool         `json:"respect_ignore_files"`
+}
+
+func NewListDirectory(w *workspace.Dir) registry.Tool {
+	l := &listTool{workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        "list_directory",
+			DisplayName: "list_directory",
+			Description: strings.TrimSpace(listDirectoryDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"files"},
+			Icon:        "folder",
+			Permissions: []string{"filesystem"},
+			InputSchema: json.RawMessage(listDirectorySchema),
+			Examples: []registry.Example{
+				{Description: "The workspace, three levels deep", Params: json.RawMessage(`{"path":"."}`)},
+				{Description: "One folder alone, without logs", Params: json.RawMessage(`{"path":"build","depth":1,"ignore":["*.log"]}`)},
+			},
+		},
+		Timeout: searchTimeout,
+		Run:     l.run,
+		Check:   l.check,
+		Subject: l.subject,
+	}
+}
+
+type listTool struct{ workspace *workspace.Dir }
+
+// listing is a call with its params checked.
+type listing struct {
+	listParams
+	start  string
+	depth  int
+	ignore []*pattern
+}
+
+func (l *listTool) prepare(call registry.Call) (*listing, error) {
+	p, err := tool.Decode[listParams]("list_directory", call)
+	if err != nil {
+		return nil, err
+	}
+	s := &listing{listParams: p, depth: p.Depth.OrDefault(listDefaultDepth)}
+	if s.start, err = l.workspace.Param("list_directory", "/path", p.Path); err != nil {
+		return nil, err
+	}
+	for i, text := range p.Ignore {
+		glob, err := compilePattern(text, false)
+		if err != nil {
+			return nil, registry.Invalid("list_directory", fmt.Sprintf("/ignore/%d", i), "%v", err)
+		}
+		s.ignore = append(s.ignore, glob)
+	}
+	return s, nil
+}
+
+func (l *listTool) check(call registry.Call) error {
+	_, err := l.prepare(call)
+	return err
+}
+
+func (l *listTool) subject(call registry.Call) (registry.Subject, error) {
+	s, err := l.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	paths, err := l.workspace.SubjectPaths(s.Path)
+	return registry.Subject{Paths: paths}, err
+}
+
+func (l *listTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	s, err := l.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if failed, ok := l.workspace.NotFolder(s.start, s.Path); ok {
+		return failed, nil
+	}
+	t, err := newTree(ctx, l.workspace, s)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("listing %q: %w", s.Path, err)
+	}
+	return s.result(t), nil
+}
+
+func (s *listing) result(t *tree) registry.Result {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/ (%s", strings.TrimSuffix(tool.OneLine(s.start), "/"), tool.Count(t.listed, "entry"))
+	if t.depthCut {
+		fmt.Fprintf(&b, ", %s deep", tool.Count(s.depth, "level"))
+	}
+	b.WriteString("):\n")
+	t.root.write(&b, "")
+	if t.hidden > 0 {
+		fmt.Fprintf(&b, "(cut off at %s: at least %d more are not listed; list a folder by itself, or use glob)\n",
+			tool.Count(listLimit, "entry"), t.hidden)
+	}
+	if t.ignored > 0 {
+		fmt.Fprintf(&b, "(%s left out by ignore files; respect_ignore_files: false shows them)\n", tool.Count(t.ignored, "entry"))
+	}
+	r := registry.TextResult(b.String())
+	r.Summary = "listed " + tool.Count(t.listed, "entry")
+	r.Truncated = t.hidden > 0
+	r.Locations = []registry.Location{{Path: s.start}}
+	return r
+}

@@ -1,0 +1,67 @@
+package shell
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// background starts the command and returns its id at once.
+func (s *shellTool) background(c *shellCall, argv []string, dir string) (registry.Result, error) {
+	store, err := newBackgroundStore(s.opts)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	program, err := (process.Spec{Argv: argv, Dir: dir, Env: s.opts.Env}).Program()
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
+	}
+	argv[0] = program
+	r, err := s.detached(store, c, argv, dir)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
+	}
+	res := registry.TextResult(fmt.Sprintf("Started in the background with id %q (PID %d). The process tool shows its output (action log), waits for its end (wait) or stops it (kill).",
+		r.ID, r.PID))
+	res.Summary = "started in the background with id " + r.ID
+	return res, nil
+}
+
+// keptOutput is how much of a background command's output is kept, in bytes:
+// twice what a command's stream may have, and enough to show the end of it.
+func keptOutput(opts *Options) int64 {
+	limit := opts.MaxOutput
+	if limit == 0 {
+		limit = process.DefaultMaxOutput
+	} else if limit < 0 {
+		limit = math.MaxInt64 / 4
+	}
+	return 2 * max(limit, logTail)
+}
+
+func (s *shellTool) detached(store *backgroundStore, c *shellCall, argv []string, dir string) (_ *backgroundRecord, err error) {
+	id, log, err := store.create()
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10))
+	r := &backgroundRecord{ID: id, Workspace: c.root, Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
+	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
+	if err := detach(r, append(keeper, argv...), dir, env, log); err != nil {
+		store.remove(id)
+		return nil, err
+	}
+	if err := store.save(r); err != nil {
+		_ = store.end(r, time.Sleep) // a process that nobody knows of must not stay
+		store.remove(id)
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,22 @@
+package shell
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// birthOf tells when a process was started. ok is false for one that has
+// ended, even if nobody has waited for it yet.
+func birthOf(pid int) (birth string, ok bool) {
+	const zombie = 5 // SZOMB of sys/proc.h
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || info.Proc.P_stat == zombie {
+		return "", false
+	}
+	at := info.Proc.P_starttime
+	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
+}
+
+// groupIsAlive reports whether a process of the group is there.
+func groupIsAlive(group int) bool { return unix.Kill(-group, 0) == nil }

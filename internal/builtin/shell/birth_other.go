@@ -1,0 +1,11 @@
+//go:build unix && !linux && !darwin
+
+package shell
+
+import "golang.org/x/sys/unix"
+
+// birthOf cannot tell when a process was started; its group has to do.
+func birthOf(int) (birth string, ok bool) { return "", true }
+
+// groupIsAlive reports whether a process of the group is there.
+func groupIsAlive(group int) bool { return unix.Kill(-group, 0) == nil }

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package shell
+
+import "errors"
+
+// Keep is not to be had without process groups.
+func Keep([]string) error {
+	return errors.New("background commands need process groups, which this system does not have")
+}

@@ -1,0 +1,179 @@
+//go:build unix
+
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// keepDrain is how long output is waited for that a command left in the pipe
+// when it ended. Only what it left running can make that last.
+const keepDrain = 200 * time.Millisecond
+
+// Keep looks after a command in the background, as a program of its own that
+// [Options].Keeper starts: it runs the command, keeps the end of what that
+// prints, and writes down how it ended. It returns when nobody is left to print.
+// args are the path of the log, that of the file for the exit code, how many
+// bytes of output to keep, and the argv of the command, its program by path.
+// The error tells of args alone; what goes wrong later is told in the log.
+func Keep(args []string) error {
+	if len(args) < 4 {
+		return errors.New("this is for toolreg itself: it wants LOG EXIT BYTES PROGRAM [ARG...]")
+	}
+	limit, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil || limit < 1 {
+		return fmt.Errorf("%q is no number of bytes", args[2])
+	}
+	// The group is asked to end as a whole; the last words are still to be kept.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	k := &keeper{log: &rotatingLog{path: args[0], segment: max(limit/2, 1)}, exit: args[1]}
+	defer k.log.close()
+	if err := k.run(args[3:]); err != nil {
+		_, _ = fmt.Fprintln(k.log, err)
+		k.publish(127)
+	}
+	return nil
+}
+
+// keeper is one Keep.
+type keeper struct {
+	log  *rotatingLog
+	exit string
+	once sync.Once
+}
+
+func (k *keeper) run(argv []string) error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	out, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	p, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Files: []*os.File{null, in, in}})
+	in.Close()
+	if err != nil {
+		return err
+	}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- codeOf(p.Wait())
+		_ = out.SetReadDeadline(time.Now().Add(keepDrain))
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf)
+		_, _ = k.log.Write(buf[:n]) // a full disk: the command is not to suffer from it
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// The command has ended, and what it left behind goes on.
+			k.publish(<-ended)
+			_ = out.SetReadDeadline(time.Time{})
+		} else if err != nil {
+			break
+		}
+	}
+	k.once.Do(func() { k.write(<-ended) })
+	return nil
+}
+
+// codeOf is the exit code as a shell has it.
+func codeOf(state *os.ProcessState, err error) int {
+	if err != nil {
+		return 127
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// publish writes the exit code down, once.
+func (k *keeper) publish(code int) { k.once.Do(func() { k.write(code) }) }
+
+// write puts the exit code in place as a whole, unless the file is there: the
+// tool process says so of what it killed.
+func (k *keeper) write(code int) {
+	temp := k.exit + ".tmp"
+	if err := os.WriteFile(temp, []byte(strconv.Itoa(code)+"\n"), 0o600); err != nil {
+		_, _ = fmt.Fprintln(k.log, err)
+		return
+	}
+	if err := os.Link(temp, k.exit); err != nil && !errors.Is(err, os.ErrExist) {
+		_, _ = fmt.Fprintln(k.log, err)
+	}
+	_ = os.Remove(temp)
+}
+
+// rotatingLog keeps the end of what is written to it: path holds at most a
+// segment, and what path held before it is in path.1. path.passed counts the
+// bytes that are no longer in path.
+type rotatingLog struct {
+	path    string
+	segment int64
+
+	file   *os.File
+	size   int64
+	passed int64
+}
+
+var _ io.Writer = (*rotatingLog)(nil)
+
+// Write implements io.Writer.
+func (l *rotatingLog) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		if l.size >= l.segment {
+			if err := l.rotate(); err != nil {
+				return done, err
+			}
+		}
+		if l.file == nil {
+			f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+			if err != nil {
+				return done, err
+			}
+			l.file = f
+		}
+		n, err := l.file.Write(p[done : done+int(min(int64(len(p)-done), l.segment-l.size))])
+		done += n
+		l.size += int64(n)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (l *rotatingLog) rotate() error {
+	l.close()
+	if err := os.Rename(l.path, l.path+".1"); err != nil {
+		return err
+	}
+	l.passed += l.size
+	l.size = 0
+	temp := l.path + ".tmp"
+	if err := os.WriteFile(temp, []byte(strconv.FormatInt(l.passed, 10)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, l.path+".passed")
+}
+
+func (l *rotatingLog) close() {
+	if l.file != nil {
+		_ = l.file.Close() // each write went to the system at once
+		l.file = nil
+	}
+}

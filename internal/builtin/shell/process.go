@@ -1,0 +1,268 @@
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed process.md
+var processDescription string
+
+const (
+	processName = "process"
+	// logTail bounds what is shown of a log, in bytes.
+	logTail = 64 << 10
+	// pollInterval is how often the state of a process is looked at: it is no
+	// child of ours that could be waited for.
+	pollInterval = 20 * time.Millisecond
+)
+
+var errEnded = errors.New("has ended already")
+
+const processSchema = `{
+  "type": "object",
+  "properties": {
+    "action": {"type": "string", "enum": ["list", "log", "wait", "kill"], "description": "What to do."},
+    "id": {"type": "string", "minLength": 1, "description": "The id that run_shell_command returned. Required for all but list."},
+    "timeout": {"type": "integer", "minimum": 1, "description": "How many seconds wait waits. Default: 120."}
+  },
+  "required": ["action"],
+  "additionalProperties": false
+}`
+
+type processParams struct {
+	Action  string        `json:"action"`
+	ID      string        `json:"id"`
+	Timeout *tool.Integer `json:"timeout"`
+}
+
+func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
+	p := &processTool{opts: &opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        processName,
+			DisplayName: processName,
+			Description: strings.TrimSpace(processDescription),
+			Category:    registry.CategoryCommand,
+			Tags:        []string{"shell"},
+			Icon:        "terminal",
+			Permissions: []string{"shell"},
+			InputSchema: json.RawMessage(processSchema),
+			Examples: []registry.Example{
+				{Description: "What runs", Params: json.RawMessage(`{"action":"list"}`)},
+				{Description: "Wait up to a minute", Params: json.RawMessage(`{"action":"wait","id":"k3v9x2ab","timeout":60}`)},
+			},
+		},
+		Run:     p.run,
+		Check:   p.check,
+		Preview: p.preview,
+	}
+}
+
+type processTool struct {
+	opts      *Options
+	workspace *workspace.Dir
+}
+
+// processCall is a call with its params checked.
+type processCall struct {
+	processParams
+	timeout time.Duration
+}
+
+func (p *processTool) prepare(call registry.Call) (*processCall, error) {
+	params, err := tool.Decode[processParams](processName, call)
+	if err != nil {
+		return nil, err
+	}
+	c := &processCall{processParams: params}
+	switch params.Action {
+	case "list":
+	case "log", "wait", "kill":
+		if params.ID == "" {
+			return nil, registry.Invalid(processName, "/id", "is required for %s; action list shows the ids", params.Action)
+		}
+	default:
+		return nil, registry.Invalid(processName, "/action", "is none of list, log, wait, kill")
+	}
+	c.timeout, err = timeLimit(processName, params.Timeout, p.opts)
+	return c, err
+}
+
+func (p *processTool) check(call registry.Call) error {
+	_, err := p.prepare(call)
+	return err
+}
+
+func (p *processTool) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	c, err := p.prepare(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	preview := registry.Preview{Kind: registry.PreviewInfo, Title: "Background processes", Prompt: "List the background processes"}
+	if c.Action == "list" {
+		return preview, nil
+	}
+	verb := map[string]string{"log": "Show the output of", "wait": "Wait for the end of", "kill": "Stop"}[c.Action]
+	preview.Prompt = fmt.Sprintf("%s the background process %q", verb, c.ID)
+	if _, r, err := p.find(c.ID); err == nil {
+		preview.Prompt += ": " + r.Command
+	}
+	return preview, nil
+}
+
+// find returns the record of a process of this workspace.
+func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, error) {
+	store, err := newBackgroundStore(p.opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := p.workspace.Path()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := store.load(id, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no background process %q; action list shows the ids", id)
+	}
+	return store, r, err
+}
+
+func (p *processTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	c, err := p.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if c.Action == "list" {
+		return p.list()
+	}
+	store, r, err := p.find(c.ID)
+	if err != nil {
+		return tool.Failed(err.Error()), nil
+	}
+	switch c.Action {
+	case "wait":
+		if err := store.wait(ctx, r, c.timeout); err != nil {
+			return registry.Result{}, err
+		}
+	case "kill":
+		err := store.end(r, func(d time.Duration) { pause(ctx, d) })
+		if errors.Is(err, errEnded) {
+			return tool.Failed(fmt.Sprintf("%q %v: %v", r.ID, errEnded, store.state(r))), nil
+		}
+		if err != nil {
+			return tool.Failed(err.Error()), nil
+		}
+	}
+	return store.report(r, c)
+}
+
+// pause waits a while, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// wait returns when the process has ended or the time is over. The error is the
+// cause of ctx.
+func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for b.state(r).running {
+		select {
+		case <-poll.C:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %q: %w", r.ID, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (p *processTool) list() (registry.Result, error) {
+	store, err := newBackgroundStore(p.opts)
+	if err != nil {
+		return tool.Failed(err.Error()), nil
+	}
+	dir, err := p.workspace.Path()
+	if err != nil {
+		return registry.Result{}, err
+	}
+	records, err := store.list(dir)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if len(records) == 0 {
+		r := registry.TextResult("No background processes.")
+		r.Summary = "no background processes"
+		return r, nil
+	}
+	var b strings.Builder
+	running := 0
+	for _, r := range records {
+		state := store.state(r)
+		if state.running {
+			running++
+		}
+		fmt.Fprintf(&b, "%s  %s  started %s  in %s: %s\n", r.ID, state, r.Started.Format(time.RFC3339), r.Directory, firstLineOf(r.Command))
+	}
+	res := registry.TextResult(b.String())
+	res.Summary = fmt.Sprintf("%s, %d running", tool.Count(len(records), "background process"), running)
+	return res, nil
+}
+
+func firstLineOf(command string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if more {
+		line += " …"
+	}
+	return line
+}
+
+// report tells the state of a process with the end of its output.
+func (b *backgroundStore) report(r *backgroundRecord, c *processCall) (registry.Result, error) {
+	state := b.state(r)
+	text, size, err := b.tail(r.ID, logTail)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	head := fmt.Sprintf("%s: %s\nCommand: %s\n", r.ID, state, r.Command)
+	switch {
+	case size == 0:
+		head += "Output: (empty)\n"
+	case int64(len(text)) < size:
+		head += fmt.Sprintf("Output, the last %s of %s:\n", tool.Size(int64(len(text))), tool.Size(size))
+	default:
+		head += "Output:\n"
+	}
+	res := registry.TextResult(head + text)
+	res.Summary = r.ID + " " + state.String()
+	res.Truncated = int64(len(text)) < size
+	switch {
+	case c.Action == "wait" && state.running:
+		res.IsError, res.ErrorCategory = true, registry.ErrorTimeout
+		res.Summary = fmt.Sprintf("%s is still running after %s", r.ID, c.timeout)
+	case c.Action == "wait" && (!state.known || state.code != 0):
+		res.IsError, res.ErrorCategory = true, registry.ErrorExecution
+	case c.Action == "kill" && state.running:
+		res.IsError, res.ErrorCategory = true, registry.ErrorExecution
+	}
+	return res, nil
+}

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package shell
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// detach is not to be had without process groups.
+func detach(*backgroundRecord, []string, string, []string, *os.File) error {
+	return errors.New("background commands need process groups, which this system does not have; run the command without background")
+}
+
+func isAlive(*backgroundRecord) bool { return false }
+
+// birthOf knows of no process.
+func birthOf(int) (birth string, ok bool) { return "", false }
+
+func groupIsAlive(int) bool { return false }
+
+func (b *backgroundStore) end(*backgroundRecord, func(time.Duration)) error { return errEnded }

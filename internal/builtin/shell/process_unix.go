@@ -1,0 +1,109 @@
+//go:build unix
+
+package shell
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/process"
+)
+
+// detachScript starts "$@" in the background, says the id of its process, and
+// ends: that process is then nobody's child but init's and outlives us.
+const detachScript = `"$@" 3>&- &
+printf '%s\n' "$!" >&3
+`
+
+// detach starts argv, the keeper of a command, in a session of its own, without
+// a terminal, what it says itself going to log, and fills in the ids of the
+// record.
+func detach(r *backgroundRecord, argv []string, dir string, env []string, log *os.File) error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	said, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	starter, err := os.StartProcess("/bin/sh", append([]string{"sh", "-c", detachScript, "sh"}, argv...), &os.ProcAttr{
+		Dir: dir, Env: append([]string{}, env...), Files: []*os.File{null, log, log, say},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	say.Close()
+	if err != nil {
+		return err
+	}
+	line, readErr := bufio.NewReader(io.LimitReader(said, 64)).ReadString('\n')
+	state, err := starter.Wait()
+	if err == nil && !state.Success() {
+		err = fmt.Errorf("its starter ended with %v", state)
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(line))
+	if err == nil && (readErr != nil || pid <= 1) {
+		err = errors.New("its starter named no process")
+	}
+	r.PID, r.Group = pid, starter.Pid
+	r.Birth, _ = birthOf(pid) // "" when it has ended already: then it counts as ended
+	return err
+}
+
+// isAlive reports whether the process of a record still runs: the id alone may
+// be another's by now.
+func isAlive(r *backgroundRecord) bool {
+	group, err := unix.Getpgid(r.PID)
+	if err != nil || group != r.Group {
+		return false
+	}
+	birth, ok := birthOf(r.PID)
+	return ok && birth == r.Birth
+}
+
+const killGrace = 2 * time.Second
+
+// end asks the group of a running process to end, and kills what has not ended
+// after a while.
+func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) error {
+	if !b.state(r).running {
+		return errEnded
+	}
+	if err := b.replace(b.path(r.ID, "exit"), []byte("killed\n")); err != nil {
+		return fmt.Errorf("ending %q: %w", r.ID, err)
+	}
+	if err := signalGroup(r.Group, unix.SIGTERM, wait); err != nil {
+		return fmt.Errorf("ending %q: %w", r.ID, err)
+	}
+	if err := signalGroup(r.Group, unix.SIGKILL, wait); err != nil {
+		return fmt.Errorf("ending %q: %w", r.ID, err)
+	}
+	if r.Mark != "" {
+		process.EndStrays(r.Group, r.Mark)
+	}
+	return nil
+}
+
+// signalGroup signals a group, unless it is gone, and gives it time to go.
+func signalGroup(group int, sig unix.Signal, wait func(time.Duration)) error {
+	if !groupIsAlive(group) {
+		return nil
+	}
+	if err := unix.Kill(-group, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	for waited := time.Duration(0); waited < killGrace && groupIsAlive(group); waited += pollInterval {
+		wait(pollInterval)
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package shell
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Background processes live on after the run that started them, so what is
+// known of one lies in the state folder: ID.json says what was started, ID.log
+// and ID.log.1 hold the end of its output, and ID.exit its exit code once it has
+// ended by itself. A program of our own looks after it, see [Keep].
+
+// backgroundFolder is the folder for them in the state folder.
+const backgroundFolder = "background"
+
+// keepEnded is how long the files of an ended process stay.
+const keepEnded = 7 * 24 * time.Hour
+
+// backgroundRecord is what ID.json holds.
+type backgroundRecord struct {
+	ID        string    `json:"id"`
+	Workspace string    `json:"workspace"`
+	Command   string    `json:"command"`
+	Directory string    `json:"directory"`
+	Started   time.Time `json:"started"`
+	// PID is the process that keeps the command, Group its process group.
+	// Birth tells it from a later process with the same id.
+	PID   int    `json:"pid"`
+	Group int    `json:"group"`
+	Birth string `json:"birth"`
+	// Mark is in the environment of all that the command starts.
+	Mark string `json:"mark,omitempty"`
+}
+
+// backgroundState is how a background process is doing.
+type backgroundState struct {
+	running bool
+	code    int  // of an ended one
+	known   bool // code is known
+	killed  bool // by the process tool
+}
+
+func (s backgroundState) String() string {
+	switch {
+	case s.running:
+		return "running"
+	case s.killed:
+		return "killed"
+	case s.known:
+		return "ended with exit code " + strconv.Itoa(s.code)
+	}
+	return "ended, exit code unknown"
+}
+
+// backgroundStore is the folder of the records.
+type backgroundStore struct{ dir string }
+
+var errNoState = errors.New("there is no state folder to keep background processes in")
+
+func newBackgroundStore(opts *Options) (*backgroundStore, error) {
+	if opts.StateDir == "" {
+		return nil, errNoState
+	}
+	return &backgroundStore{dir: filepath.Join(opts.StateDir, backgroundFolder)}, nil
+}
+
+func (b *backgroundStore) path(id, kind string) string { return filepath.Join(b.dir, id+"."+kind) }
+
+// create makes the folder, a new id and its empty log.
+func (b *backgroundStore) create() (id string, log *os.File, err error) {
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("keeping background processes: %w", err)
+	}
+	id = strings.ToLower(rand.Text()[:8])
+	log, err = os.OpenFile(b.path(id, "log"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return "", nil, fmt.Errorf("keeping background processes: %w", err)
+	}
+	return id, log, nil
+}
+
+// save writes the record, which makes the process known.
+func (b *backgroundStore) save(r *backgroundRecord) error {
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = b.replace(b.path(r.ID, "json"), data)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping background processes: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file of one writer: readers see all of it or nothing.
+func (b *backgroundStore) replace(path string, data []byte) error {
+	if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// remove forgets a process.
+func (b *backgroundStore) remove(id string) {
+	for _, kind := range []string{"json", "log", "log.1", "log.passed", "log.tmp", "exit", "exit.tmp", "json.tmp"} {
+		_ = os.Remove(b.path(id, kind)) // what stays is tried again next time
+	}
+}
+
+// load reads a record of this workspace.
+func (b *backgroundStore) load(id, workspace string) (*backgroundRecord, error) {
+	if !isBackgroundID(id) {
+		return nil, fs.ErrNotExist
+	}
+	data, err := os.ReadFile(b.path(id, "json"))
+	if err != nil {
+		return nil, err
+	}
+	r := &backgroundRecord{}
+	if err := json.Unmarshal(data, r); err != nil || r.ID != id || r.PID <= 1 || r.Group <= 1 {
+		return nil, fmt.Errorf("the record %s is damaged; remove it", b.path(id, "json"))
+	}
+	if r.Workspace != workspace {
+		return nil, fs.ErrNotExist
+	}
+	return r, nil
+}
+
+func isBackgroundID(id string) bool {
+	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// list returns the processes of a workspace, the oldest first, and clears away
+// what ended long ago.
+func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
+	names, err := os.ReadDir(b.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing background processes: %w", err)
+	}
+	var out []*backgroundRecord
+	for _, e := range names {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok {
+			continue
+		}
+		r, err := b.load(id, workspace)
+		if err != nil {
+			continue // another workspace's, or damaged
+		}
+		if time.Since(r.Started) > keepEnded && !b.state(r).running {
+			b.remove(id)
+			continue
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y *backgroundRecord) int { return x.Started.Compare(y.Started) })
+	return out, nil
+}
+
+// state tells how a process is doing. Its keeper writes the exit code down when
+// all that the command printed is in the log, and may live on for what the
+// command left running.
+func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
+	alive := isAlive(r) // first: the code is written before the keeper goes
+	text, err := os.ReadFile(b.path(r.ID, "exit"))
+	if err != nil {
+		return backgroundState{running: alive}
+	}
+	word := strings.TrimSpace(string(text))
+	if word == "killed" {
+		return backgroundState{killed: true, running: alive}
+	}
+	code, err := strconv.Atoi(word)
+	return backgroundState{code: code, known: err == nil}
+}
+
+// tail returns the end of the log from the start of a line, at most limit
+// bytes, and the size of all that was printed.
+func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, err error) {
+	kept, size, err := b.logEnd(b.path(id, "log"), limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the log of %q: %w", id, err)
+	}
+	if int64(len(kept)) < size {
+		if i := bytes.IndexByte(kept, '\n'); i >= 0 {
+			kept = kept[i+1:]
+		}
+	}
+	return text.Valid(kept), size, nil
+}
+
+// logEnd reads at most limit bytes from the end of a log that may be rotated
+// meanwhile.
+func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int64, err error) {
+	for range 5 {
+		before := passedOf(path)
+		var now, earlier []byte
+		if now, size, err = fileEnd(path, limit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, err
+		}
+		if len(now) < int(limit) && before > 0 {
+			if earlier, _, err = fileEnd(path+".1", limit-int64(len(now))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, 0, err
+			}
+		}
+		end, size = append(earlier, now...), size+before
+		if passedOf(path) == before {
+			break
+		}
+	}
+	return end, size, nil
+}
+
+// passedOf is how many bytes of a log are no longer in the file of its name.
+func passedOf(path string) int64 {
+	text, err := os.ReadFile(path + ".passed")
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// fileEnd returns at most limit bytes from the end of a file, and its size.
+func fileEnd(path string, limit int64) (end []byte, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	start := max(info.Size()-limit, 0)
+	end = make([]byte, info.Size()-start)
+	n, err := f.ReadAt(end, start)
+	if n == 0 && err != nil && len(end) > 0 {
+		return nil, 0, err
+	}
+	return end[:n], info.Size(), nil
+}

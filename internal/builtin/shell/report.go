@@ -1,0 +1,136 @@
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// result turns the end of a command into a result. failure is why it was ended
+// before its time, nil if it was not.
+func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) registry.Result {
+	stdout := outputText(out.Stdout, out.StdoutHead, out.StdoutBytes)
+	stderr := outputText(out.Stderr, out.StderrHead, out.StderrBytes)
+	ending := endingOf(out, failure)
+	r := registry.TextResult(shellReport(c, out, stdout, stderr, failure))
+	r.Summary = ending
+	r.Truncated = out.Truncated
+	r.IsError = failure != nil || out.ExitCode != 0 || out.Signal != ""
+	if r.IsError {
+		r.ErrorCategory = registry.ErrorExecution
+	}
+	r.Display.Text = joinOutput(stdout, stderr)
+	if r.IsError || r.Display.Text == "" {
+		r.Display.Text = joinOutput(r.Display.Text, "["+ending+"]\n")
+	}
+	return r
+}
+
+// shellReport prints the lines that models know from Gemini CLI.
+func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failure error) string {
+	directory := "(root)"
+	if c.dir != "." {
+		directory = c.dir
+	}
+	failed, code, group := "", strconv.Itoa(out.ExitCode), "(none)"
+	if failure != nil {
+		failed = failure.Error()
+	}
+	if out.Signal != "" {
+		code = "(none)"
+	}
+	if out.PID != 0 {
+		group = strconv.Itoa(out.PID)
+	}
+	return strings.Join([]string{
+		"Command: " + c.Command,
+		"Directory: " + directory,
+		"Stdout: " + cmp.Or(stdout, "(empty)"),
+		"Stderr: " + cmp.Or(stderr, "(empty)"),
+		"Error: " + cmp.Or(failed, "(none)"),
+		"Exit Code: " + code,
+		"Signal: " + cmp.Or(out.Signal, "(none)"),
+		"Background PIDs: (none)", // what was left of the group has been ended
+		"Process Group PGID: " + group,
+	}, "\n")
+}
+
+// endingOf says in one line how a command ended.
+func endingOf(out process.Outcome, failure error) string {
+	switch {
+	case failure != nil:
+		return failure.Error()
+	case out.Signal != "":
+		return "ended by signal " + out.Signal
+	case out.ExitCode != 0:
+		return "exit code " + strconv.Itoa(out.ExitCode)
+	case out.StdoutBytes == 0 && out.StderrBytes == 0:
+		return "done, no output"
+	}
+	return "done"
+}
+
+func joinOutput(a, b string) string {
+	if a != "" && b != "" && !strings.HasSuffix(a, "\n") {
+		a += "\n"
+	}
+	return a + b
+}
+
+// outputText makes text of what was kept of a stream of total bytes, cut
+// behind its first head bytes where it was cut.
+func outputText(kept []byte, head int, total int64) string {
+	cut := total - int64(len(kept))
+	if cut <= 0 || head > len(kept) {
+		return text.Valid(kept)
+	}
+	var b strings.Builder
+	b.Grow(len(kept) + 64) // it may be large: no second copy
+	writeValid(&b, kept[:head])
+	fmt.Fprintf(&b, "\n[… %s cut here …]\n", tool.Size(cut))
+	writeValid(&b, kept[head:])
+	return b.String()
+}
+
+func writeValid(to *strings.Builder, b []byte) {
+	if !utf8.Valid(b) {
+		b = bytes.ToValidUTF8(b, []byte("\uFFFD")) // no second copy as a string
+	}
+	to.Write(b)
+}
+
+// textStream passes on output as text while it comes, without breaking the
+// characters that lie across two reads.
+type textStream struct {
+	emit func(registry.Content)
+	part [2][]byte // the start of a character, of stdout and stderr
+}
+
+func (s *textStream) write(stream int, p []byte) {
+	if s.emit == nil {
+		return
+	}
+	part := &s.part[stream-1]
+	whole, rest := text.WholeRunes(append(*part, p...))
+	*part = append([]byte(nil), rest...)
+	if len(whole) > 0 {
+		s.emit(registry.TextContent(text.Valid(whole)))
+	}
+}
+
+// end passes on what never became a whole character.
+func (s *textStream) end() {
+	for _, part := range s.part {
+		if len(part) > 0 && s.emit != nil {
+			s.emit(registry.TextContent(string(utf8.RuneError)))
+		}
+	}
+}

@@ -1,0 +1,245 @@
+// Package shell holds the built-in tools that run programs: run_shell_command,
+// and process for those that it leaves running in the background.
+package shell
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed run_shell_command.md
+var shellDescription string
+
+const (
+	shellName       = "run_shell_command"
+	shellTimeout    = 120 * time.Second
+	shellMaxTimeout = time.Hour
+	shellMaxCommand = 100_000 // bytes; Linux takes 128 KiB in one argument
+)
+
+const shellSchema = `{
+  "type": "object",
+  "properties": {
+    "command": {"type": "string", "minLength": 1, "maxLength": 100000, "description": "The command line, exactly as the shell gets it."},
+    "description": {"type": "string", "description": "What the command does, in a few words, for whoever reads the log."},
+    "directory": {"type": "string", "minLength": 1, "description": "The folder to run it in, relative to the workspace or absolute inside it. Default: the workspace."},
+    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which the command is ended. Default: 120."},
+    "background": {"type": "boolean", "description": "Return at once and leave the command running; the process tool looks after it. Default: false."}
+  },
+  "required": ["command"],
+  "additionalProperties": false
+}`
+
+type shellParams struct {
+	Command     string        `json:"command"`
+	Description string        `json:"description"`
+	Directory   string        `json:"directory"`
+	Timeout     *tool.Integer `json:"timeout"`
+	Background  bool          `json:"background"`
+}
+
+// Options tune the tools.
+type Options struct {
+	// StateDir keeps background processes; "" switches them off.
+	StateDir string
+	// Env is the whole environment of commands, "K=V" entries.
+	Env []string
+	// Timeout bounds a command that names no timeout; 0 means 120 s.
+	Timeout time.Duration
+	// MaxTimeout bounds the timeout that a call may ask for; 0 means 1 h. A longer
+	// Timeout counts instead.
+	MaxTimeout time.Duration
+	// Keeper is the argv that makes a program call [Keep] with what follows it,
+	// the program by its path; empty switches off commands in the background.
+	Keeper []string
+	// MaxOutput bounds stdout and stderr of a command each, in bytes; 0 means
+	// 10 MiB.
+	MaxOutput int64
+}
+
+func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
+	s := &shellTool{opts: &opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:            shellName,
+			DisplayName:     shellName,
+			Description:     strings.TrimSpace(shellDescription),
+			Category:        registry.CategoryCommand,
+			Tags:            []string{"shell"},
+			Icon:            "terminal",
+			Permissions:     []string{"shell"},
+			CanUpdateOutput: true,
+			InputSchema:     json.RawMessage(shellSchema),
+			Examples: []registry.Example{
+				{Description: "Run the tests of one folder", Params: json.RawMessage(`{"command":"go test ./...","directory":"server","timeout":300}`)},
+				{Description: "Start a server", Params: json.RawMessage(`{"command":"python3 -m http.server 8000","background":true}`)},
+			},
+		},
+		Run:     s.run,
+		Check:   s.check,
+		Subject: s.subject,
+		Preview: s.preview,
+	}
+}
+
+type shellTool struct {
+	opts      *Options
+	workspace *workspace.Dir
+}
+
+// shellCall is a call with its params checked.
+type shellCall struct {
+	shellParams
+	root    string // path of the workspace
+	dir     string // relative to it
+	timeout time.Duration
+}
+
+func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
+	p, err := tool.Decode[shellParams](shellName, call)
+	if err != nil {
+		return nil, err
+	}
+	c := &shellCall{shellParams: p}
+	switch {
+	case strings.TrimSpace(p.Command) == "":
+		return nil, registry.Invalid(shellName, "/command", "is empty")
+	case strings.ContainsRune(p.Command, 0):
+		return nil, registry.Invalid(shellName, "/command", "holds a NUL byte, which no shell takes")
+	case len(p.Command) > shellMaxCommand:
+		return nil, registry.Invalid(shellName, "/command", "is longer than %d bytes; write it to a file and run that", shellMaxCommand)
+	}
+	c.timeout, err = timeLimit(shellName, p.Timeout, s.opts)
+	if err != nil {
+		return nil, err
+	}
+	if c.dir, err = s.workspace.Param(shellName, "/directory", cmp.Or(p.Directory, ".")); err != nil {
+		return nil, err
+	}
+	c.root, err = s.workspace.Path()
+	return c, err
+}
+
+// timeLimit is the time limit of a call that asks for seconds.
+func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration, error) {
+	most := max(cmp.Or(opts.MaxTimeout, shellMaxTimeout), opts.Timeout)
+	if seconds == nil {
+		return min(cmp.Or(opts.Timeout, shellTimeout), most), nil
+	}
+	if *seconds < 1 || int64(*seconds) > int64(most/time.Second) {
+		return 0, registry.Invalid(tool, "/timeout", "is %d; it counts seconds, from 1 to %d (a longer shell.timeout in the settings raises that)", *seconds, int64(most/time.Second))
+	}
+	return time.Duration(*seconds) * time.Second, nil
+}
+
+func (s *shellTool) check(call registry.Call) error {
+	c, err := s.prepare(call)
+	if err == nil && c.Background && len(s.opts.Keeper) == 0 {
+		return registry.Invalid(shellName, "/background", "cannot be had: this program does not know where it is installed")
+	}
+	if err == nil && c.Background && s.opts.StateDir == "" {
+		return registry.Invalid(shellName, "/background", "needs a state folder to keep the output in, and there is none")
+	}
+	return err
+}
+
+func (s *shellTool) subject(call registry.Call) (registry.Subject, error) {
+	c, err := s.prepare(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	return registry.Subject{Command: c.Command, Directory: c.dir}, nil
+}
+
+func (s *shellTool) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	c, err := s.prepare(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	title := "Run a shell command"
+	if c.Background {
+		title += " in the background, beyond the end of this call"
+	}
+	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: c.dir}, nil
+}
+
+func (s *shellTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	c, err := s.prepare(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, ".")); ok {
+		return r, nil
+	}
+	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
+	argv := shellArgv(s.opts.Env, c.Command)
+	if c.Background {
+		return s.background(c, argv, dir)
+	}
+	limit := fmt.Errorf("ended after its time limit of %s; give a longer timeout or background: true", c.timeout)
+	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
+	defer cancel()
+	stream := &textStream{emit: call.Emit}
+	out, err := process.Run(inner, process.Spec{
+		Argv: argv, Dir: dir, Env: s.opts.Env,
+		MaxOutput: s.opts.MaxOutput, HeadTail: true, Contain: true,
+		Output: stream.write,
+	})
+	stream.end()
+	if _, ok := errors.AsType[*process.StartError](err); ok {
+		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
+	}
+	r := s.result(c, out, err)
+	if cause := context.Cause(ctx); cause != nil {
+		r.ErrorCategory = registry.ErrorCancellation
+		return r, fmt.Errorf("running a shell command: %w", cause)
+	}
+	if err != nil && errors.Is(err, limit) {
+		r.ErrorCategory = registry.ErrorTimeout
+	}
+	return r, nil
+}
+
+// Name returns the shell that run_shell_command uses with an environment, as
+// a program's name: "bash", "sh" where PATH holds no bash, "zsh" where it holds
+// neither; "pwsh" or "powershell" on Windows.
+func Name(env []string) string {
+	names, usual := []string{"bash", "sh", "zsh"}, "sh"
+	if runtime.GOOS == "windows" {
+		names, usual = []string{"pwsh", "powershell"}, "powershell"
+	}
+	for _, name := range names {
+		if _, err := (process.Spec{Argv: []string{name}, Env: env}).Program(); err == nil {
+			return name
+		}
+	}
+	return usual // its absence is the error that running it gives
+}
+
+// shellArgv is the argv that runs a command line, its bytes untouched.
+func shellArgv(env []string, command string) []string {
+	return argvOf(Name(env), runtime.GOOS == "windows", command)
+}
+
+func argvOf(shell string, windows bool, command string) []string {
+	if windows {
+		return []string{shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}
+	}
+	if command[0] == '-' || command[0] == '+' {
+		return []string{shell, "-c", "--", command} // else it would be read as options
+	}
+	return []string{shell, "-c", command}
+}

@@ -1,0 +1,319 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// shellPlace is a workspace with the environment that a shell needs.
+func shellPlace(t testing.TB, files map[string]string) (setup, string) {
+	opts, dir := place(t, files)
+	opts.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "COLOUR=red"}
+	return opts, dir
+}
+
+// report splits the lines of a shell report by their labels.
+func report(t testing.TB, text string) map[string]string {
+	t.Helper()
+	labels := []string{"Command", "Directory", "Stdout", "Stderr", "Error", "Exit Code", "Signal", "Background PIDs", "Process Group PGID"}
+	out := map[string]string{}
+	for i, label := range labels {
+		rest, ok := strings.CutPrefix(text, label+": ")
+		if !ok {
+			t.Fatalf("no %q at %q", label, text)
+		}
+		if i == len(labels)-1 {
+			out[label] = rest
+			break
+		}
+		value, _, ok := strings.Cut(rest, "\n"+labels[i+1]+": ")
+		if !ok {
+			t.Fatalf("no %q in %q", labels[i+1], rest)
+		}
+		out[label], text = value, rest[len(value)+1:]
+	}
+	return out
+}
+
+func TestShell(t *testing.T) {
+	const none, empty = "(none)", "(empty)"
+	tests := []struct {
+		name, params                               string
+		dir, stdout, stderr, failure, code, signal string
+		isError                                    bool
+		display                                    string
+	}{
+		{"output", `{"command":"echo hi; echo oops >&2"}`, "(root)", "hi\n", "oops\n", none, "0", none, false, "hi\noops\n"},
+		{"nothing", `{"command":"true"}`, "(root)", empty, empty, none, "0", none, false, "[done, no output]\n"},
+		{"exit code", `{"command":"echo no; exit 3"}`, "(root)", "no\n", empty, none, "3", none, true, "no\n[exit code 3]\n"},
+		{"signal", `{"command":"kill -KILL $$"}`, "(root)", empty, empty, none, none, "SIGKILL", true, "[ended by signal SIGKILL]\n"},
+		{"directory", `{"command":"basename \"$PWD\"","directory":"sub dir"}`, "sub dir", "sub dir\n", empty, none, "0", none, false, "sub dir\n"},
+		{"a comment at the end", `{"command":"echo a # b"}`, "(root)", "a\n", empty, none, "0", none, false, "a\n"},
+		{"a here document", `{"command":"cat <<E\nx $COLOUR\nE"}`, "(root)", "x red\n", empty, none, "0", none, false, "x red\n"},
+		{"the environment given, no other", `{"command":"env | grep -c -e ^HOME= -e ^COLOUR= -e ^TOOLREG_SECRET="}`, "(root)", "2\n", empty, none, "0", none, false, "2\n"},
+		{"no stdin and no terminal", `{"command":"cat; tty; exec 3<>/dev/tty || echo none"}`, "(root)", "not a tty\nnone\n", "", none, "0", none, false, ""},
+		{"a word like an option", `{"command":"-c 'echo x'"}`, "(root)", empty, "", none, "127", none, true, ""},
+		{"what is no UTF-8", `{"command":"printf 'a\\377b\\303\\251'"}`, "(root)", "a\uFFFDbé", empty, none, "0", none, false, "a\uFFFDbé"},
+	}
+	t.Setenv("TOOLREG_SECRET", "x")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opts, _ := shellPlace(t, map[string]string{"sub dir/f": ""})
+			r := run(t, opts, "run_shell_command", tt.params)
+			got := report(t, r.Text())
+			if got["Process Group PGID"] == none {
+				t.Error("no process group")
+			}
+			delete(got, "Process Group PGID")
+			want := map[string]string{
+				"Command": got["Command"], "Directory": tt.dir, "Stdout": tt.stdout, "Stderr": tt.stderr,
+				"Error": tt.failure, "Exit Code": tt.code, "Signal": tt.signal, "Background PIDs": none,
+			}
+			if tt.stderr == "" {
+				want["Stderr"] = got["Stderr"] // the shell's own words
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if r.IsError != tt.isError || tt.isError && r.ErrorCategory != registry.ErrorExecution {
+				t.Errorf("error %v, category %q", r.IsError, r.ErrorCategory)
+			}
+			if tt.display != "" && r.Display.Text != tt.display {
+				t.Errorf("displayed %q, want %q", r.Display.Text, tt.display)
+			}
+		})
+	}
+}
+
+func TestShellChecksParams(t *testing.T) {
+	opts, dir := shellPlace(t, map[string]string{"f": ""})
+	if err := os.Symlink("/", filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	opts.MaxTimeout = 10 * time.Second
+	opts.StateDir = ""
+	for p, want := range map[string]string{
+		`{}`:                                   "/command: is empty",
+		`{"command":" \n"}`:                    "/command: is empty",
+		`{"command":"a\u0000b"}`:               "/command: holds a NUL byte",
+		`{"command":"ls","timeout":11}`:        "/timeout: is 11; it counts seconds, from 1 to 10",
+		`{"command":"ls","timeout":0}`:         "/timeout: is 0",
+		`{"command":"ls","timeout":1e30}`:      "1e30 is not a whole number",
+		`{"command":"ls","directory":"/etc"}`:  "outside the workspace",
+		`{"command":"ls","directory":"out/x"}`: "leaves the workspace through link",
+		`{"command":"ls","background":true}`:   "/background: needs a state folder",
+		`{"command":"ls","shell":"zsh"}`:       "/shell: there is no such param",
+	} {
+		err := find(t, opts, "run_shell_command").Check(tooltest.Call(p))
+		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", p, err, want)
+		}
+	}
+	for dir, want := range map[string]string{"nowhere": "does not exist", "f": "is a file"} {
+		r := run(t, opts, "run_shell_command", tooltest.JSON(t, map[string]string{"command": "pwd", "directory": dir}))
+		if !r.IsError || !strings.Contains(r.Text(), want) {
+			t.Errorf("in %q: %q", dir, r.Text())
+		}
+	}
+}
+
+func TestShellTimeLimits(t *testing.T) {
+	for _, tt := range []struct {
+		set, most time.Duration
+		asked     tool.Integer
+		want      time.Duration // 0: refused
+	}{
+		{0, 0, 0, 120 * time.Second},
+		{0, 0, 3600, time.Hour},
+		{0, 0, 3601, 0},
+		{30 * time.Second, 0, 0, 30 * time.Second},
+		{2 * time.Hour, 0, 0, 2 * time.Hour},
+		{2 * time.Hour, 0, 7200, 2 * time.Hour},
+		{0, 10 * time.Second, 0, 10 * time.Second},
+	} {
+		var asked *tool.Integer
+		if tt.asked != 0 {
+			asked = &tt.asked
+		}
+		got, err := timeLimit("t", asked, &Options{Timeout: tt.set, MaxTimeout: tt.most})
+		if got != tt.want || (err != nil) != (tt.want == 0) {
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+	}
+}
+
+func TestShellSaysWhatItWouldRun(t *testing.T) {
+	opts, _ := shellPlace(t, map[string]string{"sub/f": ""})
+	const command = "rm -rf \"$X\" && echo 'é' #\r\n"
+	c := tooltest.Call(tooltest.JSON(t, map[string]string{"command": command, "directory": "./sub/"}))
+	tool := find(t, opts, "run_shell_command")
+	s, err := tool.Subject(c)
+	if diff := cmp.Diff(registry.Subject{Command: command, Directory: "sub"}, s); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	p, err := tool.Preview(t.Context(), c)
+	want := registry.Preview{Kind: registry.PreviewExec, Title: "Run a shell command", Command: command, Directory: "sub"}
+	if diff := cmp.Diff(want, p); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// The time limit ends the command with all that it started, and what was
+// printed until then is kept.
+func TestShellTimeLimit(t *testing.T) {
+	opts, _ := shellPlace(t, nil)
+	r := run(t, opts, "run_shell_command",
+		`{"command":"echo before; (trap '' TERM; while :; do sleep 0.05; done) & wait","timeout":1}`)
+	if !r.IsError || r.ErrorCategory != registry.ErrorTimeout {
+		t.Errorf("category %q", r.ErrorCategory)
+	}
+	got := report(t, r.Text())
+	if got["Stdout"] != "before\n" || !strings.Contains(got["Error"], "time limit of 1s") || !strings.Contains(got["Error"], "background") {
+		t.Error(r.Text())
+	}
+	expectGone(t, r.Text())
+}
+
+// What a command leaves running with & ends with it.
+func TestShellLeavesNothingRunning(t *testing.T) {
+	opts, _ := shellPlace(t, nil)
+	r := run(t, opts, "run_shell_command", `{"command":"(while :; do sleep 0.05; done) & echo done"}`)
+	if r.IsError || !strings.Contains(r.Text(), "done") {
+		t.Error(r.Text())
+	}
+	expectGone(t, r.Text())
+}
+
+// expectGone fails when a process of the group in a report is still there.
+func expectGone(t testing.TB, text string) {
+	t.Helper()
+	group, err := strconv.Atoi(report(t, text)["Process Group PGID"])
+	if err != nil || groupIsAlive(group) {
+		t.Errorf("group %d is still there: %v", group, err)
+	}
+}
+
+func TestShellCancelled(t *testing.T) {
+	opts, _ := shellPlace(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("interrupted")
+	c := tooltest.Call(`{"command":"echo before; sleep 60"}`)
+	c.Emit = func(registry.Content) { cancel(cause) }
+	r, err := find(t, opts, "run_shell_command").Run(ctx, c)
+	if !errors.Is(err, cause) || r.ErrorCategory != registry.ErrorCancellation || !strings.Contains(r.Text(), "before") {
+		t.Errorf("%v %q %q", err, r.ErrorCategory, r.Text())
+	}
+}
+
+// Output arrives while the command runs, in whole characters.
+func TestShellStreams(t *testing.T) {
+	opts, dir := shellPlace(t, nil)
+	var mu sync.Mutex
+	var got strings.Builder
+	c := tooltest.Call(`{"command":"printf 'a\\303'; until [ -e go ]; do sleep 0.01; done; printf '\\251b'"}`)
+	c.Emit = func(part registry.Content) {
+		mu.Lock()
+		defer mu.Unlock()
+		if got.Len() == 0 {
+			tooltest.Put(t, filepath.Join(dir, "go"), "") // only what was streamed lets the command end
+		}
+		got.WriteString(part.Text)
+	}
+	if r, err := find(t, opts, "run_shell_command").Run(t.Context(), c); err != nil || r.IsError {
+		t.Fatal(err, r.Text())
+	}
+	if got.String() != "aéb" {
+		t.Errorf("streamed %q", got.String())
+	}
+}
+
+func TestShellLongOutput(t *testing.T) {
+	opts, _ := shellPlace(t, nil)
+	opts.MaxOutput = 1000
+	r := run(t, opts, "run_shell_command", `{"command":"echo first; yes | head -c 100000; echo last"}`)
+	text := report(t, r.Text())["Stdout"]
+	if !r.Truncated || r.IsError || len(text) > 1100 || !strings.HasPrefix(text, "first\n") || !strings.HasSuffix(text, "last\n") ||
+		!strings.Contains(text, "\n[… 96.7 KiB cut here …]\n") {
+		t.Errorf("truncated %v, error %v, %d bytes: %s", r.Truncated, r.IsError, len(text), text)
+	}
+}
+
+func TestShellChoice(t *testing.T) {
+	empty, onlySh := t.TempDir(), t.TempDir()
+	if err := os.Symlink("/bin/sh", filepath.Join(onlySh, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{os.Getenv("PATH"): "bash", onlySh: "sh", empty: "sh"} {
+		if got := Name([]string{"PATH=" + path}); got != want {
+			t.Errorf("with PATH %q: %q, want %q", path, got, want)
+		}
+	}
+	opts, _ := shellPlace(t, nil)
+	opts.Env = []string{"PATH=" + onlySh}
+	if r := run(t, opts, "run_shell_command", `{"command":"echo $0"}`); report(t, r.Text())["Stdout"] != "sh\n" {
+		t.Error(r.Text())
+	}
+	opts.Env = []string{"PATH=" + empty}
+	_, err := find(t, opts, "run_shell_command").Run(t.Context(), tooltest.Call(`{"command":"echo"}`))
+	if err == nil || !strings.Contains(err.Error(), `running a shell command: starting "sh"`) {
+		t.Errorf("without a shell: %v", err)
+	}
+}
+
+// The command line is one argument, whatever it holds.
+func TestShellArgv(t *testing.T) {
+	for _, command := range []string{`echo "a b" 'c' $d`, "a\nb", "x"} {
+		for shell, want := range map[string][]string{
+			"bash": {"bash", "-c", command}, "zsh": {"zsh", "-c", command},
+			"pwsh": {"pwsh", "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command},
+		} {
+			if got := argvOf(shell, shell == "pwsh", command); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+	for _, command := range []string{"-x", "+x"} {
+		if got := argvOf("sh", false, command); !slices.Equal(got, []string{"sh", "-c", "--", command}) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+func FuzzTextStream(f *testing.F) {
+	f.Add([]byte("a\xc3\xa9\xff\xf0\x9f\x98\x80\xc3"), 2)
+	f.Fuzz(func(t *testing.T, data []byte, step int) {
+		var got strings.Builder
+		s := &textStream{emit: func(c registry.Content) { got.WriteString(c.Text) }}
+		for rest := data; len(rest) > 0; {
+			n := min(max(step, 1), len(rest))
+			s.write(1, rest[:n])
+			rest = rest[n:]
+		}
+		s.end()
+		// A run of broken bytes may become one replacement or several.
+		fold := func(s string) string {
+			for strings.Contains(s, "\uFFFD\uFFFD") {
+				s = strings.ReplaceAll(s, "\uFFFD\uFFFD", "\uFFFD")
+			}
+			return s
+		}
+		if want := text.Valid(data); fold(got.String()) != fold(want) {
+			t.Errorf("%q in steps of %d: %q, want %q", data, step, got.String(), want)
+		}
+	})
+}

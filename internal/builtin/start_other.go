@@ -1,8 +1,0 @@
-//go:build !linux
-
-package builtin
-
-import "time"
-
-// startOfRun returns the time at which this process took note of its start.
-func startOfRun(noted time.Time) time.Time { return noted }

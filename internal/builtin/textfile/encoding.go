@@ -1,0 +1,183 @@
+// Package textfile tells what the bytes of a file are: text, in which encoding,
+// or a picture, sound or other media. Text that is decoded is written back in its
+// own encoding.
+package textfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	xunicode "golang.org/x/text/encoding/unicode"
+)
+
+// Encoding is how a file stores its text. The zero value is UTF-8.
+type Encoding int
+
+const (
+	UTF8 Encoding = iota
+	UTF8WithBOM
+	UTF16LE // with a byte order mark
+	UTF16BE // likewise
+	Windows1252
+)
+
+// String returns the encoding's name for messages.
+func (e Encoding) String() string {
+	switch e {
+	case UTF16LE:
+		return "UTF-16 (little endian)"
+	case UTF16BE:
+		return "UTF-16 (big endian)"
+	case Windows1252:
+		return "Windows-1252"
+	}
+	return "UTF-8"
+}
+
+const (
+	BOM     = "\xef\xbb\xbf"
+	BOM16LE = "\xff\xfe"
+	BOM16BE = "\xfe\xff"
+)
+
+var (
+	ErrNotText   = errors.New("is not a text file")
+	ErrRoundTrip = errors.New("is text that cannot be written back as it was: it holds broken characters")
+)
+
+// Decode decodes the content of a file, without its byte order mark. Encoding
+// the same text again gives the same bytes: where it would not, as with half
+// characters, the error says so. errNotText tells that it is no text.
+func Decode(data []byte) (string, Encoding, error) {
+	text, enc, err := decodeBytes(data)
+	if err != nil {
+		return "", enc, err
+	}
+	if enc == UTF8 || enc == UTF8WithBOM {
+		return text, enc, nil // no byte was touched
+	}
+	again, err := enc.Bytes(text)
+	if err != nil || !bytes.Equal(again, data) {
+		return "", enc, ErrRoundTrip
+	}
+	return text, enc, nil
+}
+
+func decodeBytes(data []byte) (string, Encoding, error) {
+	switch s := string(data); {
+	case strings.HasPrefix(s, BOM16LE):
+		text, err := decodeUTF16(data[2:], binary.LittleEndian)
+		return text, UTF16LE, err
+	case strings.HasPrefix(s, BOM16BE):
+		text, err := decodeUTF16(data[2:], binary.BigEndian)
+		return text, UTF16BE, err
+	case strings.IndexByte(s, 0) >= 0:
+		return "", 0, ErrNotText
+	case utf8.ValidString(s):
+		if rest, ok := strings.CutPrefix(s, BOM); ok {
+			return rest, UTF8WithBOM, nil
+		}
+		return s, UTF8, nil
+	case MostlyControl(data):
+		return "", 0, ErrNotText
+	}
+	return decodeWindows1252(data), Windows1252, nil
+}
+
+// decodeWindows1252 gives the five bytes without a character the code point of
+// their own number, as browsers do, so that they can be written back.
+func decodeWindows1252(data []byte) string {
+	var b strings.Builder
+	for _, c := range data {
+		r := charmap.Windows1252.DecodeByte(c)
+		if r == utf8.RuneError {
+			r = rune(c)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// MostlyControl reports whether more than 30 % of the first bytes are control
+// characters.
+func MostlyControl(data []byte) bool {
+	data = data[:min(len(data), 4096)]
+	n := 0
+	for _, c := range data {
+		if c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b || c == 0x7f {
+			n++
+		}
+	}
+	return n*10 > len(data)*3
+}
+
+func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
+	if len(data)%2 != 0 {
+		return "", ErrRoundTrip
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	return string(utf16.Decode(units)), nil
+}
+
+// Bytes encodes a text. The error names the first character that the encoding
+// does not have.
+func (e Encoding) Bytes(text string) ([]byte, error) {
+	switch e {
+	case UTF8WithBOM:
+		return []byte(BOM + text), nil
+	case UTF16LE:
+		return encodeUTF16(BOM16LE, text, binary.LittleEndian), nil
+	case UTF16BE:
+		return encodeUTF16(BOM16BE, text, binary.BigEndian), nil
+	case Windows1252:
+		return encodeWindows1252(text)
+	}
+	return []byte(text), nil
+}
+
+func encodeUTF16(bom, text string, order binary.AppendByteOrder) []byte {
+	out := append(make([]byte, 0, 2+2*len(text)), bom...)
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return out
+}
+
+func encodeWindows1252(text string) ([]byte, error) {
+	out := make([]byte, 0, len(text))
+	for _, r := range text {
+		b, ok := charmap.Windows1252.EncodeRune(r)
+		if r >= 0x80 && r < 0xa0 {
+			b, ok = byte(r), charmap.Windows1252.DecodeByte(byte(r)) == utf8.RuneError
+		}
+		if !ok {
+			return nil, fmt.Errorf("is %v text, which has no character %q (U+%04X); leave it out, or convert the file with write_file first",
+				Windows1252, r, r)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Reader returns the text behind the byte order mark as UTF-8, but for
+// Windows-1252, which is decoded line by line.
+func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
+	switch e {
+	case UTF8WithBOM:
+		_, _ = in.Discard(len(BOM)) // Peek saw it
+	case UTF16LE, UTF16BE:
+		decoder := xunicode.UTF16(xunicode.LittleEndian, xunicode.ExpectBOM).NewDecoder()
+		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
+	}
+	return in
+}

@@ -1,0 +1,96 @@
+package textfile
+
+import (
+	"bytes"
+	"net/http"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// SniffBytes is how many of the first bytes of a file tell what it is.
+const SniffBytes = 4096
+
+func sniff(head []byte) string { return http.DetectContentType(head) }
+
+// MediaType returns the type of an image, audio, video or PDF file, "" for
+// everything else. Text that happens to begin like one is text.
+func MediaType(head []byte, name string) string {
+	if bytes.HasPrefix(head, []byte("%PDF-")) {
+		return "application/pdf"
+	}
+	if _, isText := Detect(head); isText {
+		return ""
+	}
+	mime := Type(head)
+	if mime == "application/ogg" {
+		return "audio/ogg"
+	}
+	for _, kind := range []string{"image/", "audio/", "video/"} {
+		if strings.HasPrefix(mime, kind) {
+			return mime
+		}
+	}
+	return extensionType(name)
+}
+
+// Detect tells the encoding from the first bytes of a file; ok is false for
+// what is no text: with a NUL byte, or more than 30 % control characters.
+func Detect(head []byte) (e Encoding, ok bool) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")):
+		return 0, false // UTF-32
+	case bytes.HasPrefix(head, []byte(BOM16LE)):
+		return UTF16LE, true
+	case bytes.HasPrefix(head, []byte(BOM16BE)):
+		return UTF16BE, true
+	case bytes.IndexByte(head, 0) >= 0 || MostlyControl(head):
+		return 0, false
+	case bytes.HasPrefix(head, []byte(BOM)):
+		return UTF8WithBOM, true
+	}
+	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) {
+		return UTF8, true
+	}
+	return Windows1252, true
+}
+
+// Type names what a binary file is, as far as its first bytes tell.
+func Type(head []byte) string {
+	mime, _, _ := strings.Cut(sniff(head), ";")
+	return mime
+}
+
+// extensionType names the media type behind a name, for files whose first
+// bytes do not tell.
+func extensionType(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".heic":
+		return "image/heic"
+	case ".avif":
+		return "image/avif"
+	case ".tif", ".tiff":
+		return "image/tiff"
+	case ".mp3":
+		return "audio/mpeg"
+	case ".aac":
+		return "audio/aac"
+	case ".m4a":
+		return "audio/mp4"
+	case ".flac":
+		return "audio/flac"
+	case ".mov":
+		return "video/quicktime"
+	case ".mkv":
+		return "video/x-matroska"
+	case ".mpg", ".mpeg":
+		return "video/mpeg"
+	}
+	return ""
+}

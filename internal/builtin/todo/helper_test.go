@@ -1,0 +1,45 @@
+package todo
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// setup is a workspace and what the tools get to know.
+type setup struct {
+	Workspace string
+	Options
+}
+
+// place makes a workspace with files, and returns its path too.
+func place(t testing.TB, files map[string]string) (setup, string) {
+	t.Helper()
+	dir := tooltest.Place(t, files)
+	return setup{dir, Options{StateDir: t.TempDir()}}, dir
+}
+
+// find returns a tool made with the options.
+func find(t testing.TB, opts setup, name string) registry.Tool {
+	t.Helper()
+	w := workspace.New(workspace.Options{Dir: opts.Workspace})
+	t.Cleanup(func() { w.Close() })
+	return tooltest.Find(t, name, NewRead(opts.Options, w), NewWrite(opts.Options, w))
+}
+
+// run makes a call that must be possible.
+func run(t testing.TB, opts setup, name, params string) registry.Result {
+	t.Helper()
+	return tooltest.Run(t, find(t, opts, name), params)
+}
+
+func TestParamsAreThoseOfTheSchema(t *testing.T) {
+	tooltest.SameParams[todoReadParams](t, NewRead(Options{}, nil))
+	tooltest.SameParams[todoWriteParams](t, NewWrite(Options{}, nil))
+}

@@ -1,0 +1,187 @@
+package todo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// todoList is the list of one workspace and session, kept in a state file.
+type todoList struct {
+	opts      *Options
+	workspace *workspace.Dir
+
+	first sync.Once
+}
+
+// todoPlace is where a list is kept.
+type todoPlace struct {
+	workspace string // its path
+	dir       *state.Dir
+	list      string // name of the file
+}
+
+func (l *todoList) place() (*todoPlace, error) {
+	if l.opts.StateDir == "" {
+		return nil, fmt.Errorf("%w: there is no state folder for todo lists", state.ErrUnavailable)
+	}
+	path, err := l.workspace.Path()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := state.OpenDir(filepath.Join(l.opts.StateDir, todoFolder))
+	if err != nil {
+		return nil, fmt.Errorf("opening todo lists: %w", err)
+	}
+	sum := sha256.Sum256([]byte(path + "\x00" + l.opts.Session))
+	name := fmt.Sprintf("%x", sum[:16])
+	return &todoPlace{workspace: path, dir: dir, list: name + ".json"}, nil
+}
+
+// began is when the params of a call were fixed, at the latest: what others
+// have written since cannot be known to whoever made them. For the first call
+// of a run that is the start of the run, since a person may have been asked.
+func (l *todoList) began() time.Time {
+	at := time.Now()
+	l.first.Do(func() {
+		if !l.opts.Began.IsZero() {
+			at = startOfRun(l.opts.Began)
+		}
+	})
+	return at
+}
+
+var errDamagedTodos = errors.New("the todo list is damaged")
+
+func decodeTodos(data []byte) (*todoFile, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errDamagedTodos
+	}
+	f := &todoFile{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamagedTodos, err)
+	}
+	return f, nil
+}
+
+// peek reads the list. An absent one is empty; a damaged one wraps
+// errDamagedTodos and stays where it is.
+func (p *todoPlace) peek() (*todoFile, error) {
+	data, err := p.dir.Read(p.list)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &todoFile{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the todo list: %w", err)
+	}
+	return decodeTodos(data)
+}
+
+// load reads the list for a caller, who has seen it from then on. A damaged
+// file is set aside, and aside names where.
+func (l *todoList) load(ctx context.Context) (f *todoFile, aside string, err error) {
+	p, err := l.place()
+	if err != nil {
+		return nil, "", err
+	}
+	f, err = p.peek()
+	if errors.Is(err, errDamagedTodos) {
+		aside, err = p.setAside(ctx)
+		f = &todoFile{}
+	}
+	if caller := l.opts.caller(); err == nil && f.by(caller) < f.Revision {
+		// Where that cannot be kept, the caller has seen nothing, and loses nothing.
+		_ = p.dir.Update(ctx, p.list, changing(func(now *todoFile) { now.mark(caller, f.Revision) }))
+	}
+	return f, aside, err
+}
+
+// changing is a change to the file of a list that is there.
+func changing(change func(*todoFile)) func([]byte) ([]byte, error) {
+	return func(old []byte) ([]byte, error) {
+		f, err := decodeTodos(old)
+		if err != nil {
+			return nil, err
+		}
+		change(f)
+		return f.encode()
+	}
+}
+
+func (f *todoFile) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(f, "", "  ")
+	return append(data, '\n'), err
+}
+
+// setAside moves a damaged file out of the way. Another run may have been
+// faster.
+func (p *todoPlace) setAside(ctx context.Context) (to string, err error) {
+	to, err = p.dir.SetAside(ctx, p.list)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("setting a damaged todo list aside: %w", err)
+	}
+	return to, nil
+}
+
+// change is a write of todos by the caller.
+func (l *todoList) change(todos []registry.Todo, began time.Time) todoChange {
+	return todoChange{todos: todos, caller: l.opts.caller(), began: began.UnixMicro(), now: time.Now().UnixMicro()}
+}
+
+// foresee says what writing todos would do.
+func (l *todoList) foresee(todos []registry.Todo) (*todoMerge, error) {
+	p, err := l.place()
+	if err != nil {
+		return nil, err
+	}
+	before, err := p.peek()
+	if err != nil {
+		return nil, err
+	}
+	return before.merge(l.change(todos, time.Now()))
+}
+
+// replace merges todos into the list and writes it.
+func (l *todoList) replace(ctx context.Context, todos []registry.Todo) (m *todoMerge, aside string, err error) {
+	began := l.began()
+	p, err := l.place()
+	if err != nil {
+		return nil, "", err
+	}
+	change := func(old []byte) ([]byte, error) {
+		before := &todoFile{}
+		if old != nil {
+			if before, err = decodeTodos(old); err != nil {
+				return nil, err
+			}
+		}
+		if m, err = before.merge(l.change(todos, began)); err != nil {
+			return nil, err
+		}
+		m.after.Workspace, m.after.Session = p.workspace, l.opts.Session
+		return m.after.encode()
+	}
+	err = p.dir.Update(ctx, p.list, change)
+	if errors.Is(err, errDamagedTodos) {
+		if aside, err = p.setAside(ctx); err == nil {
+			err = p.dir.Update(ctx, p.list, change)
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	// Where that cannot be kept, another run may count as one that came later.
+	_ = p.dir.Update(ctx, p.list, changing(func(now *todoFile) { now.Written = max(now.Written, time.Now().UnixMicro()) }))
+	return m, aside, nil
+}

@@ -1,0 +1,72 @@
+package todo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// todoResult shows a list, with head before it and note behind.
+func todoResult(head string, todos []registry.Todo, note string) registry.Result {
+	counts := map[string]int{}
+	for _, t := range todos {
+		counts[t.Status]++
+	}
+	summary := "no todos"
+	if len(todos) > 0 {
+		summary = fmt.Sprintf("%s: %d in progress, %d pending, %d completed",
+			tool.Count(len(todos), "todo"), counts["in_progress"], counts["pending"], counts["completed"])
+	}
+	title := strings.ToUpper(summary[:1]) + summary[1:] + ".\n"
+	r := registry.TextResult(head + title + todoText(todos) + note)
+	r.Summary = summary
+	r.Display.Todos = slices.Clone(todos)
+	if r.Display.Todos == nil {
+		r.Display.Todos = []registry.Todo{}
+	}
+	return r
+}
+
+func todoText(todos []registry.Todo) string {
+	var b strings.Builder
+	for _, t := range todos {
+		b.WriteString(todoLine(t) + "\n")
+	}
+	return b.String()
+}
+
+// todoLine is one entry on one line.
+func todoLine(t registry.Todo) string {
+	mark := map[string]string{"completed": "[x]", "in_progress": "[~]"}[t.Status]
+	return fmt.Sprintf("%s %s (%s): %s", cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
+}
+
+func asideNote(aside string) string {
+	if aside == "" {
+		return ""
+	}
+	return fmt.Sprintf("The list before was damaged; its file is kept as %s.\n", aside)
+}
+
+// note tells in what a write was not simply what was asked for: which unfinished
+// entries are gone, and where another writer's have precedence.
+func (m *todoMerge) note() string {
+	var b strings.Builder
+	if len(m.kept) > 0 {
+		fmt.Fprintf(&b, "Kept, since another writer added or changed them and you had not seen that (to drop them, write the list again without them): %s\n",
+			strings.Join(m.kept, ", "))
+	}
+	if len(m.stood) > 0 {
+		fmt.Fprintf(&b, "Left as another writer changed them since you saw the list: %s\n", strings.Join(m.stood, ", "))
+	}
+	for _, t := range m.dropped {
+		if t.Status != "completed" {
+			fmt.Fprintf(&b, "No longer in the list: %s\n", todoLine(t))
+		}
+	}
+	return b.String()
+}

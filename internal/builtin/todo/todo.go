@@ -1,0 +1,201 @@
+// Package todo holds the built-in tools todo_read and todo_write: a list for
+// each workspace and session, in a state file, of which concurrent writers lose
+// nothing.
+package todo
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+//go:embed todo_read.md
+var todoReadDescription string
+
+//go:embed todo_write.md
+var todoWriteDescription string
+
+const (
+	todoReadName  = "todo_read"
+	todoWriteName = "todo_write"
+	todoFolder    = "todos"
+	maxTodos      = 1000
+)
+
+const todoReadSchema = `{
+  "type": "object",
+  "properties": {},
+  "additionalProperties": false
+}`
+
+const todoWriteSchema = `{
+  "type": "object",
+  "properties": {
+    "todos": {
+      "type": "array",
+      "maxItems": 1000,
+      "description": "The whole list, in the order to show it. Empty: clear the list.",
+      "items": {
+        "type": "object",
+        "properties": {
+          "id": {"type": "string", "minLength": 1, "maxLength": 200, "description": "A name of the entry that no other has."},
+          "content": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "What is to be done."},
+          "status": {"type": "string", "enum": ["pending", "in_progress", "completed"], "description": "How far it is."},
+          "priority": {"type": "string", "enum": ["high", "medium", "low"], "description": "How important it is. Default: medium."}
+        },
+        "required": ["id", "content", "status"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "required": ["todos"],
+  "additionalProperties": false
+}`
+
+// Options say whose list it is.
+type Options struct {
+	// StateDir keeps the lists; "": there are none.
+	StateDir string
+	// Session tells lists of one workspace apart; "" is a session too.
+	Session string
+	// Caller names the agent that makes the calls, to tell several at one list
+	// apart; "" means the process that started this one.
+	Caller string
+	// Began is when this run was started; the zero value means unknown. Whatever
+	// other runs have written since, its caller cannot know.
+	Began time.Time
+}
+
+type todoReadParams struct{}
+
+type todoWriteParams struct {
+	Todos []registry.Todo `json:"todos"`
+}
+
+func NewRead(opts Options, w *workspace.Dir) registry.Tool {
+	l := &todoList{opts: &opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        todoReadName,
+			DisplayName: todoReadName,
+			Description: strings.TrimSpace(todoReadDescription),
+			Category:    registry.CategoryRead,
+			Tags:        []string{"todo"},
+			Icon:        "lightBulb",
+			InputSchema: json.RawMessage(todoReadSchema),
+		},
+		Run: l.read,
+		Check: func(call registry.Call) error {
+			_, err := tool.Decode[todoReadParams](todoReadName, call)
+			return err
+		},
+	}
+}
+
+func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
+	l := &todoList{opts: &opts, workspace: w}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:        todoWriteName,
+			DisplayName: todoWriteName,
+			Description: strings.TrimSpace(todoWriteDescription),
+			Category:    registry.CategoryWrite,
+			Tags:        []string{"todo"},
+			Icon:        "lightBulb",
+			InputSchema: json.RawMessage(todoWriteSchema),
+			Examples: []registry.Example{{
+				Description: "Two steps, the first begun",
+				Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
+			}},
+		},
+		Run: l.write,
+		Check: func(call registry.Call) error {
+			_, err := todoParams(call)
+			return err
+		},
+		Preview: l.preview,
+	}
+}
+
+// todoParams reads a list and makes sure that it is whole: the schema has been
+// checked, but not that the ids differ.
+func todoParams(call registry.Call) ([]registry.Todo, error) {
+	p, err := tool.Decode[todoWriteParams](todoWriteName, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Todos == nil:
+		return nil, registry.Invalid(todoWriteName, "/todos", "is required")
+	case len(p.Todos) > maxTodos:
+		return nil, registry.Invalid(todoWriteName, "/todos", "holds %d entries; %d are the most", len(p.Todos), maxTodos)
+	}
+	first := map[string]int{}
+	for i := range p.Todos {
+		t := &p.Todos[i]
+		at := fmt.Sprintf("/todos/%d", i)
+		t.Priority = cmp.Or(t.Priority, "medium")
+		switch before, taken := first[t.ID]; {
+		case strings.TrimSpace(t.ID) == "":
+			return nil, registry.Invalid(todoWriteName, at+"/id", "is empty")
+		case taken:
+			return nil, registry.Invalid(todoWriteName, at+"/id", "%q is the id of entry %d already; every entry needs its own", t.ID, before)
+		case strings.TrimSpace(t.Content) == "":
+			return nil, registry.Invalid(todoWriteName, at+"/content", "is empty")
+		case !slices.Contains([]string{"pending", "in_progress", "completed"}, t.Status):
+			return nil, registry.Invalid(todoWriteName, at+"/status", "is none of pending, in_progress, completed")
+		case !slices.Contains([]string{"high", "medium", "low"}, t.Priority):
+			return nil, registry.Invalid(todoWriteName, at+"/priority", "is none of high, medium, low")
+		}
+		first[t.ID] = i
+	}
+	return p.Todos, nil
+}
+
+func (l *todoList) read(ctx context.Context, call registry.Call) (registry.Result, error) {
+	if _, err := tool.Decode[todoReadParams](todoReadName, call); err != nil {
+		return registry.Result{}, err
+	}
+	f, aside, err := l.load(ctx)
+	if err != nil {
+		return tool.Failed(err.Error()), nil
+	}
+	return todoResult("", f.todos(), asideNote(aside)), nil
+}
+
+func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Result, error) {
+	todos, err := todoParams(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	m, aside, err := l.replace(ctx, todos)
+	switch {
+	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooManyTodos):
+		return tool.Failed("the todo list could not be saved: " + err.Error()), nil
+	case err != nil:
+		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
+	}
+	return todoResult("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
+}
+
+func (l *todoList) preview(ctx context.Context, call registry.Call) (registry.Preview, error) {
+	todos, err := todoParams(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	text := todoText(todos)
+	if m, err := l.foresee(todos); err == nil {
+		text = todoText(m.after.todos()) + m.note()
+	}
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, ctx.Err()
+}

@@ -1,0 +1,167 @@
+package todo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const twoTodos = `{"todos":[
+	{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},
+	{"id":"2","content":"Make it pass","status":"pending"}]}`
+
+func TestTodos(t *testing.T) {
+	opts, _ := place(t, nil)
+	if r := run(t, opts, "todo_read", `{}`); r.IsError || r.Text() != "No todos.\n" || r.Display.Todos == nil {
+		t.Errorf("an empty list: %+v", r)
+	}
+	want := []registry.Todo{
+		{ID: "1", Content: "Write the test", Status: "in_progress", Priority: "high"},
+		{ID: "2", Content: "Make it pass", Status: "pending", Priority: "medium"},
+	}
+	const text = "2 todos: 1 in progress, 1 pending, 0 completed.\n[~] 1 (high): Write the test\n[ ] 2 (medium): Make it pass\n"
+	written := run(t, opts, "todo_write", twoTodos)
+	read := run(t, opts, "todo_read", ``)
+	for name, r := range map[string]registry.Result{"Saved. ": written, "": read} {
+		if diff := cmp.Diff(want, r.Display.Todos); diff != "" || r.Text() != name+text {
+			t.Errorf("%q: %s %s", name, r.Text(), diff)
+		}
+	}
+	r := run(t, opts, "todo_write", `{"todos":[{"id":"1","content":"Write the test","status":"completed"}]}`)
+	if want := "No longer in the list: [ ] 2 (medium): Make it pass\n"; !strings.HasSuffix(r.Text(), want) {
+		t.Errorf("%q does not tell what is gone", r.Text())
+	}
+	if r := run(t, opts, "todo_write", `{"todos":[]}`); r.Text() != "Saved. No todos.\n" {
+		t.Errorf("cleared: %q", r.Text())
+	}
+}
+
+func TestTodosAreKeptApart(t *testing.T) {
+	opts, _ := place(t, nil)
+	run(t, opts, "todo_write", twoTodos)
+	session, elsewhere := opts, opts
+	session.Session = "another"
+	elsewhere.Workspace = t.TempDir()
+	for name, o := range map[string]setup{"session": session, "workspace": elsewhere} {
+		if r := run(t, o, "todo_read", `{}`); r.Text() != "No todos.\n" {
+			t.Errorf("another %s sees %q", name, r.Text())
+		}
+	}
+}
+
+func TestTodoWriteChecksParams(t *testing.T) {
+	opts, _ := place(t, nil)
+	for p, want := range map[string]string{
+		`{}`: "/todos: is required",
+		`{"todos":[{"id":"1","content":"a","status":"pending"},{"id":"1","content":"b","status":"pending"}]}`: `/todos/1/id: "1" is the id of entry 0 already`,
+		`{"todos":[{"id":" ","content":"a","status":"pending"}]}`:                                             "/todos/0/id: is empty",
+		`{"todos":[{"id":"1","content":"","status":"pending"}]}`:                                              "/todos/0/content: is empty",
+		`{"todos":[{"id":"1","content":"a","status":"done"}]}`:                                                "/todos/0/status: is none of",
+		`{"todos":[{"id":"1","content":"a","status":"pending","priority":"urgent"}]}`:                         "/todos/0/priority: is none of",
+		`{"items":[]}`: "/items: there is no such param",
+	} {
+		err := find(t, opts, "todo_write").Check(tooltest.Call(p))
+		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", p, err, want)
+		}
+	}
+	if err := find(t, opts, "todo_read").Check(tooltest.Call(`{"x":1}`)); err == nil {
+		t.Error("todo_read takes params")
+	}
+}
+
+// Writers that begin at the same time cannot know of each other: nothing of
+// any of them is lost, though they have one caller.
+func TestTodoWritersAtOnce(t *testing.T) {
+	opts, _ := place(t, nil)
+	opts.Began = time.Now()
+	const n = 50
+	var wg sync.WaitGroup
+	for i := range n {
+		tool := find(t, opts, "todo_write")
+		wg.Go(func() {
+			p := fmt.Sprintf(`{"todos":[{"id":"%d","content":"by %d","status":"pending"}]}`, i, i)
+			if r, err := tool.Run(t.Context(), tooltest.Call(p)); err != nil || r.IsError {
+				t.Error(err, r.Text())
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, todo := range run(t, opts, "todo_read", `{}`).Display.Todos {
+		seen[todo.ID] = todo.Content == "by "+todo.ID
+	}
+	for i := range n {
+		if !seen[fmt.Sprint(i)] {
+			t.Errorf("the entry of writer %d is lost", i)
+		}
+	}
+}
+
+func TestDamagedTodosAreSetAside(t *testing.T) {
+	for _, damaged := range []string{"", "{\"todos\":[{", "null garbage"} {
+		for _, tool := range []string{"todo_read", "todo_write"} {
+			opts, _ := place(t, nil)
+			run(t, opts, "todo_write", twoTodos)
+			files, err := filepath.Glob(filepath.Join(opts.StateDir, todoFolder, "*.json"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			tooltest.Put(t, files[0], damaged)
+			r := run(t, opts, tool, map[string]string{"todo_read": `{}`, "todo_write": twoTodos}[tool])
+			if r.IsError || !strings.Contains(r.Text(), "its file is kept as "+files[0]+".bad") {
+				t.Errorf("%s over %q: %q", tool, damaged, r.Text())
+			}
+			if got := tooltest.TextIn(t, files[0]+".bad"); got != damaged {
+				t.Errorf("set aside: %q", got)
+			}
+		}
+	}
+}
+
+func TestTodosWithoutState(t *testing.T) {
+	opts, dir := place(t, map[string]string{"file": ""})
+	for _, state := range []string{"", filepath.Join(dir, "file")} {
+		opts.StateDir = state
+		for tool, p := range map[string]string{"todo_read": `{}`, "todo_write": twoTodos} {
+			if r := run(t, opts, tool, p); !r.IsError || !strings.Contains(r.Text(), "state cannot be kept") {
+				t.Errorf("%s with state %q: %q", tool, state, r.Text())
+			}
+		}
+	}
+}
+
+func TestTodoPreview(t *testing.T) {
+	opts, _ := place(t, nil)
+	run(t, opts, "todo_write", twoTodos)
+	p, err := find(t, opts, "todo_write").Preview(t.Context(), tooltest.Call(`{"todos":[{"id":"3","content":"Rest","status":"pending"}]}`))
+	for _, want := range []string{"[ ] 3 (medium): Rest", "No longer in the list: [~] 1", "No longer in the list: [ ] 2"} {
+		if err != nil || !strings.Contains(p.Prompt, want) {
+			t.Errorf("%q, %v does not show %q", p.Prompt, err, want)
+		}
+	}
+}
+
+func TestTodoFileIsPrivate(t *testing.T) {
+	opts, _ := place(t, nil)
+	run(t, opts, "todo_write", twoTodos)
+	files, _ := filepath.Glob(filepath.Join(opts.StateDir, todoFolder, "*.json"))
+	info, err := os.Stat(files[0])
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if !json.Valid([]byte(tooltest.TextIn(t, files[0]))) {
+		t.Error("the file is no JSON")
+	}
+}

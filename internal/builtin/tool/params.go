@@ -1,0 +1,93 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Decode reads the params of a call into a P, a struct whose json tags name
+// every property of the tool's schema. Other names, other cases of a name and
+// wrong types are refused with an *ArgsError. Absent params count as {}.
+func Decode[P any](tool string, call registry.Call) (P, error) {
+	var p P
+	raw := bytes.TrimSpace(call.Params)
+	if len(raw) == 0 {
+		return p, nil
+	}
+	var given map[string]json.RawMessage
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if err := dec.Decode(&given); err != nil {
+		return p, registry.Invalid(tool, "", "params are not one JSON object: %v", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return p, registry.Invalid(tool, "", "there is text behind the params")
+	}
+	known := properties(reflect.TypeFor[P]())
+	for name := range given {
+		if !known[name] {
+			return p, registry.Invalid(tool, pointerTo(name), "there is no such param")
+		}
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return p, registry.Invalid(tool, pointerTo(wrong.Field), "%s does not fit", wrong.Value)
+		}
+		return p, registry.Invalid(tool, "", "%v", err)
+	}
+	return p, nil
+}
+
+// properties returns the json names of the fields of a struct.
+func properties(t reflect.Type) map[string]bool {
+	out := map[string]bool{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		out[name] = true
+	}
+	return out
+}
+
+func pointerTo(name string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// Integer is a whole number as JSON Schema sees it: 3, 3.0 and 3e0 are one.
+type Integer int
+
+// UnmarshalJSON refuses fractions and numbers beyond 2^53.
+func (n *Integer) UnmarshalJSON(text []byte) error {
+	s := string(text)
+	if s == "null" {
+		return nil
+	}
+	if i, err := strconv.Atoi(s); err == nil {
+		*n = Integer(i)
+		return nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -1<<53 {
+		return fmt.Errorf("%s is not a whole number in range", s)
+	}
+	*n = Integer(f)
+	return nil
+}
+
+// OrDefault returns n, or standard where n was not given.
+func (n *Integer) OrDefault(standard int) int {
+	if n == nil {
+		return standard
+	}
+	return int(*n)
+}
+
+// OrTrue returns the value of an optional switch that is on unless set.
+func OrTrue(b *bool) bool { return b == nil || *b }

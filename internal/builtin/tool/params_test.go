@@ -1,0 +1,36 @@
+package tool
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestDecode(t *testing.T) {
+	type params struct {
+		Path  string   `json:"path"`
+		Limit *Integer `json:"limit"`
+	}
+	for text, want := range map[string]int{
+		``: 7, `{}`: 7, ` {"limit": 3} `: 3, `{"limit":3.0}`: 3, `{"limit":3e1}`: 30, `{"path":"x","limit":-1}`: -1, `{"limit":null}`: 7,
+	} {
+		p, err := Decode[params]("tool", tooltest.Call(text))
+		if err != nil || p.Limit.OrDefault(7) != want {
+			t.Errorf("%s: %v, %v", text, p.Limit, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"Path":"x"}`: "/Path: there is no such param", `{"a/b":1}`: "/a~1b: ", `{"limit":1.5}`: "whole number", `{"limit":1e400}`: "whole number",
+		`{"limit":1e17}`: "whole number", `{"limit":"3"}`: "whole number", `{"path":3}`: "/path: number does not fit", `[]`: "not one JSON object",
+		`{`: "not one JSON object", `{} {}`: "text behind", `{"path":["x"]}`: "/path: array", "{\"path\":\"x\"}\x00": "text behind",
+	} {
+		_, err := Decode[params]("tool", tooltest.Call(text))
+		var args *registry.ArgsError
+		if !errors.As(err, &args) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Package tool is what the built-in tools have in common: reading the params of
+// a call, and the words that results are made of.
+package tool
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func Failed(text string) registry.Result {
+	return registry.ErrorResult(registry.ErrorExecution, text)
+}
+
+// Count prints a number of things: "1 file", "2 files".
+func Count(n int, thing string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(thing, "y"):
+		thing = thing[:len(thing)-1] + "ies"
+	case strings.HasSuffix(thing, "ch"):
+		thing += "es"
+	default:
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
+}
+
+// Size prints a size as people read it.
+func Size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// OneLine returns a file name fit for a line of its own: one that holds control
+// characters is quoted, so that it cannot pass for several lines.
+func OneLine(name string) string {
+	for _, r := range name {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}
+
+// RuneIndex returns the offset of the n-th character, or the length.
+func RuneIndex(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}

@@ -1,0 +1,197 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"code.dny.dev/ssrf"
+	"golang.org/x/net/idna"
+)
+
+const maxAddress = 8192 // characters of an address
+
+// parseAddress reads the address of a web page. What it returns has an ASCII
+// host in lower case, and neither user nor fragment. The errors end a sentence
+// that begins with the address's name.
+func parseAddress(raw string) (*url.URL, error) {
+	if len(raw) > maxAddress {
+		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
+	}
+	if i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
+		return nil, fmt.Errorf("holds a space or a control character at %d; write it as %%20 or the like", i)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		var reason *url.Error
+		if errors.As(err, &reason) {
+			err = reason.Err // the address itself may hold a secret
+		}
+		return nil, fmt.Errorf("is no address: %w", err)
+	}
+	switch u.Scheme {
+	case "http", "https":
+	case "":
+		return nil, errors.New("has no scheme; begin it with https://")
+	default:
+		return nil, fmt.Errorf("begins with %q; only http and https are fetched", u.Scheme+":")
+	}
+	if u.Hostname() == "" {
+		return nil, errors.New("names no host")
+	}
+	if u.User != nil {
+		return nil, errors.New("holds a user or a password; the setting fetch.headers sends credentials")
+	}
+	if err := cleanHost(u); err != nil {
+		return nil, err
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// cleanHost writes the host as it is dialled, so that everyone who looks at the
+// address sees the same host: wide digits and capitals are gone.
+func cleanHost(u *url.URL) error {
+	host, port := u.Hostname(), u.Port()
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return fmt.Errorf("names port %s; ports go from 1 to 65535", port)
+		}
+		port = strconv.FormatUint(n, 10)
+	}
+	if strings.Contains(host, "%") {
+		return errors.New("names a zone of a network interface, which is not fetched")
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil && !plainHost(host) {
+			return fmt.Errorf("names the host %q, which is no valid name", host)
+		}
+		if err != nil {
+			ascii = host
+		}
+		if host = strings.ToLower(ascii); strings.Trim(host, ".") == "" {
+			return errors.New("names no host")
+		}
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	u.Host = host
+	return nil
+}
+
+// plainHost accepts names that idna refuses and that exist all the same, such
+// as those with an underscore.
+func plainHost(host string) bool {
+	for _, c := range []byte(host) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// originOf returns scheme://host[:port], the port left out where it is the
+// scheme's own.
+func originOf(u *url.URL) string {
+	host := u.Host
+	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host
+}
+
+// blocked tells of an address that web_fetch does not reach.
+type blocked struct {
+	host, port string
+	address    string // what the host stands for
+}
+
+func (e *blocked) Error() string {
+	what := fmt.Sprintf("%q is", e.host)
+	if e.host != e.address {
+		what = fmt.Sprintf("%q stands for %s, which is", e.host, e.address)
+	}
+	return fmt.Sprintf("%s an address of this machine, of a private network or of a special purpose; the setting fetch.allowHosts: [%q] opens it", what, net.JoinHostPort(e.host, e.port))
+}
+
+// dialer connects to public addresses, and to every address of the hosts that
+// are allowed. What is checked is the address that is connected to, behind all
+// names and redirects, so that a name that changes its meaning gains nothing.
+type dialer struct {
+	allow []string
+	guard *ssrf.Guardian
+}
+
+func newDialer(allow []string) *dialer {
+	return &dialer{allow: allow, guard: ssrf.New(ssrf.WithAnyPort())}
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	var nd net.Dialer
+	if !d.allows(host, port) {
+		nd.Control = func(network, address string, c syscall.RawConn) error {
+			if err := d.check(network, address, c); err != nil {
+				at, _, _ := net.SplitHostPort(address)
+				return &blocked{host: host, port: port, address: at}
+			}
+			return nil
+		}
+	}
+	return nd.DialContext(ctx, network, address)
+}
+
+// check refuses everything but public addresses.
+func (d *dialer) check(network, address string, c syscall.RawConn) error {
+	if err := d.guard.Safe(network, address, c); err != nil {
+		return err
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	a := at.Addr()
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is4In6() || a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) {
+		return errors.New("a special address") // the last one is Azure's metadata
+	}
+	return nil
+}
+
+// allows reports whether an entry of fetch.allowHosts opens host and port.
+func (d *dialer) allows(host, port string) bool {
+	host = canonicalHost(host)
+	for _, entry := range d.allow {
+		if canonicalHost(entry) == host {
+			return true
+		}
+		h, p, err := net.SplitHostPort(entry)
+		if err == nil && canonicalHost(h) == host && p == port {
+			return true
+		}
+	}
+	return false
+}
+
+func canonicalHost(host string) string {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.String()
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}

@@ -1,0 +1,163 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFetchStaysOutOfPrivateNetworks names private places in every spelling.
+func TestFetchStaysOutOfPrivateNetworks(t *testing.T) {
+	opts := Options{}
+	opts.AllowHosts = []string{"intranet.example", "10.0.0.9", "localhost:81"}
+	for _, host := range []string{
+		"127.0.0.1", "127.255.255.254", "LocalHost", "0.0.0.0", "[::]", "[::1]", "[::ffff:7f00:1]", "[::ffff:10.0.0.1]",
+		"10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "100.100.100.200", "169.254.169.254", "192.0.0.192", "198.18.0.1",
+		"224.0.0.1", "240.0.0.1", "255.255.255.255", "168.63.129.16", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]", "[ff02::1]",
+		"[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001::1]", "[::7f00:1]", "１２７.0.0.1", "①②⑦.0.0.1", "127。0。0。1",
+	} {
+		r := fetch(t, opts, "http://"+host+":80/")
+		if !r.IsError || !strings.Contains(r.Text(), "fetch.allowHosts: [") {
+			t.Errorf("%s: %s", host, r.Text())
+		}
+	}
+	for _, host := range []string{"127.1", "2130706433", "0x7f000001", "0177.0.0.1"} {
+		if r := fetch(t, opts, "http://"+host+"/"); !r.IsError { // no name, or caught at the address
+			t.Errorf("%s was fetched", host)
+		}
+	}
+}
+
+func TestDialerChecksTheAddressItself(t *testing.T) {
+	d := newDialer(nil)
+	for address, public := range map[string]bool{
+		"8.8.8.8:80": true, "1.1.1.1:8443": true, "[2606:4700:4700::1111]:443": true,
+		"127.0.0.1:80": false, "[::ffff:8.8.8.8]:80": false, "168.63.129.16:80": false, "[fec0::1]:80": false, "x": false,
+	} {
+		network := "tcp4"
+		if strings.HasPrefix(address, "[") {
+			network = "tcp6"
+		}
+		if err := d.check(network, address, nil); (err == nil) != public {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if d.check("unix", "8.8.8.8:80", nil) == nil {
+		t.Error("another network is let through")
+	}
+}
+
+func TestAllowedHosts(t *testing.T) {
+	d := newDialer([]string{"Intranet.example.", "localhost:81", "10.0.0.9", "::1", "[fd00::1]:8080"})
+	for _, c := range []struct {
+		host, port string
+		want       bool
+	}{
+		{"intranet.example", "80", true}, {"INTRANET.example.", "1", true}, {"x.intranet.example", "80", false}, {"intranet.example.evil", "80", false},
+		{"localhost", "81", true}, {"localhost", "80", false}, {"10.0.0.9", "80", true}, {"10.0.0.90", "80", false},
+		{"::1", "5", true}, {"0:0:0:0:0:0:0:1", "5", true}, {"fd00::1", "8080", true}, {"fd00::1", "80", false}, {"", "80", false},
+	} {
+		if got := d.allows(c.host, c.port); got != c.want {
+			t.Errorf("%s port %s: %v", c.host, c.port, got)
+		}
+	}
+}
+
+// TestRedirectIntoPrivateNetwork opens one address of this machine, which
+// redirects to another.
+func TestRedirectIntoPrivateNetwork(t *testing.T) {
+	var reached atomic.Int32
+	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(inner.Close)
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(inner.URL, "http://"))
+	for _, target := range []string{inner.URL, "http://localhost:" + port, "http://[::ffff:7f00:1]:" + port, "//127.0.0.1:" + port + "/x", "file:///etc/passwd"} {
+		s, opts := site(t, func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Location", target); w.WriteHeader(302) })
+		if r := fetch(t, opts, s.URL); !r.IsError || strings.Contains(r.Text(), "root:") {
+			t.Errorf("%s: %s", target, r.Text())
+		}
+	}
+	if reached.Load() > 0 {
+		t.Error("the inner server was reached")
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		fmt.Sscanf(r.URL.Path, "/%d", &n)
+		switch {
+		case r.URL.Path == "/loop":
+			http.Redirect(w, r, "/loop", http.StatusMovedPermanently)
+		case n > 0:
+			http.Redirect(w, r, fmt.Sprintf("/%d", n-1), http.StatusTemporaryRedirect)
+		default:
+			fmt.Fprint(w, "there")
+		}
+	})
+	if r := fetch(t, opts, s.URL+"/5"); r.Text() != "[redirected to "+s.URL+"/0]\nthere" {
+		t.Errorf("five: %s", r.Text())
+	}
+	for _, path := range []string{"/6", "/loop"} {
+		if r := fetch(t, opts, s.URL+path); !r.IsError || !strings.Contains(r.Text(), "more than 5 redirects") {
+			t.Errorf("%s: %s", path, r.Text())
+		}
+	}
+}
+
+// TestFetchHeadersStayAtTheirOrigin sends a credential to one server, which
+// redirects to another.
+func TestFetchHeadersStayAtTheirOrigin(t *testing.T) {
+	var first, second []string
+	other, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
+		second = append(second, r.Header.Get("Authorization")+r.Header.Get("X-Key"))
+	})
+	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
+		first = append(first, r.Header.Get("Authorization")+r.Header.Get("X-Key")+r.Host)
+		http.Redirect(w, r, other.URL, http.StatusFound)
+	})
+	opts.AllowHosts = []string{"127.0.0.1"}
+	opts.Headers = func(_ context.Context, origin string) ([]Header, error) {
+		if origin != s.URL {
+			return nil, nil
+		}
+		return []Header{{"Authorization", "Bearer s3cret"}, {"X-Key", "-k"}, {"host", "-virtual"}}, nil
+	}
+	if r := fetch(t, opts, s.URL); r.IsError || strings.Contains(r.Text(), "s3cret") {
+		t.Fatal(r.Text())
+	}
+	if diff := cmp.Diff([][]string{{"Bearer s3cret-k-virtual"}, {""}}, [][]string{first, second}); diff != "" {
+		t.Error(diff)
+	}
+	opts.Headers = func(context.Context, string) ([]Header, error) {
+		return nil, fmt.Errorf("variable TOKEN is not set")
+	}
+	if r := fetch(t, opts, s.URL); !r.IsError || !strings.Contains(r.Text(), "TOKEN") {
+		t.Error(r.Text())
+	}
+}
+
+func FuzzParseAddress(f *testing.F) {
+	for _, s := range []string{"http://a/", "https://[::1]:80/x?y#z", "http://１２７.0.0.1", "http://a%2fb/", "HTTP:\\\\a", "http://a:080", "http://xn--/"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		u, err := parseAddress(s)
+		if err != nil {
+			return
+		}
+		again, err := parseAddress(u.String())
+		if err != nil || again.String() != u.String() || again.Host != u.Host {
+			t.Errorf("%q gives %q, and that gives %v, %v", s, u, again, err)
+		}
+		if u.User != nil || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(u.Host, " /\\@") {
+			t.Errorf("%q gives %q", s, u)
+		}
+	})
+}

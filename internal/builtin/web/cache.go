@@ -1,0 +1,114 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+const (
+	cacheFolder  = "fetch"
+	cacheTime    = 15 * time.Minute
+	cacheSlots   = 64      // files at most; two addresses may share one
+	cacheMaxPage = 4 << 20 // larger pages are not kept
+)
+
+// pageCache is where one page would be kept. What is kept under another list
+// of allowed hosts or with other headers counts as absent. A cache that cannot
+// be used is an empty one: it is only there to spare time.
+type pageCache struct {
+	dir *state.Dir // nil: none
+	key string
+}
+
+// cachedPage is what a slot holds.
+type cachedPage struct {
+	Key  string   `json:"key"`
+	Page *webPage `json:"page"`
+}
+
+func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
+	if f.opts.CacheDir == "" {
+		return &pageCache{}
+	}
+	headers, err := f.headers(ctx, u)
+	if err != nil {
+		return &pageCache{}
+	}
+	dir, err := state.OpenDir(filepath.Join(f.opts.CacheDir, cacheFolder))
+	if err != nil {
+		return &pageCache{}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", u.String(), f.opts.AllowHosts, headers, f.opts.Proxy != nil))
+	return &pageCache{dir: dir, key: fmt.Sprintf("%x", sum)}
+}
+
+func (c *pageCache) slot() string { return slotName(int(c.key[0]) ^ int(c.key[1])<<4) }
+
+func slotName(n int) string { return fmt.Sprintf("page-%02d", n%cacheSlots) }
+
+// load returns the page if it is there and fresh.
+func (c *pageCache) load(now time.Time) *webPage {
+	if c.dir == nil {
+		return nil
+	}
+	data, err := c.dir.Read(c.slot())
+	if err != nil {
+		return nil
+	}
+	var kept cachedPage
+	if json.Unmarshal(data, &kept) != nil || kept.Key != c.key || kept.Page == nil {
+		return nil
+	}
+	p := kept.Page
+	if age := now.Sub(p.Fetched); age < 0 || age >= cacheTime {
+		return nil
+	}
+	if p.url, err = parseAddress(p.Address); err != nil {
+		return nil
+	}
+	p.cached = true
+	return p
+}
+
+// store keeps a page, and removes those whose time is over.
+func (c *pageCache) store(ctx context.Context, p *webPage) {
+	if c.dir == nil || p.noStore || p.Status != 200 || len(p.Body) > cacheMaxPage {
+		return
+	}
+	data, err := json.Marshal(cachedPage{Key: c.key, Page: p})
+	if err != nil {
+		return
+	}
+	if c.dir.Update(ctx, c.slot(), func([]byte) ([]byte, error) { return data, nil }) == nil {
+		c.expire(time.Now())
+	}
+}
+
+// expire removes pages that nobody will read again.
+func (c *pageCache) expire(now time.Time) {
+	root, err := os.OpenRoot(c.dir.Path)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	names, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, entry := range names {
+		info, err := entry.Info()
+		if err == nil && strings.HasPrefix(entry.Name(), "page-") && !strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
+			_ = root.Remove(entry.Name()) // another run may have been faster
+		}
+	}
+}

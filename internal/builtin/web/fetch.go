@@ -1,0 +1,197 @@
+// Package web holds the built-in tool web_fetch: a page, fetched from public
+// addresses alone, as Markdown, text or what it is.
+package web
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+//go:embed web_fetch.md
+var webFetchDescription string
+
+const (
+	webFetchName     = "web_fetch"
+	fetchTimeout     = 30 * time.Second
+	fetchMaxBytes    = 10 << 20
+	fetchLimit       = 100_000   // characters that are returned unless asked
+	fetchMaxLimit    = 1_000_000 // characters that can be asked for
+	fetchErrorExtent = 2_000     // characters shown of the page behind an error status
+)
+
+const webFetchSchema = `{
+  "type": "object",
+  "properties": {
+    "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "The address, beginning with http:// or https://."},
+    "format": {"type": "string", "enum": ["markdown", "text", "raw"], "description": "What HTML is turned into; raw is the source as the server sent it. Default: markdown."},
+    "prompt": {"type": "string", "description": "A question about the content, answered by the program of the setting fetch.processor."},
+    "offset": {"type": "integer", "minimum": 0, "description": "The character to begin with, counted from 0, to go on with a long page. Default: 0."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "The most characters to return. Default: 100000."}
+  },
+  "required": ["url"],
+  "additionalProperties": false
+}`
+
+type fetchParams struct {
+	URL    string        `json:"url"`
+	Format string        `json:"format"`
+	Prompt string        `json:"prompt"`
+	Offset *tool.Integer `json:"offset"`
+	Limit  *tool.Integer `json:"limit"`
+}
+
+// Options tune web_fetch. The zero value fetches public addresses,
+// without a cache.
+type Options struct {
+	// AllowHosts are the hosts that may be reached at private addresses: "host"
+	// (every port) or "host:port".
+	AllowHosts []string
+	// Headers returns what is sent to one origin, scheme://host[:port], beside
+	// the tool's own headers. nil: nothing.
+	Headers func(ctx context.Context, origin string) ([]Header, error)
+	// Proxy returns the proxy for an address, nil where there is none. A nil
+	// function means never one.
+	Proxy func(*url.URL) (*url.URL, error)
+	// Processor returns the argv that answers a prompt; empty or nil: there is
+	// none. It runs in ProcessorDir with ProcessorEnv, "K=V" entries.
+	Processor    func() ([]string, error)
+	ProcessorDir string
+	ProcessorEnv []string
+	// Timeout bounds connecting, redirects, reading and converting together; 0
+	// means 30 s, negative no limit.
+	Timeout time.Duration
+	// MaxBytes bounds what is read of a page, after decompression; 0 means 10 MiB.
+	MaxBytes int64
+	// CacheDir keeps pages for 15 minutes; "" switches that off.
+	CacheDir string
+	// Version is told to servers in User-Agent.
+	Version string
+}
+
+// Header is one header of a request.
+type Header struct{ Name, Value string }
+
+func NewFetch(opts Options) registry.Tool {
+	f := &webFetch{opts: &opts}
+	return registry.Tool{
+		Definition: registry.Definition{
+			Name:           webFetchName,
+			DisplayName:    webFetchName,
+			Description:    strings.TrimSpace(webFetchDescription),
+			Category:       registry.CategoryNetwork,
+			Tags:           []string{"web"},
+			Icon:           "globe",
+			Permissions:    []string{"network"},
+			OutputMarkdown: true,
+			InputSchema:    json.RawMessage(webFetchSchema),
+			Examples: []registry.Example{
+				{Description: "A page as Markdown", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)},
+				{Description: "Its next part", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go","offset":100000}`)},
+			},
+		},
+		Run: f.run,
+		Check: func(call registry.Call) error {
+			_, err := prepareFetch(call)
+			return err
+		},
+		Subject: f.subject,
+		Preview: f.preview,
+	}
+}
+
+type webFetch struct{ opts *Options }
+
+// fetchCall is a call with its params checked.
+type fetchCall struct {
+	fetchParams
+	url           *url.URL // without fragment
+	offset, limit int
+}
+
+func prepareFetch(call registry.Call) (*fetchCall, error) {
+	p, err := tool.Decode[fetchParams](webFetchName, call)
+	if err != nil {
+		return nil, err
+	}
+	p.Format = cmp.Or(p.Format, "markdown")
+	c := &fetchCall{fetchParams: p, offset: p.Offset.OrDefault(0), limit: p.Limit.OrDefault(fetchLimit)}
+	switch {
+	case p.Format != "markdown" && p.Format != "text" && p.Format != "raw":
+		return nil, registry.Invalid(webFetchName, "/format", "is none of markdown, text, raw")
+	case c.offset < 0:
+		return nil, registry.Invalid(webFetchName, "/offset", "is %d; characters are counted from 0", c.offset)
+	case c.limit < 1 || c.limit > fetchMaxLimit:
+		return nil, registry.Invalid(webFetchName, "/limit", "is %d; it counts characters, from 1 to %d", c.limit, fetchMaxLimit)
+	}
+	if c.url, err = parseAddress(p.URL); err != nil {
+		return nil, registry.Invalid(webFetchName, "/url", "%v", err)
+	}
+	return c, nil
+}
+
+func (f *webFetch) subject(call registry.Call) (registry.Subject, error) {
+	c, err := prepareFetch(call)
+	if err != nil {
+		return registry.Subject{}, err
+	}
+	return registry.Subject{URLs: []string{c.url.String()}}, nil
+}
+
+func (f *webFetch) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	c, err := prepareFetch(call)
+	if err != nil {
+		return registry.Preview{}, err
+	}
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
+}
+
+func (f *webFetch) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	c, err := prepareFetch(call)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	inner, cancel := ctx, context.CancelFunc(func() {})
+	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
+	late := fmt.Errorf("fetching %s: not done within %s; the setting fetch.timeout allows more", c.url.Redacted(), limit)
+	if limit > 0 {
+		inner, cancel = context.WithTimeoutCause(ctx, limit, late)
+	}
+	defer cancel()
+	r := f.fetch(inner, c)
+	switch {
+	case !r.IsError:
+		if c.Prompt != "" {
+			return f.ask(ctx, c, r)
+		}
+	case context.Cause(ctx) != nil:
+		return r, fmt.Errorf("fetching %s: %w", c.url.Redacted(), context.Cause(ctx))
+	case context.Cause(inner) == late:
+		return registry.ErrorResult(registry.ErrorTimeout, late.Error()), nil
+	}
+	return r, nil
+}
+
+// fetch gets the page, from the cache or the server, and shows it.
+func (f *webFetch) fetch(ctx context.Context, c *fetchCall) registry.Result {
+	p, err := f.page(ctx, c.url)
+	if err != nil {
+		return tool.Failed(f.explain(c.url, err))
+	}
+	shown, err := render(ctx, p, c.Format)
+	if err != nil {
+		return tool.Failed(fmt.Sprintf("%s: %v", p.url.Redacted(), err))
+	}
+	if p.Status >= 300 {
+		return tool.Failed(statusFailure(p, shown))
+	}
+	return shown.result(c, p)
+}

@@ -1,0 +1,260 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	fetchRedirects  = 5
+	fetchHeaderSize = 256 << 10
+	// acceptedTypes asks servers that can for Markdown.
+	acceptedTypes = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, text/plain;q=0.8, */*;q=0.5"
+)
+
+// webPage is what a server answered.
+type webPage struct {
+	Address string    `json:"address"` // after redirects
+	Status  int       `json:"status"`
+	Type    string    `json:"type"` // Content-Type
+	Retry   string    `json:"retry,omitempty"`
+	Body    []byte    `json:"body"`
+	Cut     bool      `json:"cut,omitempty"` // the page goes on behind Body
+	Fetched time.Time `json:"fetched"`
+
+	url     *url.URL // of Address
+	noStore bool
+	cached  bool
+}
+
+// badRedirect tells why a redirect was not followed.
+type badRedirect struct{ text string }
+
+func (e *badRedirect) Error() string { return e.text }
+
+// page returns the page at an address, from the cache where it is there.
+func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
+	cache := f.cache(ctx, u)
+	if p := cache.load(time.Now()); p != nil {
+		return p, nil
+	}
+	p, err := f.get(ctx, u)
+	if err == nil {
+		cache.store(ctx, p)
+	}
+	return p, err
+}
+
+// get follows redirects by hand: each hop is an address to check again, with
+// headers of its own.
+func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
+	for hop := 0; ; hop++ {
+		resp, err := f.send(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		next, err := redirected(u, resp)
+		if err == nil && next == nil {
+			p, err := f.read(resp, u)
+			_ = resp.Body.Close() // all that matters was read
+			return p, err
+		}
+		_ = resp.Body.Close()
+		if err == nil && hop == fetchRedirects {
+			err = &badRedirect{fmt.Sprintf("more than %d redirects, the last to %s", fetchRedirects, next.Redacted())}
+		}
+		if err != nil {
+			return nil, err
+		}
+		u = next
+	}
+}
+
+// client makes requests to one address and follows no redirects.
+func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error) {
+	d := newDialer(f.opts.AllowHosts)
+	proxy, err := f.proxy(ctx, d, u)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  http.ProxyURL(proxy),
+			DialContext:            d.dial,
+			ForceAttemptHTTP2:      true,
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: fetchHeaderSize,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+func (f *webFetch) send(ctx context.Context, u *url.URL) (*http.Response, error) {
+	client, err := f.client(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "toolreg/"+cmp.Or(f.opts.Version, "dev"))
+	req.Header.Set("Accept", acceptedTypes)
+	headers, err := f.headers(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range headers {
+		if strings.EqualFold(h.Name, "Host") {
+			req.Host = h.Value
+			continue
+		}
+		req.Header.Set(h.Name, h.Value)
+	}
+	return client.Do(req)
+}
+
+// headers returns what the settings send to an address's origin.
+func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
+	if f.opts.Headers == nil {
+		return nil, nil
+	}
+	return f.opts.Headers(ctx, originOf(u))
+}
+
+// redirected returns where a response leads, nil where it is the answer itself.
+func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return nil, nil
+	}
+	target, err := from.Parse(location)
+	if err != nil {
+		return nil, &badRedirect{"the server redirects to something that is no address"}
+	}
+	next, err := parseAddress(target.String())
+	if err != nil {
+		return nil, &badRedirect{fmt.Sprintf("the server redirects to an address that %v", err)}
+	}
+	if !staysAt(from.Hostname(), next.Hostname()) {
+		return nil, &badRedirect{fmt.Sprintf("the server redirects to another host, which nobody agreed to yet; fetch %s itself if that is what you want", next.Redacted())}
+	}
+	if from.Scheme == "https" && next.Scheme == "http" {
+		return nil, &badRedirect{fmt.Sprintf("the server redirects from https to plain http (%s); fetch that address itself if it is to be trusted", next.Redacted())}
+	}
+	return next, nil
+}
+
+// staysAt reports whether a redirect stays at a host, or leads to one below it.
+// What a person allows is a host: any other could be where a page sends secrets
+// that an address was made to carry.
+func staysAt(from, to string) bool {
+	from, to = strings.TrimPrefix(canonicalHost(from), "www."), canonicalHost(to)
+	_, err := netip.ParseAddr(from)
+	isName := err != nil && strings.Contains(from, ".")
+	return to == from || isName && strings.HasSuffix(to, "."+from)
+}
+
+// read reads what is wanted of the body. The transport has undone compression,
+// so that the limit counts what comes out of it.
+func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, fmt.Errorf("the server sends the coding %q, which it was not asked for", coding)
+	}
+	limit := cmp.Or(f.opts.MaxBytes, fetchMaxBytes)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the page: %w", err)
+	}
+	p := &webPage{
+		Address: u.String(), Status: resp.StatusCode, Type: resp.Header.Get("Content-Type"), Retry: resp.Header.Get("Retry-After"),
+		Body: body, Fetched: time.Now(), url: u,
+		noStore: strings.Contains(strings.ToLower(resp.Header.Get("Cache-Control")), "no-store"),
+	}
+	if int64(len(body)) > limit {
+		p.Body, p.Cut = body[:limit], true
+	}
+	return p, nil
+}
+
+// explain says why a page could not be fetched and what to do next.
+func (f *webFetch) explain(u *url.URL, err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // it repeats the address
+	}
+	where := "fetching " + u.Redacted() + ": "
+	if e, ok := errors.AsType[*blocked](err); ok {
+		return where + e.Error()
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		if e.IsNotFound {
+			return where + fmt.Sprintf("there is no host %q; check the spelling", e.Name)
+		}
+		return where + fmt.Sprintf("looking up %q: %s; try again later", e.Name, e.Err)
+	}
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	if unknown || verification {
+		return where + err.Error() + "; certificates are always checked"
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return where + "the server ended the connection in the middle; try again"
+	}
+	return where + err.Error()
+}
+
+// statusFailure tells of a status that is no success, with the beginning of
+// what the server says about it.
+func statusFailure(p *webPage, shown *renderedPage) string {
+	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
+	switch {
+	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
+		text += "; the setting fetch.headers sends credentials to an origin"
+	case p.Status == http.StatusNotFound || p.Status == http.StatusGone:
+		text += "; check the address"
+	case p.Retry != "":
+		text += "; try again after " + tool.OneLine(p.Retry) // seconds or a date
+	case p.Status >= 500:
+		text += "; try again later"
+	}
+	if said := strings.TrimSpace(shown.text); said != "" {
+		if end := tool.RuneIndex(said, fetchErrorExtent); end < len(said) {
+			said = said[:end] + "…"
+		}
+		text += "\n\n" + said
+	}
+	return text
+}
+
+// mediaContent makes a typed part of a page that is no text.
+func mediaContent(p *webPage, mime string) registry.Content {
+	c := registry.Content{Data: p.Body, MIMEType: mime}
+	switch kind, _, _ := strings.Cut(mime, "/"); kind {
+	case "image":
+		c.Type = registry.ContentImage
+	case "audio":
+		c.Type = registry.ContentAudio
+	default:
+		c.Type, c.URI = registry.ContentResource, p.Address
+	}
+	return c
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+)
+
+// maxMarkup bounds the tags of a page that becomes Markdown. A tree needs some
+// hundred bytes for each; a page with more of them becomes plain text.
+const maxMarkup = 300_000
+
+// maxSpanned bounds the cells that colspan and rowspan may add to a page.
+const maxSpanned = 10_000
+
+// errConversion tells that a page could not be turned into Markdown.
+var errConversion = errors.New("cannot be turned into Markdown; format: text or raw shows it")
+
+// markdown turns HTML into Markdown with absolute links. It gives up when ctx
+// ends: the converter itself cannot be stopped, and is left behind then. A page
+// that is too large or nests too deep for the converter becomes plain text.
+func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
+	if strings.Count(source, "<") > maxMarkup {
+		return htmlText(source), nil
+	}
+	type outcome struct {
+		text string
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if p := recover(); p != nil {
+				o = outcome{err: fmt.Errorf("%w: %v", errConversion, p)}
+			}
+			done <- o
+		}()
+		o.text, o.err = convert(source, at)
+	}()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			return htmlText(source), nil
+		}
+		return o.text, nil
+	case <-ctx.Done():
+		return "", errConversion
+	}
+}
+
+func convert(source string, at *url.URL) (string, error) {
+	doc, err := html.Parse(strings.NewReader(source))
+	if err != nil {
+		return "", err
+	}
+	t := tidying{base: baseOf(doc, at)}
+	for n := range doc.Descendants() {
+		t.tidy(n)
+	}
+	c := converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(),
+		strikethrough.NewStrikethroughPlugin(),
+		table.NewTablePlugin(
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns grow with the square of the page
+			table.WithHeaderPromotion(true),
+			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
+		),
+	))
+	out, err := c.ConvertNode(doc)
+	return strings.TrimSpace(string(out)), err
+}
+
+// baseOf returns the address that relative links start at.
+func baseOf(doc *html.Node, at *url.URL) *url.URL {
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "base" {
+			if u, err := at.Parse(attribute(n, "href")); err == nil {
+				return u
+			}
+		}
+	}
+	return at
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// tidying prepares a page for the converter.
+type tidying struct {
+	base    *url.URL
+	spanned int
+}
+
+// tidy makes links absolute, drops what is no address of anything, and holds
+// spanning cells to a number.
+func (t *tidying) tidy(n *html.Node) {
+	if n.Type != html.ElementNode {
+		return
+	}
+	kept := n.Attr[:0]
+	area := 1
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "href", "src":
+			a.Val = t.absolute(a.Val)
+		case "colspan", "rowspan":
+			span, err := strconv.Atoi(strings.TrimSpace(a.Val))
+			if err != nil || span < 1 || span > maxSpanned || t.spanned+area*span > maxSpanned {
+				continue
+			}
+			area *= span
+		}
+		kept = append(kept, a)
+	}
+	n.Attr = kept
+	if area > 1 {
+		t.spanned += area
+	}
+}
+
+func (t *tidying) absolute(link string) string {
+	link = strings.TrimSpace(link)
+	u, err := t.base.Parse(link)
+	if err != nil {
+		return link
+	}
+	switch u.Scheme {
+	case "data", "javascript", "blob":
+		return ""
+	}
+	if strings.HasPrefix(link, "#") {
+		return link
+	}
+	return u.String()
+}

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestHostilePages turns pages made to blow up into something of bounded size.
+func TestHostilePages(t *testing.T) {
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	for name, page := range map[string]string{
+		"deep":         strings.Repeat("<div>", 100_000) + "deep",
+		"deep lists":   strings.Repeat("<ul><li>", 250) + "x",
+		"deep quotes":  strings.Repeat("<blockquote>", 500) + "x",
+		"bold":         strings.Repeat("<b>x", 400),
+		"colspan":      "<table>" + strings.Repeat(`<tr><td colspan=1000000000 rowspan=1000000000>x</td></tr>`, 1000) + "</table>",
+		"many spans":   "<table>" + strings.Repeat(`<tr><td colspan=90 rowspan=90>x</td></tr>`, 1000) + "</table>",
+		"wide cells":   "<table><tr><td>" + strings.Repeat("w", 100_000) + "</td></tr>" + strings.Repeat("<tr><td>x</td></tr>", 5000) + "</table>",
+		"wide rows":    "<table><tr>" + strings.Repeat("<td>x", 5_000) + "</tr>" + strings.Repeat("<tr><td>y</td></tr>", 20) + "</table>",
+		"unclosed":     strings.Repeat("<a href='x'><table><tr><td>", 100),
+		"attributes":   "<p " + strings.Repeat("a=b ", 100_000) + ">x",
+		"comment":      "<!--" + strings.Repeat("-", 100_000),
+		"script":       "<script>" + strings.Repeat("</scrip", 100_000),
+		"links":        strings.Repeat(`<a href="[](<>)">]</a>`, 10_000),
+		"entities":     strings.Repeat("&amp;&#x202e;", 50_000),
+		"escapes":      strings.Repeat("*_`#[]", 50_000),
+		"broken bytes": strings.Repeat("\xff\x00<p>", 10_000),
+	} {
+		text, err := markdown(t.Context(), page, at)
+		if err != nil || len(text) > 20*len(page)+2_000_000 {
+			t.Errorf("%s: %d bytes of %d, %v", name, len(text), len(page), err)
+		}
+		if plain := htmlText(page); len(plain) > 2*len(page) {
+			t.Errorf("%s: %d bytes of text of %d", name, len(plain), len(page))
+		}
+	}
+	if text, err := markdown(t.Context(), strings.Repeat("<div>", 100_000)+"deep", at); text != "deep" || err != nil {
+		t.Errorf("too deep for Markdown: %.100q, %v", text, err)
+	}
+}
+
+func TestIndentedJSONIsBounded(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "[" + strings.Repeat("1,", 1<<20) + "1]"} {
+		if got := indentJSON(text); got != text {
+			t.Errorf("%d bytes became %d", len(text), len(got))
+		}
+	}
+	if got := indentJSON(`{"a":"]]]]"}`); got != "{\n  \"a\": \"]]]]\"\n}" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHTMLText(t *testing.T) {
+	for page, want := range map[string]string{
+		"a<br>b<br/>c":        "a\nb\nc",
+		"<p>a<p>b":            "a\n\nb",
+		"a<b>b</b> <i>c</i>d": "ab cd",
+		"<svg><svg></svg><text>no</text></svg>yes":             "yes",
+		"<template><p>no</template>yes<noscript>no</noscript>": "yes",
+		"<textarea><p>no</textarea>x":                          "x",
+		"<dl><dt>a<dd>b</dl>c":                                 "a\nb\n\nc",
+		"a</pre> b":                                            "a\n\nb",
+		"&lt;b&gt;":                                            "<b>",
+	} {
+		if got := htmlText(page); got != want {
+			t.Errorf("%s: %q, want %q", page, got, want)
+		}
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add("text/html", []byte(sampleHTML))
+	f.Add("text/html", []byte("<table><td rowspan=3 colspan=2><table><td>"))
+	f.Add("application/json; charset=utf-16", []byte(`{"a":[`))
+	f.Add("text/plain; charset=x", []byte("\xff\xfe\x00"))
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	f.Fuzz(func(t *testing.T, kind string, body []byte) {
+		p := &webPage{Type: kind, Body: body, Status: 200, url: at, Address: at.String()}
+		for _, format := range []string{"markdown", "text", "raw"} {
+			r, err := render(t.Context(), p, format)
+			if err == nil && r.media == nil && !utf8.ValidString(r.text) {
+				t.Errorf("%s of %q gives broken text %q", format, body, r.text)
+			}
+		}
+	})
+}
+
+func BenchmarkMarkdown(b *testing.B) {
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	page := strings.Repeat(sampleHTML, 100)
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		if _, err := convert(page, at); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

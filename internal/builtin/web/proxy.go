@@ -1,0 +1,66 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+)
+
+// proxy returns the proxy for an address, nil where there is none. Behind one
+// nobody here sees which address is reached, so the address is looked up and
+// checked before; a name that only the proxy knows is left to it. The dialer
+// then connects to the proxy and nowhere else but to public addresses.
+func (f *webFetch) proxy(ctx context.Context, d *dialer, u *url.URL) (*url.URL, error) {
+	if f.opts.Proxy == nil {
+		return nil, nil
+	}
+	proxy, err := f.opts.Proxy(u)
+	if err != nil {
+		return nil, fmt.Errorf("choosing a proxy: %w", err)
+	}
+	if proxy == nil {
+		return nil, nil
+	}
+	if err := d.checkHost(ctx, u); err != nil {
+		return nil, err
+	}
+	d.allow = []string{net.JoinHostPort(proxy.Hostname(), portOf(proxy))}
+	return proxy, nil
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	case u.Scheme == "socks5" || u.Scheme == "socks5h":
+		return "1080"
+	}
+	return "80"
+}
+
+// checkHost refuses a host that stands for an address which dial would refuse.
+func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
+	host, port := u.Hostname(), portOf(u)
+	if d.allows(host, port) {
+		return nil
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil // the proxy may know more names
+	}
+	for _, a := range addresses {
+		a = a.Unmap()
+		network := "tcp6"
+		if a.Is4() {
+			network = "tcp4"
+		}
+		if d.check(network, netip.AddrPortFrom(a, 80).String(), nil) != nil {
+			return &blocked{host: host, port: port, address: a.String()}
+		}
+	}
+	return nil
+}

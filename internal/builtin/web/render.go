@@ -1,0 +1,200 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+const (
+	maxIndented  = 1 << 20 // bytes of JSON that are indented
+	maxJSONDepth = 40      // indenting deeper than this multiplies the size
+)
+
+// renderedPage is a page as the model gets it: text or one typed part.
+type renderedPage struct {
+	text  string
+	media *registry.Content
+	mime  string
+}
+
+// render turns a page into text of a format, or into a typed part.
+func render(ctx context.Context, p *webPage, format string) (*renderedPage, error) {
+	kind, params := contentKind(p)
+	switch {
+	case len(p.Body) == 0:
+		return &renderedPage{mime: kind}, nil
+	case isMarkup(kind):
+		text := decodePage(p, params, true)
+		if format == "raw" {
+			return &renderedPage{text: text, mime: kind}, nil
+		}
+		if format == "text" {
+			return &renderedPage{text: htmlText(text), mime: kind}, nil
+		}
+		text, err := markdown(ctx, text, p.url)
+		return &renderedPage{text: text, mime: kind}, err
+	case isMedia(kind) || format == "raw" && !isText(kind, params, p):
+		if p.Cut {
+			return nil, fmt.Errorf("is %s of more than %s, which is all that is fetched", kind, tool.Size(int64(len(p.Body))))
+		}
+		c := mediaContent(p, kind)
+		return &renderedPage{media: &c, mime: kind}, nil
+	case !isText(kind, params, p):
+		return nil, fmt.Errorf("is binary (%s, %s) and cannot be shown as text; format: raw returns it as data", tool.OneLine(kind), tool.Size(int64(len(p.Body))))
+	}
+	text := decodePage(p, params, false)
+	if format != "raw" && isJSON(kind) {
+		text = indentJSON(text)
+	}
+	return &renderedPage{text: text, mime: kind}, nil
+}
+
+// contentKind names the media type of a page: what the server says, or where
+// that tells nothing, what the first bytes say.
+func contentKind(p *webPage) (kind string, params map[string]string) {
+	kind, params, err := mime.ParseMediaType(p.Type)
+	head := p.Body[:min(len(p.Body), textfile.SniffBytes)]
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" || kind == "unknown/unknown" || !strings.Contains(kind, "/") {
+		return textfile.Type(head), nil
+	}
+	// A picture under a wrong name would be refused by whoever it is sent to.
+	if found := textfile.Type(head); isMedia(kind) && kind != found && isMedia(found) {
+		kind = found
+	}
+	return kind, params
+}
+
+func isMarkup(kind string) bool { return kind == "text/html" || kind == "application/xhtml+xml" }
+
+func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
+
+func isMedia(kind string) bool {
+	top, _, _ := strings.Cut(kind, "/")
+	return (top == "image" || top == "audio" || top == "video") && kind != "image/svg+xml" || kind == "application/pdf"
+}
+
+// isText tells whether a page can be shown as text: its type says so, or its
+// bytes do.
+func isText(kind string, params map[string]string, p *webPage) bool {
+	if strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16") {
+		return true // every second byte of it looks like a control character
+	}
+	if strings.HasPrefix(kind, "text/") || isJSON(kind) || strings.HasSuffix(kind, "+xml") || kind == "application/xml" {
+		return !textfile.MostlyControl(p.Body)
+	}
+	whole := p.Body
+	if p.Cut {
+		whole, _ = text.WholeRunes(whole)
+	}
+	return utf8.Valid(whole) && bytes.IndexByte(whole, 0) < 0
+}
+
+// decodePage returns a page as UTF-8: by its byte order mark, what the server
+// says, what the page says of itself, or its bytes, in this order.
+func decodePage(p *webPage, params map[string]string, markup bool) string {
+	body := p.Body
+	if p.Cut {
+		body, _ = text.WholeRunes(body)
+	}
+	declared := params["charset"]
+	if declared == "" && !markup && utf8.Valid(body) {
+		return strings.TrimPrefix(string(body), textfile.BOM)
+	}
+	header := ""
+	if declared != "" {
+		header = mime.FormatMediaType("text/html", map[string]string{"charset": declared})
+	}
+	enc, _, certain := charset.DetermineEncoding(body[:min(len(body), 1024)], header)
+	if !certain && utf8.Valid(body) {
+		return strings.TrimPrefix(string(body), textfile.BOM)
+	}
+	decoded, err := enc.NewDecoder().Bytes(body)
+	if err != nil {
+		decoded = body
+	}
+	return strings.TrimPrefix(text.Valid(decoded), textfile.BOM)
+}
+
+// indentJSON makes JSON readable; what is no JSON, or would swell, stays as it is.
+func indentJSON(text string) string {
+	if len(text) > maxIndented || jsonDepth(text) > maxJSONDepth {
+		return text
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return b.String()
+}
+
+// jsonDepth is how deep brackets nest, those in strings included: an upper
+// bound is all that is needed.
+func jsonDepth(text string) int {
+	depth, most := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[':
+			depth++
+			most = max(most, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// result cuts the page to what was asked for.
+func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
+	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
+	if p.cached {
+		summary += ", kept from before"
+	}
+	out := registry.Result{Summary: summary + ")"}
+	out.Display.Plain = c.Format != "markdown" || r.mime != "text/html" && r.mime != "text/markdown"
+	if r.media != nil {
+		out.Content = []registry.Content{*r.media}
+		out.Display.Text = summary + ")"
+		return out
+	}
+	total := utf8.RuneCountInString(r.text)
+	if total == 0 {
+		out.Content = []registry.Content{registry.TextContent("[the page is empty]")}
+		return out
+	}
+	if c.offset >= total {
+		return tool.Failed(fmt.Sprintf("offset %d is behind the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
+	}
+	start := tool.RuneIndex(r.text, c.offset)
+	end := start + tool.RuneIndex(r.text[start:], c.limit)
+	last := min(c.offset+c.limit, total)
+	var notes string
+	if c.Format != "raw" && p.Address != c.url.String() {
+		notes += fmt.Sprintf("[redirected to %s]\n", p.url.Redacted())
+	}
+	if p.Cut {
+		notes += fmt.Sprintf("[the page is larger than %s; the rest of it was not read]\n", tool.Size(int64(len(p.Body))))
+	}
+	if c.offset > 0 || last < total {
+		notes += fmt.Sprintf("[characters %d to %d of %d", c.offset, last-1, total)
+		if last < total {
+			notes += fmt.Sprintf("; offset %d goes on", last)
+		}
+		notes += "]\n"
+	}
+	out.Truncated = p.Cut || last < total
+	out.Content = []registry.Content{registry.TextContent(notes + r.text[start:end])}
+	return out
+}

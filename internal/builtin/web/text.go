@@ -1,0 +1,144 @@
+package web
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// htmlText returns the text of a page as a person reads it: blocks on lines of
+// their own, spaces collapsed outside pre. It reads tokens, not a tree, so that
+// no nesting is too deep for it.
+func htmlText(source string) string {
+	t := &plainText{}
+	z := html.NewTokenizer(strings.NewReader(source))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return strings.TrimSpace(t.out.String())
+		case html.TextToken:
+			t.text(string(z.Text()))
+		case html.StartTagToken:
+			t.open(z)
+		case html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			t.space(atom.Lookup(name))
+		case html.EndTagToken:
+			t.close(z)
+		}
+	}
+}
+
+// plainText puts the text together.
+type plainText struct {
+	out      strings.Builder
+	hidden   atom.Atom // the element whose content is left out, 0 if none
+	depth    int       // of elements of that name
+	verbatim int       // open pre elements
+	breaks   int       // line breaks that are due before the next text
+	blank    bool      // a space is due
+}
+
+func (t *plainText) open(z *html.Tokenizer) {
+	name, _ := z.TagName()
+	tag := atom.Lookup(name)
+	switch {
+	case t.hidden != 0:
+		if tag == t.hidden {
+			t.depth++
+		}
+		return
+	case isHidden(tag):
+		t.hidden, t.depth = tag, 1
+		return
+	case tag == atom.Pre:
+		t.verbatim++
+	}
+	t.space(tag)
+	if tag == atom.Li {
+		t.text("- ")
+	}
+}
+
+func (t *plainText) close(z *html.Tokenizer) {
+	name, _ := z.TagName()
+	tag := atom.Lookup(name)
+	switch {
+	case t.hidden != 0:
+		if tag == t.hidden {
+			if t.depth--; t.depth == 0 {
+				t.hidden = 0
+			}
+		}
+		return
+	case tag == atom.Pre && t.verbatim > 0:
+		t.verbatim--
+	}
+	t.space(tag)
+}
+
+// space remembers the space that an element puts around itself.
+func (t *plainText) space(tag atom.Atom) {
+	switch tag {
+	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Pre, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Article, atom.Section:
+		t.breaks = max(t.breaks, 2)
+	case atom.Br:
+		t.breaks++
+		t.breaks = min(t.breaks, 2)
+	case atom.Div, atom.Li, atom.Tr, atom.Dt, atom.Dd, atom.Hr, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Form, atom.Option, atom.Figcaption, atom.Caption:
+		t.breaks = max(t.breaks, 1)
+	case atom.Td, atom.Th:
+		t.blank = true
+	}
+}
+
+func isHidden(tag atom.Atom) bool {
+	switch tag {
+	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select:
+		return true
+	}
+	return false
+}
+
+func (t *plainText) text(s string) {
+	if t.hidden != 0 {
+		return
+	}
+	if t.verbatim > 0 {
+		if s != "" {
+			t.due()
+			t.out.WriteString(s)
+		}
+		return
+	}
+	for i, word := range strings.FieldsFunc(s, isBlank) {
+		if i > 0 || startsBlank(s) {
+			t.blank = true
+		}
+		t.due()
+		t.out.WriteString(word)
+	}
+	if endsBlank(s) {
+		t.blank = true
+	}
+}
+
+// due writes the space before a text.
+func (t *plainText) due() {
+	switch {
+	case t.out.Len() == 0:
+	case t.breaks > 0:
+		t.out.WriteString("\n\n"[:t.breaks])
+	case t.blank:
+		t.out.WriteByte(' ')
+	}
+	t.breaks, t.blank = 0, false
+}
+
+// isBlank tells the spaces that HTML collapses; a non-breaking one is none.
+func isBlank(r rune) bool { return strings.ContainsRune(" \t\r\n\f", r) }
+
+func startsBlank(s string) bool { return s != "" && isBlank(rune(s[0])) }
+
+func endsBlank(s string) bool { return s != "" && isBlank(rune(s[len(s)-1])) }

@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Changeable resolves the path of a file that is to be written. A file of
+// toolreg's own is denied.
+func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
+	rel, err := w.Param(tool, pointer, name)
+	if err != nil {
+		return "", err
+	}
+	if rel == "." || strings.HasSuffix(name, "/") {
+		return "", registry.Invalid(tool, pointer, "%q is a folder; give the path of a file", name)
+	}
+	if err := w.Protect(rel); err != nil {
+		if _, ok := errors.AsType[*refusal](err); ok {
+			return "", fmt.Errorf("%w: %w", registry.ErrDenied, err)
+		}
+		return "", err
+	}
+	return rel, nil
+}
+
+// Locked makes do alone in changing the workspace, among this process and all
+// others of toolreg: two calls that change one file at once must not lose
+// either's change.
+func (w *Dir) Locked(ctx context.Context, do func() registry.Result) (registry.Result, error) {
+	root, err := w.Root()
+	if err != nil {
+		return registry.Result{}, err
+	}
+	release, err := w.changing.acquire(ctx, root)
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("waiting to change the workspace: %w", err)
+	}
+	defer release()
+	return do(), nil
+}
+
+// MissingFolders lists the folders that rel needs and that do not exist, the
+// deepest first.
+func (w *Dir) MissingFolders(rel string) []string {
+	root, err := w.Root()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+		if _, err := root.Lstat(dir); err == nil {
+			break
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// RemoveFolders removes those of the folders that are empty.
+func (w *Dir) RemoveFolders(folders []string) {
+	root, err := w.Root()
+	if err != nil {
+		return
+	}
+	for _, dir := range folders {
+		_ = root.Remove(dir) // one that is in use stays
+	}
+}

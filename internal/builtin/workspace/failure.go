@@ -1,0 +1,112 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Note tells what a search left out, as a sentence with a space before it.
+func (w *LeftOut) Note() string {
+	out := ""
+	if n := int(w.ignored.Load()); n > 0 {
+		out = fmt.Sprintf(" (%s left out by ignore files; respect_ignore_files: false shows them)", tool.Count(n, "entry"))
+	}
+	if n := int(w.unreadable.Load()); n > 0 {
+		out += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "folder"))
+	}
+	return out
+}
+
+// Failure is the result of a call that could not use a path: what happened to
+// it and what to do next. name is the path as the caller wrote it.
+func (w *Dir) Failure(rel, name string, err error) registry.Result {
+	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err))
+}
+
+func (w *Dir) Explain(rel, name string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text := fmt.Sprintf("%q does not exist in the workspace", name)
+		if near := w.near(rel); len(near) > 0 {
+			return text + "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return text + "; list_directory and glob show what does"
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Sprintf("%q does not exist: a part of the path is a file, not a folder", name)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("%q may not be read: %v", name, err)
+	case errors.Is(err, ErrIsDir):
+		return fmt.Sprintf("%q is a directory; list_directory shows what is in it", name)
+	case errors.Is(err, ErrKind):
+		return fmt.Sprintf("%q %v", name, err)
+	}
+	return fmt.Sprintf("reading %q: %v", name, err)
+}
+
+// maxSiblings bounds the names that are looked through for near ones.
+const maxSiblings = 10_000
+
+// near returns the paths that a missing one may have been meant for: in the
+// nearest folder that exists, names that look alike.
+func (w *Dir) near(rel string) []string {
+	root, err := w.Root()
+	if err != nil {
+		return nil
+	}
+	dir, want := path.Dir(rel), path.Base(rel)
+	for dir != "." {
+		if info, err := root.Stat(dir); err == nil && info.IsDir() {
+			break
+		}
+		dir, want = path.Dir(dir), path.Base(dir)
+	}
+	names := namesIn(root, dir)
+	near := registry.Near(want, names)
+	if stem := strings.TrimSuffix(want, path.Ext(want)); len(near) == 0 && len(stem) > 2 {
+		for _, n := range names {
+			if strings.EqualFold(strings.TrimSuffix(n, path.Ext(n)), stem) {
+				near = append(near, n)
+			}
+		}
+	}
+	near = near[:min(len(near), 3)]
+	for i, n := range near {
+		near[i] = strconv.Quote(path.Join(dir, n))
+	}
+	return near
+}
+
+func namesIn(root *os.Root, dir string) []string {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxSiblings)
+	slices.Sort(names)
+	return names
+}
+
+// NotFolder returns the failure of a search whose start is no folder.
+func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
+	f, info, err := w.OpenFile(rel)
+	if err != nil {
+		return w.Failure(rel, name, err), true
+	}
+	f.Close()
+	if !info.IsDir() {
+		return registry.ErrorResult(registry.ErrorExecution,
+			fmt.Sprintf("%q is a file, not a folder; read_file reads it, or give the folder that holds it", name)), true
+	}
+	return registry.Result{}, false
+}

@@ -1,0 +1,162 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is an open folder, for searches. What is opened in it is named by a
+// single name that the folder itself gave, and no link is followed, so that a
+// search stays as surely in the workspace as with an [os.Root]. An os.Root costs
+// two thirds more system calls: on a tree of 40,000 files glob took twice as
+// long with it (144 ms for 73) and grep 1.7 times (258 ms for 150).
+type Folder struct {
+	file *os.File
+	fd   int // of file
+}
+
+func newOpenDir(fd int) *Folder { return &Folder{os.NewFile(uintptr(fd), "."), fd} }
+
+// OpenFolder opens the folder at rel.
+func OpenFolder(root *os.Root, rel string) (*Folder, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, Cause(err)
+	}
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd, failed := -1, error(nil)
+	err = conn.Control(func(from uintptr) {
+		fd, failed = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return newOpenDir(fd), nil
+}
+
+// again repeats a call that a signal interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func (d *Folder) openat(name string, flags int) (fd int, err error) {
+	err = again(func() (err error) {
+		fd, err = unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
+		return err
+	})
+	return fd, err
+}
+
+// dir opens a folder in the folder.
+func (d *Folder) dir(name string) (*Folder, error) {
+	fd, err := d.openat(name, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	return newOpenDir(fd), nil
+}
+
+// Open opens a regular file in the folder; errKind tells of anything else.
+func (d *Folder) Open(name string) (*File, error) {
+	fd, err := d.openat(name, unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = again(func() error { return unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrKind
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return &File{fd: fd, Size: st.Size, Changed: time.Unix(st.Mtim.Unix())}, nil
+}
+
+// Changed tells when an entry was changed, the zero time where that is unknown.
+func (d *Folder) Changed(name string) time.Time {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return time.Time{}
+	}
+	return time.Unix(st.Mtim.Unix())
+}
+
+func (d *Folder) Close() error { return d.file.Close() }
+
+// Entries returns the entries of the folder in no order. What was read before
+// an error counts.
+func (d *Folder) Entries() ([]DirEntry, error) {
+	found, err := d.file.ReadDir(-1)
+	out := make([]DirEntry, len(found))
+	for i, e := range found {
+		out[i] = DirEntry{Name: e.Name(), Kind: e.Type()}
+	}
+	return out, err
+}
+
+// File is a regular file open for reading. An [os.File] in its place, which
+// asks the system whether it can wait for the file, makes grep a fifth slower.
+type File struct {
+	fd      int
+	Size    int64
+	Changed time.Time
+}
+
+// Read implements io.Reader.
+func (f *File) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	err = again(func() (err error) {
+		n, err = unix.Read(f.fd, p)
+		return err
+	})
+	return ended(n, err)
+}
+
+// ended makes what io.Reader wants of what the kernel says.
+func ended(n int, err error) (int, error) {
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, off int64) (done int, err error) {
+	for done < len(p) {
+		n := 0
+		err := again(func() (err error) {
+			n, err = unix.Pread(f.fd, p[done:], off+int64(done))
+			return err
+		})
+		if n, err = ended(n, err); err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// Seek implements io.Seeker.
+func (f *File) Seek(offset int64, whence int) (int64, error) {
+	return unix.Seek(f.fd, offset, whence)
+}
+
+func (f *File) Close() error { return unix.Close(f.fd) }

@@ -1,0 +1,71 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"os"
+	"time"
+)
+
+// Folder is an open folder, for searches. What is opened in it is named by a
+// single name that the folder itself gave.
+type Folder struct{ root *os.Root }
+
+// OpenFolder opens the folder at rel.
+func OpenFolder(root *os.Root, rel string) (*Folder, error) {
+	r, err := root.OpenRoot(rel)
+	if err != nil {
+		return nil, Cause(err)
+	}
+	return &Folder{r}, nil
+}
+
+// dir opens a folder in the folder.
+func (d *Folder) dir(name string) (*Folder, error) { return OpenFolder(d.root, name) }
+
+// Open opens a regular file in the folder; ErrKind tells of anything else.
+func (d *Folder) Open(name string) (*File, error) {
+	f, info, err := openIn(d.root, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, ErrKind
+	}
+	return &File{File: f, Size: info.Size(), Changed: info.ModTime()}, nil
+}
+
+// Changed tells when an entry was changed, the zero time where that is unknown.
+func (d *Folder) Changed(name string) time.Time {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (d *Folder) Close() error { return d.root.Close() }
+
+// Entries returns the entries of the folder in no order. What was read before
+// an error counts.
+func (d *Folder) Entries() ([]DirEntry, error) {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	out := make([]DirEntry, len(entries))
+	for i, e := range entries {
+		out[i] = DirEntry{Name: e.Name(), Kind: e.Type()}
+	}
+	return out, err
+}
+
+// File is a regular file open for reading.
+type File struct {
+	*os.File
+	Size    int64
+	Changed time.Time
+}

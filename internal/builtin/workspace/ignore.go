@@ -1,0 +1,280 @@
+package workspace
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxIgnoreFile bounds what is read of one ignore file, in bytes.
+const maxIgnoreFile = 1 << 20
+
+// The files in any folder that say what tools leave out.
+const (
+	gitIgnore     = ".gitignore"
+	searchIgnore  = ".ignore"
+	ripgrepIgnore = ".rgignore"
+	geminiIgnore  = ".geminiignore"
+)
+
+// ignoreNames lists them from the weakest on. As in ripgrep, what is for one
+// program decides before what is for search tools, and that before git's,
+// wherever in the tree the files are.
+func ignoreNames() []string { return []string{gitIgnore, searchIgnore, ripgrepIgnore, geminiIgnore} }
+
+// IgnoreRules is what one folder's ignore files say, chained to those of the
+// folders above it. A nil *ignoring ignores nothing. Folders without ignore
+// files share their parent's.
+type IgnoreRules struct {
+	program, search, git *ignoreList
+}
+
+// list returns the list that a file of this name belongs to.
+func (g *IgnoreRules) list(name string) **ignoreList {
+	switch name {
+	case gitIgnore:
+		return &g.git
+	case searchIgnore:
+		return &g.search
+	}
+	return &g.program
+}
+
+// ignoreList is one file's rules; the lists further out come next.
+type ignoreList struct {
+	base  string // folder of the file relative to the workspace, "" for itself
+	rules []ignoreRule
+	next  *ignoreList
+}
+
+// ignoreRule is one line, as gitignore(5) has it.
+type ignoreRule struct {
+	negated bool
+	dirOnly bool
+	byName  bool   // matched against the last part of the path alone
+	suffix  string // of a rule like *.o, where glob is nil
+	prefix  string // the text before the first wildcard
+	glob    *Wildcard
+}
+
+// Ignored reports whether the entry at path, relative to the workspace, is
+// left out. A folder that is left out is not to be entered.
+func (g *IgnoreRules) Ignored(path string, isDir bool) bool {
+	if g == nil {
+		return false
+	}
+	for _, list := range []*ignoreList{g.program, g.search} {
+		if decided, out := list.decide(path, isDir); decided {
+			return out
+		}
+	}
+	_, out := g.git.decide(path, isDir)
+	return out
+}
+
+// decide asks the nearest list first, and in a list the last rule first.
+func (l *ignoreList) decide(path string, isDir bool) (decided, ignored bool) {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	for ; l != nil; l = l.next {
+		below := path
+		if l.base != "" {
+			below = path[len(l.base)+1:]
+		}
+		for i := len(l.rules) - 1; i >= 0; i-- {
+			if r := &l.rules[i]; r.matches(below, name, isDir) {
+				return true, !r.negated
+			}
+		}
+	}
+	return false, false
+}
+
+func (r *ignoreRule) matches(below, name string, isDir bool) bool {
+	if r.dirOnly && !isDir {
+		return false
+	}
+	if r.byName {
+		below = name
+	}
+	switch {
+	case r.glob != nil:
+		return strings.HasPrefix(below, r.prefix) && r.glob.Match(below[len(r.prefix):])
+	case r.suffix != "":
+		return strings.HasSuffix(below, r.suffix)
+	}
+	return below == r.prefix
+}
+
+// parseIgnore reads the rules of an ignore file as git does.
+func parseIgnore(text []byte) []ignoreRule {
+	var rules []ignoreRule
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if rule, ok := parseIgnoreLine(trimSpaces(string(line))); ok {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// trimSpaces takes spaces off the end but for one behind a backslash.
+func trimSpaces(line string) string {
+	end := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+			end = min(i+1, len(line))
+		case ' ':
+		default:
+			end = i + 1
+		}
+	}
+	return line[:end]
+}
+
+// parseIgnoreLine makes a rule of one line; ok is false for a comment, an
+// empty line and a pattern that can match nothing.
+func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
+	if line == "" || line[0] == '#' || strings.IndexByte(line, 0) >= 0 {
+		return r, false
+	}
+	if line[0] == '!' {
+		r.negated, line = true, line[1:]
+	}
+	if strings.HasSuffix(line, "/") {
+		r.dirOnly, line = true, line[:len(line)-1]
+	}
+	r.byName = !strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return r, false
+	}
+	wild := strings.IndexAny(line, `*?[\`)
+	if wild < 0 {
+		r.prefix = line
+		return r, true
+	}
+	if r.byName && wild == 0 && len(line) > 1 && !strings.ContainsAny(line[1:], `*?[\`) && line[0] == '*' {
+		r.suffix = line[1:]
+		return r, true
+	}
+	// Like git, the text before the first wildcard is compared as it is and
+	// the pattern begins behind it.
+	glob, ok := CompileWildcard(line[wild:])
+	r.prefix, r.glob = line[:wild], &glob
+	return r, ok
+}
+
+// Enter returns what is ignored in a folder: what its parent's files say and
+// its own. names are the folder's entries; path is relative to the workspace,
+// "" for itself.
+func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreRules {
+	present := 0
+	for _, e := range names {
+		if e.Kind == 0 {
+			present |= ignoreBit(e.Name)
+		}
+	}
+	if present == 0 {
+		return g
+	}
+	out := &IgnoreRules{}
+	if g != nil {
+		*out = *g
+	}
+	for _, name := range ignoreNames() {
+		if present&ignoreBit(name) == 0 {
+			continue
+		}
+		if rules := parseIgnore(readIgnore(dir, name)); len(rules) > 0 {
+			to := out.list(name)
+			*to = &ignoreList{base: path, rules: rules, next: *to}
+		}
+	}
+	return out
+}
+
+// ignoreBit is a bit of its own for each name of an ignore file, 0 for others.
+func ignoreBit(name string) int {
+	if name[0] != '.' || len(name) > len(geminiIgnore) {
+		return 0 // nearly all
+	}
+	switch name {
+	case gitIgnore:
+		return 1
+	case searchIgnore:
+		return 2
+	case ripgrepIgnore:
+		return 4
+	case geminiIgnore:
+		return 8
+	}
+	return 0
+}
+
+// readIgnore reads an ignore file of a folder. One that cannot be read says
+// nothing, as in git, which follows no links here either.
+func readIgnore(dir *Folder, name string) []byte {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return readAtMost(f, maxIgnoreFile)
+}
+
+func readAtMost(r io.Reader, limit int64) []byte {
+	data, err := io.ReadAll(io.LimitReader(r, limit))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// ignoringAbove returns what counts in the whole workspace: the person's
+// global excludes, then the repository's .git/info/exclude.
+func (w *Dir) ignoringAbove(root *os.Root) *IgnoreRules {
+	var list *ignoreList
+	if rules := parseIgnore(readOutside(w.globalExcludes())); len(rules) > 0 {
+		list = &ignoreList{rules: rules}
+	}
+	if info, err := OpenFolder(root, ".git/info"); err == nil {
+		if rules := parseIgnore(readIgnore(info, "exclude")); len(rules) > 0 {
+			list = &ignoreList{rules: rules, next: list}
+		}
+		info.Close()
+	}
+	if list == nil {
+		return nil
+	}
+	return &IgnoreRules{git: list}
+}
+
+// IgnoreRules returns what is ignored in the folder at rel, before its own
+// files are read: what the files of the folders above it say.
+func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
+	g := w.ignoringAbove(root)
+	parts := Split(rel)
+	for i := range parts {
+		at := strings.Join(parts[:i], "/")
+		dir, err := OpenFolder(root, OrDot(at))
+		if err != nil {
+			return g
+		}
+		if found, err := dir.Entries(); err == nil {
+			g = g.Enter(dir, at, found)
+		}
+		dir.Close()
+	}
+	return g
+}
+
+func OrDot(rel string) string {
+	if rel == "" {
+		return "."
+	}
+	return rel
+}

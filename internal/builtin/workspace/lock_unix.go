@@ -1,0 +1,45 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// lockWait bounds how long a change waits for others to end.
+const lockWait = 10 * time.Second
+
+var errLocked = errors.New("another program has been changing files here for a long time; try again")
+
+// changeLock is the one lock on changes to the workspace: a lock on its folder,
+// which leaves no file behind and ends with its holder. Where the file system
+// has no such locks, changes go on without.
+type changeLock struct{}
+
+// acquire waits for the lock, but not for ever.
+func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), err error) {
+	folder, err := root.Open(".")
+	if err != nil {
+		return nil, Cause(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errLocked)
+	defer cancel()
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return func() { folder.Close() }, nil // which gives the lock back
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			folder.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}

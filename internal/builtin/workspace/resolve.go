@@ -1,0 +1,180 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxLinks bounds the links followed on one path, as Linux does.
+const maxLinks = 40
+
+// refusal tells why a path may not be used.
+type refusal struct{ path, reason string }
+
+func (e *refusal) Error() string { return fmt.Sprintf("path %q %s", e.path, e.reason) }
+
+// Param resolves the value of a path param; a path that is refused is an
+// *ArgsError for the param at pointer.
+func (w *Dir) Param(tool, pointer, name string) (string, error) {
+	rel, err := w.resolve(name)
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return "", registry.Invalid(tool, pointer, "%s", r.Error())
+	}
+	return rel, err
+}
+
+// resolve turns a path as a model writes it, relative to the workspace or
+// absolute inside it, into the real path inside the workspace: relative,
+// cleaned, with slashes and without links. What the path names need not exist.
+// A *refusal tells of a path that may not be used: it leads out of the
+// workspace, by itself or through a link, or is no plain path.
+//
+// The links are followed by hand because an os.Root refuses absolute links,
+// even those that lead back inside. The result is used with the os.Root, so
+// whoever exchanges a folder for a link meanwhile still gets nowhere.
+func (w *Dir) resolve(name string) (string, error) {
+	root, err := w.Root()
+	if err != nil {
+		return "", err
+	}
+	rel, err := w.relative(name)
+	if err != nil {
+		return "", err
+	}
+	done, rest, via := ".", Split(rel), ""
+	for links := 0; len(rest) > 0; {
+		next := rest[0]
+		rest = rest[1:]
+		if next == ".." {
+			if done == "." {
+				return "", leaves(name, via)
+			}
+			done = path.Dir(done)
+			continue
+		}
+		at := path.Join(done, next)
+		info, err := root.Lstat(at)
+		switch {
+		case isMissing(err):
+			return w.missing(name, at, rest)
+		case err != nil:
+			return "", fmt.Errorf("looking at %q: %w", name, Cause(err))
+		case info.Mode()&fs.ModeSymlink == 0:
+			done = at
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &refusal{name, fmt.Sprintf("goes round in links at %q", at)}
+		}
+		if done, rest, err = w.follow(root, name, at, rest); err != nil {
+			return "", err
+		}
+		via = at
+	}
+	return done, nil
+}
+
+func leaves(name, link string) error {
+	return &refusal{name, fmt.Sprintf("leaves the workspace through link %q", link)}
+}
+
+// follow replaces the link at the path at by its target: what is done already
+// and what remains to be walked.
+func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []string, error) {
+	target, err := root.Readlink(at)
+	if err != nil {
+		return "", nil, fmt.Errorf("reading link %q: %w", at, Cause(err))
+	}
+	if filepath.IsAbs(target) {
+		rel, ok := w.Inside(target)
+		if !ok {
+			return "", nil, leaves(name, at)
+		}
+		return ".", append(Split(rel), rest...), nil
+	}
+	if target = filepath.ToSlash(target); path.IsAbs(target) || filepath.VolumeName(target) != "" {
+		return "", nil, leaves(name, at)
+	}
+	return path.Dir(at), append(Split(target), rest...), nil
+}
+
+// missing ends the walk at a part that does not exist.
+func (w *Dir) missing(name, at string, rest []string) (string, error) {
+	for _, part := range rest {
+		if part == ".." {
+			return "", &refusal{name, fmt.Sprintf("goes back over %q, which does not exist", at)}
+		}
+	}
+	return path.Join(at, path.Join(rest...)), nil
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// relative makes the path relative to the workspace by its text alone.
+func (w *Dir) relative(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", &refusal{name, "is empty"}
+	case strings.ContainsRune(name, 0):
+		return "", &refusal{name, "holds a NUL byte"}
+	case name == "~" || strings.HasPrefix(name, "~/") || strings.HasPrefix(name, `~\`):
+		return "", &refusal{name, "starts with ~, which is not expanded; give a path inside the workspace"}
+	case strings.HasPrefix(strings.ToLower(name), "file:/"):
+		return "", &refusal{name, "is a URL; give a plain path"}
+	}
+	if filepath.IsAbs(name) {
+		rel, ok := w.Inside(name)
+		if !ok {
+			return "", &refusal{name, "is outside the workspace; give a path inside it"}
+		}
+		return rel, nil
+	}
+	clean := filepath.Clean(name)
+	if !filepath.IsLocal(clean) {
+		return "", &refusal{name, "leads out of the workspace"}
+	}
+	return filepath.ToSlash(clean), nil
+}
+
+// Inside makes an absolute path relative to the workspace. The folder may go
+// by the name in the settings, by its real one, or by another through links.
+func (w *Dir) Inside(abs string) (string, bool) {
+	for _, base := range []string{w.dir, w.real} {
+		if rel, err := filepath.Rel(base, abs); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), true
+		}
+	}
+	for head, tail := filepath.Clean(abs), ""; ; {
+		if info, err := os.Stat(head); err == nil {
+			if ws, err := w.root.Stat("."); err == nil && os.SameFile(info, ws) {
+				return filepath.ToSlash(filepath.Join(".", tail)), true
+			}
+		}
+		parent := filepath.Dir(head)
+		if parent == head {
+			return "", false
+		}
+		head, tail = parent, filepath.Join(filepath.Base(head), tail)
+	}
+}
+
+func Split(rel string) []string {
+	parts := strings.Split(rel, "/")
+	out := parts[:0]
+	for _, p := range parts {
+		if p != "" && p != "." {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+// linked makes a workspace full of links.
+func linked(t testing.TB) (opts Options, dir, outside string) {
+	t.Helper()
+	dir, outside = tooltest.Linked(t)
+	return Options{Dir: dir}, dir, outside
+}
+
+func TestResolve(t *testing.T) {
+	opts, dir, outside := linked(t)
+	alias := filepath.Join(t.TempDir(), "alias")
+	tooltest.Link(t, dir, alias)
+	const out = "leads out of the workspace"
+	tests := []struct{ name, want, refused string }{
+		{name: "a.txt", want: "a.txt"},
+		{name: ".", want: "."},
+		{name: "./deep//er/../er/b.txt", want: "deep/er/b.txt"},
+		{name: "new/file", want: "new/file"},
+		{name: "a.txt/below", want: "a.txt/below"},
+		{name: "a.txt/..", want: "."},
+		{name: dir, want: "."},
+		{name: dir + "/a.txt", want: "a.txt"},
+		{name: alias + "/deep/er/b.txt", want: "deep/er/b.txt"},
+		{name: alias + "/new", want: "new"},
+		{name: "to-file", want: "a.txt"},
+		{name: "to-link/b.txt", want: "deep/er/b.txt"},
+		{name: "to-link/new.txt", want: "deep/er/new.txt"},
+		{name: "abs-inside/er/b.txt", want: "deep/er/b.txt"},
+		{name: "to-folder/up", want: "a.txt"},
+		{name: "dangling", want: "nowhere"},
+		{name: "~file", want: "~file"},
+		{name: "..dots", want: "..dots"},
+
+		{name: "", refused: "is empty"},
+		{name: "a\x00b", refused: "NUL"},
+		{name: "..", refused: out},
+		{name: "../" + filepath.Base(dir) + "/a.txt", refused: out},
+		{name: "deep/../../x", refused: out},
+		{name: "~", refused: "~"},
+		{name: "~/x", refused: "~"},
+		{name: "file:///etc/passwd", refused: "URL"},
+		{name: "FILE:/etc/passwd", refused: "URL"},
+		{name: "/etc/passwd", refused: "outside the workspace"},
+		{name: outside + "/secret", refused: "outside the workspace"},
+		{name: filepath.Dir(dir), refused: "outside the workspace"},
+		{name: "rel-out/secret", refused: `through link "rel-out"`},
+		{name: "abs-out/secret", refused: `through link "abs-out"`},
+		{name: "abs-out", refused: `through link "abs-out"`},
+		{name: "proc/etc/passwd", refused: `through link "proc"`},
+		{name: "to-folder/far/x", refused: `through link "deep/er/far"`},
+		{name: "loop-a", refused: "round in links"},
+	}
+	w := New(opts)
+	t.Cleanup(func() { w.Close() })
+	for _, tt := range tests {
+		got, err := w.resolve(tt.name)
+		switch {
+		case tt.refused == "" && (err != nil || got != tt.want):
+			t.Errorf("resolve(%q) = %q, %v; want %q", tt.name, got, err, tt.want)
+		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
+			t.Errorf("resolve(%q) = %q, %v; want an error with %q", tt.name, got, err, tt.refused)
+		}
+	}
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, s := range []string{"a.txt", "../x", "to-link/../..", "abs-inside/er/up", "~", "/proc/self/root", "rel-out/\x00", "deep/er/far/etc"} {
+		f.Add(s)
+	}
+	opts, _, _ := linked(f)
+	w := New(opts)
+	f.Cleanup(func() { w.Close() })
+	f.Fuzz(func(t *testing.T, name string) {
+		rel, err := w.resolve(name)
+		if err == nil && !filepath.IsLocal(filepath.FromSlash(rel)) {
+			t.Errorf("resolve(%q) = %q", name, rel)
+		}
+		if file, _, err := w.OpenFile(rel); err == nil {
+			file.Close()
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package workspace
+
+import (
+	"context"
+	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// WalkOptions say what a walk through the workspace visits.
+type WalkOptions struct {
+	Start   string            // folder relative to the workspace, "." for itself
+	Respect bool              // honour ignore files
+	Enter   func(*Entry) bool // whether a folder is entered; nil: all
+	// take says by the name alone whether a file or link is visited; nil: all.
+	Match func(*Entry) bool
+	// named tells entries that ignore files do not count for; nil: none.
+	Forced func(*Entry) bool
+	// visit is called for every file and link taken, from several goroutines;
+	// worker counts from 0 to workers()-1.
+	Each func(worker int, s *Entry)
+}
+
+// Entry is one entry that a walk comes to. It counts only during the call.
+type Entry struct {
+	Path string // relative to the workspace
+	Name string
+	Kind fs.FileMode // type bits
+	Dir  *Folder     // the folder that holds it
+}
+
+// LeftOut counts what a walk left out.
+type LeftOut struct {
+	ignored    atomic.Int64 // entries left out by ignore files
+	unreadable atomic.Int64 // folders that could not be read
+}
+
+// Workers is how many goroutines a walk uses.
+func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 8)) }
+
+// Walk visits everything below a folder with several goroutines, in no order.
+// No link is followed. It returns when all is visited or ctx is done; then the
+// error is ctx's.
+func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	start, err := OpenFolder(root, opts.Start)
+	if err != nil {
+		return nil, err
+	}
+	wk := &walker{WalkOptions: opts}
+	wk.more.L = &wk.mu
+	var rules *IgnoreRules
+	if opts.Respect {
+		rules = w.IgnoreRules(root, opts.Start)
+	}
+	path := opts.Start
+	if path == "." {
+		path = ""
+	}
+	wk.push(task{folder: &folder{dir: start, path: path, rules: rules}})
+	stop := context.AfterFunc(ctx, wk.stop)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := range Workers() {
+		wg.Go(func() { wk.work(i) })
+	}
+	wg.Wait()
+	return &wk.LeftOut, ctx.Err()
+}
+
+// DirEntry is an entry of a folder.
+type DirEntry struct {
+	Name string
+	Kind fs.FileMode // type bits
+}
+
+func (e *DirEntry) IsDir() bool { return e.Kind.IsDir() }
+
+func (w *walker) work(worker int) {
+	for {
+		t, ok := w.pop()
+		if !ok {
+			return
+		}
+		if !w.isStopped() { // the rest is popped all the same, to close folders
+			w.run(worker, t)
+		}
+		t.folder.release()
+		w.done()
+	}
+}
+
+func (w *walker) run(worker int, t task) {
+	switch {
+	case t.batch != nil:
+		w.visitAll(worker, t.batch)
+	case t.below != "":
+		dir, err := t.folder.dir.dir(t.below)
+		if err != nil {
+			w.unreadable.Add(1)
+			return
+		}
+		f := &folder{dir: dir, path: Join(t.folder.path, t.below), rules: t.folder.rules}
+		f.tasks.Add(1)
+		w.read(worker, f)
+		f.release()
+	default:
+		w.read(worker, t.folder)
+	}
+}
+
+// read reads a folder, visits its files and leaves its folders as tasks.
+func (w *walker) read(worker int, f *folder) {
+	entries, err := f.dir.Entries()
+	if err != nil {
+		w.unreadable.Add(1)
+	}
+	if w.Respect {
+		f.rules = f.rules.Enter(f.dir, f.path, entries)
+	}
+	var folders []task
+	var files []Entry
+	s := Entry{Dir: f.dir} // one for all: a step of each would be most of the garbage of a walk
+	for _, e := range entries {
+		s.Name, s.Kind = e.Name, e.Kind
+		isDir := e.IsDir()
+		if !isDir && s.Kind != 0 && s.Kind != fs.ModeSymlink {
+			continue
+		}
+		s.Path = Join(f.path, s.Name)
+		wanted := w.Match
+		if isDir {
+			wanted = w.Enter
+		}
+		if wanted != nil && !wanted(&s) {
+			continue
+		}
+		if w.Respect && f.rules.Ignored(s.Path, isDir) && (w.Forced == nil || !w.Forced(&s)) {
+			w.ignored.Add(1)
+			continue
+		}
+		if isDir {
+			folders = append(folders, task{folder: f, below: s.Name})
+			continue
+		}
+		files = append(files, s)
+	}
+	if len(folders) > 0 {
+		w.push(folders...)
+	}
+	for len(files) > batchSize {
+		w.push(task{folder: f, batch: files[:batchSize:batchSize]})
+		files = files[batchSize:]
+	}
+	w.visitAll(worker, files)
+}
+
+func (w *walker) visitAll(worker int, files []Entry) {
+	for i := range files {
+		if i%8 == 7 && w.isStopped() {
+			return
+		}
+		w.Each(worker, &files[i])
+	}
+}
+
+func Join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

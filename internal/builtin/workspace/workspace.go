@@ -1,0 +1,192 @@
+// Package workspace is the directory tree that the built-in tools may touch:
+// paths as a model writes them are resolved inside it, files are read, written
+// and locked through one [os.Root], folders are walked and ignore files obeyed.
+//
+// No path, link or race leads out of it. What a path may not be used for is told
+// in the words of a tool's result.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+)
+
+// Dir is the directory tree that file tools may touch. Paths below are
+// relative to it, cleaned, with slashes, "." for itself; [workspace.resolve]
+// makes them. It is opened on first use and safe for concurrent use.
+type Dir struct {
+	dir              string   // absolute, as the settings say
+	protected        []string // absolute
+	home, configHome string   // where global excludes are looked for
+
+	once sync.Once
+	root *os.Root
+	real string // dir without links
+	err  error
+
+	changing changeLock
+}
+
+// Options say what the workspace is. All paths are absolute.
+type Options struct {
+	// Dir is the folder. Required.
+	Dir string
+	// Protected are toolreg's own files and folders, which are never changed;
+	// they need not exist.
+	Protected []string
+	// Home and ConfigHome are where git's global excludes are looked for; ""
+	// means the user's home and $XDG_CONFIG_HOME or .config in the home.
+	Home, ConfigHome string
+}
+
+// New returns the workspace. Nothing is opened yet.
+func New(opts Options) *Dir {
+	return &Dir{dir: opts.Dir, protected: opts.Protected, home: opts.Home, configHome: opts.ConfigHome}
+}
+
+// Path returns the path of the workspace without links.
+func (w *Dir) Path() (string, error) {
+	_, err := w.Root()
+	return w.real, err
+}
+
+// Root returns the root that every access goes through.
+func (w *Dir) Root() (*os.Root, error) {
+	w.once.Do(func() {
+		if !filepath.IsAbs(w.dir) {
+			w.err = fmt.Errorf("opening workspace %q: not an absolute path", w.dir)
+			return
+		}
+		dir, err := filepath.EvalSymlinks(w.dir)
+		if err != nil {
+			w.err = fmt.Errorf("opening workspace: %w", err)
+			return
+		}
+		w.real = dir
+		if w.root, err = os.OpenRoot(dir); err != nil {
+			w.err = fmt.Errorf("opening workspace: %w", err)
+		}
+	})
+	return w.root, w.err
+}
+
+func (w *Dir) Close() error {
+	w.once.Do(func() { w.err = os.ErrClosed })
+	if w.root == nil {
+		return nil
+	}
+	return w.root.Close()
+}
+
+// ErrKind tells that a path is neither a regular file nor a directory.
+var ErrKind = errors.New("is a device, pipe or socket; only regular files and directories can be used")
+
+// OpenFile opens the regular file or directory at rel for reading. It never
+// blocks on a pipe and never opens a device: errors wrap errKind then, and
+// fs.ErrNotExist and the like otherwise.
+func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, nil, err
+	}
+	if IsLogin(rel) {
+		return nil, nil, errLogin
+	}
+	return openIn(root, rel)
+}
+
+// errLogin tells that a file holds the tokens of a login.
+var errLogin = errors.New("holds a login of toolreg, which no tool reads")
+
+// IsLogin reports whether a path, links resolved, has the name that package
+// oauth gives the files of logins: login-, 32 hex digits, .json. They lie in the
+// workspace where that is the home directory.
+func IsLogin(rel string) bool {
+	const before, hash, after = "login-", 32, ".json"
+	name := rel[strings.LastIndexByte(rel, '/')+1:]
+	if len(name) != len(before)+hash+len(after) { // most of them
+		return false
+	}
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, before) && strings.HasSuffix(name, after) &&
+		strings.Trim(name[len(before):len(before)+hash], "0123456789abcdef") == ""
+}
+
+func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	// Opening a device can have effects of its own, so it is looked at first;
+	// the look after opening is the one that counts.
+	if info, err := root.Lstat(name); err != nil {
+		return nil, nil, Cause(err)
+	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
+		return nil, nil, ErrKind
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, Cause(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !isUsable(info.Mode()) {
+		err = ErrKind
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, Cause(err)
+	}
+	return f, info, nil
+}
+
+func isUsable(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }
+
+// ReadFile returns the whole regular file at rel. A file of more than limit
+// bytes is an error.
+func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := w.OpenFile(rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info.IsDir() {
+		return nil, nil, ErrIsDir
+	}
+	// The size is a hint alone: the file may grow, and /proc says 0.
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, nil, Cause(err)
+	}
+	if int64(len(data)) > limit {
+		return nil, nil, fmt.Errorf("is larger than %s", tool.Size(limit))
+	}
+	return data, info, nil
+}
+
+var ErrIsDir = errors.New("is a directory")
+
+// Cause takes the operation and path off an error of the os package: the
+// messages of tools name the path once, as the caller wrote it.
+func Cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err
+	}
+	return err
+}
+
+// URI returns the file URL of a path in the workspace.
+func (w *Dir) URI(rel string) string {
+	abs := filepath.ToSlash(filepath.Join(w.real, filepath.FromSlash(rel)))
+	if !strings.HasPrefix(abs, "/") {
+		abs = "/" + abs // a drive letter
+	}
+	return (&url.URL{Scheme: "file", Path: abs}).String()
+}

@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
+)
+
+// WriteFile replaces or creates the file at rel, which [workspace.resolve]
+// gave, with data: folders are created, the new content is on disk before it
+// takes the name, and the old file's mode is kept. Readers see the old content
+// or the new one, and a failure leaves the old one. Toolreg's own files, files
+// without write permission and what is no regular file are refused.
+//
+// The file is new as an object: a hard link elsewhere keeps the old content.
+func (w *Dir) WriteFile(rel string, data []byte) error {
+	parent, err := w.Parent(rel)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	s, err := Stage(parent, path.Base(rel), data)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Commit(); err != nil {
+		return err
+	}
+	_ = atomicfile.SyncFolder(parent) // the content is in place either way
+	return nil
+}
+
+// Parent makes and opens the folder of a file that may be written. The caller
+// closes it.
+func (w *Dir) Parent(rel string) (*os.Root, error) {
+	if err := w.Protect(rel); err != nil {
+		return nil, err
+	}
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	if rel == "." {
+		return nil, ErrIsDir
+	}
+	dir := path.Dir(rel)
+	if err := root.MkdirAll(dir, 0o777); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("creating folder %q: %w", dir, syscall.ENOTDIR)
+	} else if err != nil {
+		return nil, fmt.Errorf("creating folder %q: %w", dir, Cause(err))
+	}
+	// All further steps name the file within its folder, so that a folder
+	// exchanged meanwhile does not divert them.
+	parent, err := root.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening folder %q: %w", dir, Cause(err))
+	}
+	atomicfile.Sweep(parent)
+	return parent, nil
+}
+
+// Stage looks at what is there and writes the new content beside it, with its
+// mode and owner. The caller closes what it returns.
+func Stage(parent *os.Root, base string, data []byte) (*atomicfile.File, error) {
+	old, err := parent.Lstat(base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		old = nil
+	case err != nil:
+		return nil, Cause(err)
+	case old.IsDir():
+		return nil, ErrIsDir
+	case old.Mode()&fs.ModeSymlink != 0:
+		return nil, errors.New("became a link while it was being written")
+	case !old.Mode().IsRegular():
+		return nil, ErrKind
+	case old.Mode().Perm()&0o222 == 0:
+		return nil, errors.New("is read-only; make it writable first")
+	}
+	return atomicfile.Stage(parent, base, data, atomicfile.Options{Like: old})
+}
+
+// RemoveFile removes the regular file at rel, which [workspace.resolve] gave.
+func (w *Dir) RemoveFile(rel string) error {
+	if err := w.Protect(rel); err != nil {
+		return err
+	}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	info, err := root.Lstat(rel)
+	switch {
+	case err != nil:
+		return Cause(err)
+	case info.IsDir():
+		return ErrIsDir
+	case !info.Mode().IsRegular():
+		return ErrKind
+	}
+	return Cause(root.Remove(rel))
+}

@@ -1,0 +1,171 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+// write resolves the name and writes as the writing tools do.
+func write(t testing.TB, opts Options, name, text string) error {
+	t.Helper()
+	w := New(opts)
+	t.Cleanup(func() { w.Close() })
+	rel, err := w.resolve(name)
+	if err != nil {
+		return err
+	}
+	return w.WriteFile(rel, []byte(text))
+}
+
+func content(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// noTemporaries fails when a folder holds a file left behind by a write.
+func noTemporaries(t testing.TB, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".tmp") {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	opts, dir := place(t, map[string]string{"old.sh": "old", "twin": "old", "sub/x": "x"})
+	outside := t.TempDir()
+	tooltest.Put(t, filepath.Join(outside, "f"), "outside")
+	if err := os.Link(filepath.Join(outside, "f"), filepath.Join(dir, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "old.sh"), 0o751); err != nil {
+		t.Fatal(err)
+	}
+	tooltest.Link(t, "twin", filepath.Join(dir, "to-twin"))
+	tooltest.Link(t, "made/later", filepath.Join(dir, "dangling"))
+
+	for _, name := range []string{"new", "a/b/c/new", "old.sh", "to-twin", "hard", "dangling"} {
+		if err := write(t, opts, name, "new"); err != nil {
+			t.Errorf("writing %s: %v", name, err)
+		} else if got := content(t, filepath.Join(dir, name)); got != "new" {
+			t.Errorf("%s holds %q", name, got)
+		}
+	}
+	if info, _ := os.Stat(filepath.Join(dir, "old.sh")); info.Mode().Perm() != 0o751 {
+		t.Errorf("the mode became %v", info.Mode())
+	}
+	if info, _ := os.Lstat(filepath.Join(dir, "to-twin")); info.Mode()&fs.ModeSymlink == 0 {
+		t.Error("the link was replaced, not its target")
+	}
+	if got := content(t, filepath.Join(outside, "f")); got != "outside" {
+		t.Errorf("the hard link's other name holds %q", got)
+	}
+	noTemporaries(t, dir)
+}
+
+func TestWriteFileRefuses(t *testing.T) {
+	opts, dir := place(t, map[string]string{"file": "old", "read-only": "old", "sub/x": "x"})
+	if err := os.Chmod(filepath.Join(dir, "read-only"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	tooltest.MakePipe(t, filepath.Join(dir, "pipe"))
+	tooltest.Link(t, t.TempDir(), filepath.Join(dir, "out"))
+	for name, want := range map[string]string{
+		"sub": "is a directory", ".": "is a directory", "file/below": "not a directory", "file/be/low": "not a directory", "read-only": "read-only",
+		"pipe": "pipe", "out/x": "leaves the workspace", "../x": "leads out",
+	} {
+		if err := write(t, opts, name, "new"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("writing %s: %v, want %q", name, err, want)
+		}
+	}
+	if got := content(t, filepath.Join(dir, "read-only")); got != "old" {
+		t.Errorf("the read-only file holds %q", got)
+	}
+	noTemporaries(t, dir)
+}
+
+func TestReadersSeeOldOrNew(t *testing.T) {
+	opts, dir := place(t, map[string]string{"f": strings.Repeat("a", 1<<16)})
+	w := New(opts)
+	t.Cleanup(func() { w.Close() })
+	var wg sync.WaitGroup
+	for _, letter := range []string{"a", "b"} {
+		wg.Go(func() {
+			for range 20 {
+				if err := w.WriteFile("f", bytes.Repeat([]byte(letter), 1<<16)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 200 {
+		if got := content(t, filepath.Join(dir, "f")); got != strings.Repeat(got[:1], 1<<16) {
+			t.Fatal("half of one content and half of another")
+		}
+	}
+	wg.Wait()
+	noTemporaries(t, dir)
+}
+
+func TestProtectedFilesAreNeverChanged(t *testing.T) {
+	opts, dir := place(t, map[string]string{".toolreg/settings.yaml": "mine", "state/approvals.json": "mine", "free": "old"})
+	tooltest.Link(t, ".toolreg", filepath.Join(dir, "alias"))
+	if err := os.Link(filepath.Join(dir, ".toolreg/settings.yaml"), filepath.Join(dir, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	opts.Protected = []string{
+		filepath.Join(dir, ".toolreg/settings.yaml"), filepath.Join(dir, ".toolreg/settings.json"), filepath.Join(dir, "state"), "/elsewhere",
+	}
+	for _, name := range []string{
+		".toolreg/settings.yaml", ".toolreg/settings.json", ".TOOLREG/Settings.json", "alias/settings.yaml", "alias/settings.json",
+		"hard", "state", "state/new", "state/deep/er", "STATE/new", "./state/../state/approvals.json",
+	} {
+		if err := write(t, opts, name, "changed"); err == nil || !strings.Contains(err.Error(), "belongs to toolreg") {
+			t.Errorf("writing %s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"free", ".toolreg/other", "statement"} {
+		if err := write(t, opts, name, "new"); err != nil {
+			t.Errorf("writing %s: %v", name, err)
+		}
+	}
+	w := New(opts)
+	t.Cleanup(func() { w.Close() })
+	if err := w.RemoveFile("state/approvals.json"); err == nil {
+		t.Error("a file of toolreg's own was removed")
+	}
+	if err := w.RemoveFile("free"); err != nil {
+		t.Error(err)
+	}
+	if err := w.RemoveFile("free"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removing a missing file: %v", err)
+	}
+	if err := w.RemoveFile("state"); err == nil {
+		t.Error("a folder was removed")
+	}
+}
+
+func TestWorkspaceBelowAProtectedFolder(t *testing.T) {
+	opts, dir := place(t, nil)
+	opts.Protected = []string{filepath.Dir(dir)}
+	if err := write(t, opts, "x", "new"); err == nil {
+		t.Error("written below toolreg's own folder")
+	}
+}

@@ -54,7 +54,7 @@ func rooms() map[string][]string {
 		"internal/hooks":               {"internal/registry", "internal/process"},
 		"internal/imports":             {"internal/settings", "internal/settings/document"},
 		"internal/jsonx":               {},
-		"internal/lock":                {"internal/registry"},
+		"internal/lock":                {"internal/registry", "internal/atomicfile"},
 		"internal/markdown":            {"internal/terminal"},
 		"internal/mcpclient":           {"internal/registry", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/process", "internal/settings"},
 		"internal/mcpclient/ask":       {"internal/form", "internal/webaddr"},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,16 +70,15 @@ type ScanOptions struct {
 	Follow bool
 	// Poll is how often to look for more; 0 = 200 ms.
 	Poll time.Duration
-	// Current is called once, when all that was there has been visited. May be
-	// nil.
+	// Current is called once, when all that was there has been read. May be nil.
 	Current func() error
 }
 
-// Scan visits the entries, oldest first, until visit returns an error, which it
-// returns. damaged counts lines that are no entries; they are passed over. With
+// Scan calls each for the entries, oldest first, until that returns an error,
+// which it returns. damaged counts lines that are no entries; they are passed over. With
 // Follow the end of ctx is no error.
-func (l *Log) Scan(ctx context.Context, o ScanOptions, visit func(Entry) error) (damaged int, err error) {
-	s := &scanner{log: l, visit: visit}
+func (l *Log) Scan(ctx context.Context, o ScanOptions, each func(Entry) error) (damaged int, err error) {
+	s := &scanner{log: l, each: each}
 	defer s.close()
 	if err := s.advance(); err != nil {
 		return s.damaged, err
@@ -108,7 +108,7 @@ func (l *Log) Scan(ctx context.Context, o ScanOptions, visit func(Entry) error) 
 // scanner reads the files of the log, the current one last.
 type scanner struct {
 	log     *Log
-	visit   func(Entry) error
+	each    func(Entry) error
 	file    *os.File // the newest that was read
 	in      *bufio.Reader
 	partial []byte // a line whose end is not written yet
@@ -149,14 +149,7 @@ func (s *scanner) advance() error {
 // can be told, and never leaves one out.
 func (s *scanner) newer() ([]*os.File, error) {
 	var out []*os.File
-	var seen []fs.FileInfo
-	if s.file != nil {
-		if info, err := s.file.Stat(); err == nil {
-			seen = append(seen, info)
-		}
-	}
-	current := len(seen)
-	for i := 0; i <= cmp.Or(s.log.Keep, DefaultKeep); i++ {
+	for i := range cmp.Or(s.log.Keep, DefaultKeep) + 1 {
 		name := fileName
 		if i > 0 {
 			name = fmt.Sprintf("%s.%d", fileName, i)
@@ -169,24 +162,23 @@ func (s *scanner) newer() ([]*os.File, error) {
 			closeAll(out)
 			return nil, err
 		}
-		info, err := f.Stat()
-		known := -1
-		for j := range seen {
-			if err == nil && os.SameFile(seen[j], info) {
-				known = j
-			}
-		}
-		if known >= 0 {
+		if s.file != nil && sameFile(s.file, f) {
 			_ = f.Close()
-			if known < current {
-				break // the one being read: all others are older
-			}
+			break // all others are older
+		}
+		if slices.ContainsFunc(out, func(other *os.File) bool { return sameFile(other, f) }) {
+			_ = f.Close()
 			continue
 		}
-		seen = append(seen, info)
-		out = append([]*os.File{f}, out...)
+		out = slices.Insert(out, 0, f)
 	}
 	return out, nil
+}
+
+func sameFile(a, b *os.File) bool {
+	x, err := a.Stat()
+	y, err2 := b.Stat()
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 func closeAll(files []*os.File) {
@@ -195,7 +187,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// read visits the whole lines up to the end of the file.
+// read reads the whole lines up to the end of the file.
 func (s *scanner) read() error {
 	if s.in == nil {
 		return nil
@@ -227,7 +219,7 @@ func (s *scanner) line(line []byte) error {
 		s.damage(line)
 		return nil
 	}
-	return s.visit(e)
+	return s.each(e)
 }
 
 // damage counts a line that is no entry; an empty one is none.

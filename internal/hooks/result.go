@@ -1,11 +1,9 @@
 package hooks
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -47,10 +45,8 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 		IsError    bool            `json:"isError"`
 		Structured json.RawMessage `json:"structuredContent"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		return registry.Result{}, fmt.Errorf("its result is not understood: %s; it takes llmContent, isError and structuredContent", strings.TrimPrefix(err.Error(), "json: "))
+	if err := decodeKnown(raw, &in); err != nil {
+		return registry.Result{}, fmt.Errorf("its result is not understood: %w; it takes llmContent, isError and structuredContent", err)
 	}
 	r := registry.Result{IsError: in.IsError, Structured: in.Structured, Duration: old.Duration, Cached: old.Cached, Attempts: old.Attempts}
 	if r.IsError {

@@ -1,13 +1,11 @@
 package hooks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"iter"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
@@ -29,7 +27,7 @@ type Set struct {
 	Expand func(*Hook) ([]string, error)
 }
 
-// Denied tells that a hook said no, or failed before a call. It wraps
+// Denied is the error of a call that a hook refused, or that it failed before. It wraps
 // [registry.ErrDenied].
 type Denied struct {
 	Tool   string
@@ -53,35 +51,15 @@ func (e *Denied) Unwrap() []error {
 	return []error{registry.ErrDenied, e.Err}
 }
 
-// about is what a hook is told of a tool.
-type about struct {
-	Name       string            `json:"name"`
-	Source     string            `json:"source"`
-	Server     string            `json:"server,omitempty"`
-	ServerTool string            `json:"serverTool,omitempty"`
-	Category   registry.Category `json:"category,omitempty"`
-}
-
-func aboutTool(t *registry.Tool) *about {
-	return &about{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
-}
-
-// message is what a hook reads.
-type message struct {
-	Event       Event                 `json:"event"`
-	Tool        *about                `json:"tool,omitempty"`
-	Params      json.RawMessage       `json:"params,omitempty"`
-	Result      *resultMessage        `json:"result,omitempty"`
-	Tools       []about               `json:"tools,omitempty"`
-	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
-}
-
-// answer is what a hook may print; nothing is an answer too.
-type answer struct {
-	Decision string          `json:"decision"` // "allow" or ""; "deny"
-	Reason   string          `json:"reason"`
-	Params   json.RawMessage `json:"params"` // of beforeCall
-	Result   json.RawMessage `json:"result"` // of afterCall
+// hooksOf yields the hooks of an event that are for a tool, in their order.
+func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
+	return func(yield func(*Hook) bool) {
+		for i := range s.Hooks {
+			if h := &s.Hooks[i]; h.Event == e && h.matches(t) && !yield(h) {
+				return
+			}
+		}
+	}
 }
 
 // Before runs the hooks before a call, in their order, each on the params that
@@ -92,11 +70,7 @@ type answer struct {
 func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (json.RawMessage, error) {
 	var changed json.RawMessage
 	params, last := call.Params, 0
-	for i := range s.Hooks {
-		h := &s.Hooks[i]
-		if h.Event != BeforeCall || !h.matches(t) {
-			continue
-		}
+	for h := range s.hooksOf(BeforeCall, t) {
 		next, err := s.before(ctx, h, t, params)
 		if err != nil {
 			return nil, err
@@ -105,9 +79,8 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 			params, changed, last = next, next, max(last, h.Place)
 		}
 	}
-	for i := range s.Hooks {
-		h := &s.Hooks[i]
-		if h.Event != BeforeCall || !h.matches(t) || h.Place >= last {
+	for h := range s.hooksOf(BeforeCall, t) {
+		if h.Place >= last {
 			continue
 		}
 		if _, err := s.before(ctx, h, t, params); err != nil {
@@ -119,12 +92,12 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 
 // before asks one hook and returns the params that it gives instead; nil: none.
 func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (json.RawMessage, error) {
-	a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: params})
+	a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: params})
 	var next json.RawMessage
 	switch {
 	case err != nil:
 	case a.Decision == "deny":
-		return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orUnsaid(a.Reason)}
+		return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
 	case len(a.Result) > 0:
 		err = errors.New("it answered with a result; before a call it may give params")
 	case len(a.Params) > 0:
@@ -136,7 +109,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json
 	return next, nil
 }
 
-func orUnsaid(reason string) string {
+func orNoReason(reason string) string {
 	if reason == "" {
 		return "it gave no reason"
 	}
@@ -145,10 +118,8 @@ func orUnsaid(reason string) string {
 
 // Screens reports whether any hook looks at the results of a tool.
 func (s *Set) Screens(t *registry.Tool) bool {
-	for i := range s.Hooks {
-		if s.Hooks[i].Event == AfterCall && s.Hooks[i].matches(t) {
-			return true
-		}
+	for range s.hooksOf(AfterCall, t) {
+		return true
 	}
 	return false
 }
@@ -156,18 +127,14 @@ func (s *Set) Screens(t *registry.Tool) bool {
 // After runs the hooks after a call, in their order, each on the result that
 // the one before left.
 func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
-	for i := range s.Hooks {
-		h := &s.Hooks[i]
-		if h.Event != AfterCall || !h.matches(t) {
-			continue
-		}
-		a, err := s.ask(ctx, h, message{Tool: aboutTool(t), Params: call.Params, Result: newResultMessage(r)})
+	for h := range s.hooksOf(AfterCall, t) {
+		a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: call.Params, Result: newResultMessage(r)})
 		switch {
 		case err != nil:
 		case len(a.Params) > 0:
 			err = errors.New("it answered with params; after a call it may give a result")
 		case a.Decision == "deny":
-			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orUnsaid(a.Reason))
+			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orNoReason(a.Reason))
 		case len(a.Result) > 0:
 			r, err = replace(r, a.Result)
 		}
@@ -178,25 +145,26 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 	return r, nil
 }
 
-// Registered tells the onRegister hooks which tools there are. They decide
+// Registered runs the onRegister hooks with the tools that there are. They decide
 // nothing; the errors are for a warning.
 func (s *Set) Registered(ctx context.Context, tools []*registry.Tool) error {
-	m := message{Tools: make([]about, len(tools))}
+	m := message{Tools: make([]toolMessage, len(tools))}
 	for i, t := range tools {
-		m.Tools[i] = *aboutTool(t)
+		m.Tools[i] = *newToolMessage(t)
 	}
-	return s.tell(ctx, OnRegister, m)
+	return s.notify(ctx, OnRegister, m)
 }
 
-// Noticed tells the onDiagnostic hooks what was noticed, if anything was.
+// Noticed runs the onDiagnostic hooks with what was noticed, if anything was.
 func (s *Set) Noticed(ctx context.Context, diags []registry.Diagnostic) error {
 	if len(diags) == 0 {
 		return nil
 	}
-	return s.tell(ctx, OnDiagnostic, message{Diagnostics: diags})
+	return s.notify(ctx, OnDiagnostic, message{Diagnostics: diags})
 }
 
-func (s *Set) tell(ctx context.Context, e Event, m message) error {
+// notify runs the hooks of an event whose answers do not count.
+func (s *Set) notify(ctx context.Context, e Event, m message) error {
 	var errs []error
 	for i := range s.Hooks {
 		if h := &s.Hooks[i]; h.Event == e {
@@ -222,8 +190,8 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 			return answer{}, err
 		}
 	}
-	late := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, late)
+	timeout := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, timeout)
 	defer cancel()
 	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
 	switch {
@@ -244,32 +212,4 @@ func lastLine(stderr []byte) string {
 		return ""
 	}
 	return ": " + text.Clip(last, 500)
-}
-
-// parseAnswer is strict: an answer that is not understood must not pass for
-// none.
-func parseAnswer(data []byte) (answer, error) {
-	var a answer
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return a, nil
-	}
-	if err := registry.CheckJSON(data); err != nil {
-		return a, fmt.Errorf("its answer is not valid JSON: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&a); err != nil && !errors.Is(err, io.EOF) {
-		return a, fmt.Errorf("its answer is not understood: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if data[0] != '{' || a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
-		return a, errors.New(`its answer is not understood: expected an object, with "allow" or "deny" as decision`)
-	}
-	if string(a.Params) == "null" {
-		a.Params = nil
-	}
-	if string(a.Result) == "null" {
-		a.Result = nil
-	}
-	return a, nil
 }

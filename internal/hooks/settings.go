@@ -6,7 +6,6 @@
 package hooks
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,10 +114,8 @@ func parseHook(item json.RawMessage) (Hook, error) {
 		Tools   []string        `json:"tools"`
 		Timeout json.RawMessage `json:"timeout"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(item))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		return Hook{}, fmt.Errorf("%s; it takes command, tools and timeout", strings.TrimPrefix(err.Error(), "json: "))
+	if err := decodeKnown(item, &in); err != nil {
+		return Hook{}, fmt.Errorf("%w; it takes command, tools and timeout", err)
 	}
 	h := Hook{Tools: in.Tools, Timeout: DefaultTimeout}
 	var err error

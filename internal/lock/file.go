@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
+	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -99,23 +99,8 @@ func Write(dir string, content []byte) error {
 		return fmt.Errorf("writing %s: %w", Name, err)
 	}
 	defer root.Close()
-	temp := Name + ".new-" + strconv.Itoa(os.Getpid())
-	err = writeNew(root, temp, content)
-	if err == nil {
-		err = root.Rename(temp, Name)
-	}
-	if err != nil {
-		_ = root.Remove(temp)
+	if err := atomicfile.Write(root, Name, content, atomicfile.Options{}); err != nil {
 		return fmt.Errorf("writing %s: %w", Name, err)
 	}
 	return nil
-}
-
-func writeNew(root *os.Root, name string, content []byte) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Sync(), f.Close())
 }

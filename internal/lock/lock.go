@@ -1,4 +1,4 @@
-// Package lock pins tool definitions: a file in the project root holds every
+// Package lock records tool definitions: a file in the project root holds every
 // definition with its fingerprint (spec section 10), so that a change shows in
 // review and a drifted tool can be refused.
 //
@@ -75,7 +75,7 @@ func newEntry(t *registry.Tool) Entry {
 // ready; it is for one registry at a time.
 type Recorder struct{ entries map[string]Entry }
 
-// Filter lets every tool in and remembers it. It goes last.
+// Filter lets every tool in and records it. It goes last.
 func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	if r.entries == nil {
 		r.entries = map[string]Entry{}

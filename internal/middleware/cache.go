@@ -39,9 +39,9 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	if c.TTL <= 0 || c.Dir == nil || !ReadOnly(&t) {
 		return t
 	}
-	run, behind := t.Run, t.Fingerprint()
+	run, fingerprint := t.Run, t.Fingerprint()
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		name := c.name(behind, call.Params)
+		name := c.name(fingerprint, call.Params)
 		if r, ok := c.load(name); ok {
 			return r, nil
 		}
@@ -88,8 +88,8 @@ type (
 	}
 )
 
-// kept is the file of one result.
-type kept struct {
+// cachedResult is the file of one result.
+type cachedResult struct {
 	Format     int
 	Stored     time.Time
 	Summary    string
@@ -108,7 +108,7 @@ func (c Cache) load(name string) (registry.Result, bool) {
 	if err != nil {
 		return registry.Result{}, false
 	}
-	var k kept
+	var k cachedResult
 	if json.Unmarshal(data, &k) != nil || k.Format != cacheFormat {
 		return registry.Result{}, false
 	}
@@ -124,7 +124,7 @@ func (c Cache) load(name string) (registry.Result, bool) {
 }
 
 func (c Cache) store(name string, r registry.Result) error {
-	k := kept{Format: cacheFormat, Stored: c.now(), Summary: r.Summary, Display: plainDisplay(r.Display), Structured: r.Structured,
+	k := cachedResult{Format: cacheFormat, Stored: c.now(), Summary: r.Summary, Display: plainDisplay(r.Display), Structured: r.Structured,
 		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration}
 	for _, part := range r.Content {
 		k.Content = append(k.Content, plainContent(part))

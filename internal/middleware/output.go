@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Output holds what a call gives to a limit: head and tail stay, the whole goes
-// to a file that the result names.
+// Output limits what a call gives: head and tail stay, the whole goes to a file
+// that the result names.
 type Output struct {
 	Limit int64 // bytes of all content; 0 or less = no limit
 	Spill int64 // largest file for the whole, in bytes
@@ -43,24 +43,24 @@ func (o Output) Wrap(t registry.Tool) registry.Tool {
 			}
 		}
 		r, err := run(ctx, call)
-		return o.hold(r, s), err
+		return o.limit(r, s), err
 	}
 	return t
 }
 
-// hold cuts a result that is too large, and names the files that hold the rest.
-func (o Output) hold(r registry.Result, s *spill) registry.Result {
+// limit cuts a result that is too large, and names the files that hold the rest.
+func (o Output) limit(r registry.Result, s *spill) registry.Result {
 	size := contentSize(r.Content)
 	streamed := s.total > 0 && (r.Truncated || s.total > o.Limit)
 	if !streamed && size <= o.Limit && int64(len(r.Structured)) <= o.Limit && int64(len(r.Display.Text)) <= o.Limit {
-		s.drop()
+		s.discard()
 		return r
 	}
 	var notes []string
 	if streamed {
 		notes = append(notes, s.finish("output"))
 	} else {
-		s.drop()
+		s.discard()
 	}
 	if size > o.Limit {
 		if !streamed {
@@ -74,7 +74,7 @@ func (o Output) hold(r registry.Result, s *spill) registry.Result {
 	}
 	r.Display.Text = cutText(r.Display.Text, o.Limit/2, o.Limit-o.Limit/2)
 	r.Truncated = true
-	r.Content = note(r.Content, strings.Join(notes, "\n"))
+	r.Content = addNote(r.Content, strings.Join(notes, "\n"))
 	return r
 }
 
@@ -128,8 +128,8 @@ func cutText(s string, head, tail int64) string {
 	return fmt.Sprintf("%s\n[… cut: %d of %d bytes …]\n%s", s[:h], t-h, len(s), s[t:])
 }
 
-// note adds a remark to the last text.
-func note(parts []registry.Content, text string) []registry.Content {
+// addNote adds a remark to the last text.
+func addNote(parts []registry.Content, text string) []registry.Content {
 	if text == "" {
 		return parts
 	}
@@ -162,8 +162,8 @@ func (o Output) file(tool, what, data string) string {
 	return s.finish(what)
 }
 
-// where says which file holds what.
-func where(what string, path string, written, total int64, err error) string {
+// fileNote says which file holds what.
+func fileNote(what string, path string, written, total int64, err error) string {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be kept: %v]", what, total, err)

@@ -37,7 +37,7 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 			if attempt > 1 {
 				result.Attempts = attempt
 			}
-			if attempt > min(r.Retries, maxRetries) || !passing(ctx, result, err) || !wait(ctx, min(delay, maxDelay)) {
+			if attempt > min(r.Retries, maxRetries) || !transient(ctx, result, err) || !wait(ctx, min(delay, maxDelay)) {
 				return result, err
 			}
 			call.Progress(registry.Progress{Message: "failed, trying again"})
@@ -47,8 +47,8 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	return t
 }
 
-// passing reports whether a call failed in a way that may pass.
-func passing(ctx context.Context, r registry.Result, err error) bool {
+// transient reports whether a call failed in a way that another may not.
+func transient(ctx context.Context, r registry.Result, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}

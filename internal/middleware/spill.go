@@ -16,20 +16,20 @@ type spill struct {
 	output Output
 	tool   string
 
-	mu      sync.Mutex
-	chunks  []string
-	held    int64 // bytes in chunks
-	total   int64
-	written int64
-	file    *os.File
-	path    string
-	err     error
-	closed  bool
+	mu       sync.Mutex
+	chunks   []string
+	buffered int64 // bytes in chunks
+	total    int64
+	written  int64
+	file     *os.File
+	path     string
+	err      error
+	closed   bool
 }
 
-// maxHeld is what is kept in memory before there is a file. A call that stays
+// maxBuffered is what is kept in memory before there is a file. A call that stays
 // within its limit leaves none.
-const maxHeld = 1 << 20
+const maxBuffered = 1 << 20
 
 // add takes the next piece.
 func (s *spill) add(text string) {
@@ -39,9 +39,9 @@ func (s *spill) add(text string) {
 		return
 	}
 	s.total += int64(len(text))
-	if s.file == nil && s.held+int64(len(text)) <= min(s.output.Limit, maxHeld) {
+	if s.file == nil && s.buffered+int64(len(text)) <= min(s.output.Limit, maxBuffered) {
 		s.chunks = append(s.chunks, text)
-		s.held += int64(len(text))
+		s.buffered += int64(len(text))
 		return
 	}
 	s.flush()
@@ -56,7 +56,7 @@ func (s *spill) flush() {
 	for _, c := range s.chunks {
 		s.write(c)
 	}
-	s.chunks, s.held = nil, 0
+	s.chunks, s.buffered = nil, 0
 }
 
 func (s *spill) open() {
@@ -98,11 +98,11 @@ func (s *spill) finish(what string) string {
 			s.err = err
 		}
 	}
-	return where(what, s.path, s.written, s.total, s.err)
+	return fileNote(what, s.path, s.written, s.total, s.err)
 }
 
-// drop forgets everything.
-func (s *spill) drop() {
+// discard forgets everything, and removes the file.
+func (s *spill) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.chunks = true, nil

@@ -1,0 +1,79 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// toolMessage is what a hook reads of a tool.
+type toolMessage struct {
+	Name       string            `json:"name"`
+	Source     string            `json:"source"`
+	Server     string            `json:"server,omitempty"`
+	ServerTool string            `json:"serverTool,omitempty"`
+	Category   registry.Category `json:"category,omitempty"`
+}
+
+func newToolMessage(t *registry.Tool) *toolMessage {
+	return &toolMessage{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
+}
+
+// message is what a hook reads.
+type message struct {
+	Event       Event                 `json:"event"`
+	Tool        *toolMessage          `json:"tool,omitempty"`
+	Params      json.RawMessage       `json:"params,omitempty"`
+	Result      *resultMessage        `json:"result,omitempty"`
+	Tools       []toolMessage         `json:"tools,omitempty"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+// answer is what a hook may print; nothing is an answer too.
+type answer struct {
+	Decision string          `json:"decision"` // "allow" or ""; "deny"
+	Reason   string          `json:"reason"`
+	Params   json.RawMessage `json:"params"` // of beforeCall
+	Result   json.RawMessage `json:"result"` // of afterCall
+}
+
+// parseAnswer is strict: an answer that is not understood must not pass for
+// none.
+func parseAnswer(data []byte) (answer, error) {
+	var a answer
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return a, nil
+	}
+	if err := registry.CheckJSON(data); err != nil {
+		return a, fmt.Errorf("its answer is not valid JSON: %w", err)
+	}
+	if err := decodeKnown(data, &a); err != nil {
+		return a, fmt.Errorf("its answer is not understood: %w", err)
+	}
+	if data[0] != '{' || a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
+		return a, errors.New(`its answer is not understood: expected an object, with "allow" or "deny" as decision`)
+	}
+	if string(a.Params) == "null" {
+		a.Params = nil
+	}
+	if string(a.Result) == "null" {
+		a.Result = nil
+	}
+	return a, nil
+}
+
+// decodeKnown decodes JSON that holds no other keys than v has. The error says
+// what is wrong without the name of the package that found it.
+func decodeKnown(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}

@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -55,19 +54,15 @@ type Options struct {
 	// OnState is called on every change of state, from any goroutine. May be nil.
 	OnState func(server string, state State)
 
-	// Elicit asks the person what the server asks for. nil: declined. Its ctx
-	// ends with the request during which the server asked.
-	Elicit func(context.Context, ask.Elicitation) (ask.Answer, error)
+	// Callbacks answer what the server asks during requests.
+	ask.Callbacks
 
-	// Sample answers what the server wants to know of a model. nil: servers are
-	// told that there is no sampling. The result is that of
-	// sampling/createMessage; an error refuses, in words that the server gets.
-	Sample func(context.Context, ask.Sampling) (json.RawMessage, error)
+	// Logging is about log messages, which servers send in the protocol.
+	Logging
+}
 
-	// Refused is told what of a server was turned down without asking anybody,
-	// such as "question" or "sampling request", and why. May be nil.
-	Refused func(server, what, reason string)
-
+// Logging says which log messages of a server are wanted, and who gets them.
+type Logging struct {
 	// OnLog gets the server's log messages, from any goroutine, in order. May be
 	// nil.
 	OnLog func(LogMessage)

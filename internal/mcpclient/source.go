@@ -41,7 +41,7 @@ func New(opts Options) *Source {
 		Origin:    opts.Server.Origin.String(),
 	}}
 	s.asker = ask.New(ask.Options{
-		Server: opts.Server.Name, Workspace: opts.Workspace, Elicit: opts.Elicit, Sample: opts.Sample, Refused: opts.Refused,
+		Callbacks: opts.Callbacks, Server: opts.Server.Name, Workspace: opts.Workspace,
 		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: s.log(),
 	})
 	return s

@@ -34,11 +34,8 @@ const maxQuestions = 20
 // that the person pays for.
 func IsQuestion(method string) bool { return method == methodElicit || method == methodSample }
 
-// Options say who answers the questions of a server.
-type Options struct {
-	Server    string // its name in the settings
-	Workspace string // absolute; the only root told to it, "" = none
-
+// Callbacks answer the questions of a server. The zero value declines all.
+type Callbacks struct {
 	// Elicit asks the person what the server asks for. nil: declined. Its ctx
 	// ends with the request during which the server asked.
 	Elicit func(context.Context, Elicitation) (Answer, error)
@@ -51,7 +48,13 @@ type Options struct {
 	// Refused is told what was turned down without asking anybody, such as
 	// "question" or "sampling request", and why. May be nil.
 	Refused func(server, what, reason string)
+}
 
+// Options say who asks, and what may be asked.
+type Options struct {
+	Callbacks
+	Server     string       // its name in the settings
+	Workspace  string       // absolute; the only root told to it, "" = none
 	MaxSamples int          // sampling requests during one request of ours
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/secret"
 )
 
 // Authorizer has the access tokens for one server over HTTP. It is used by many
@@ -32,42 +34,33 @@ func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") !
 // where the refusal of that token gave another. r is ours and goes to the
 // configured origin.
 func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
-	token, err := h.auth.Token(r.Context())
-	if err != nil {
-		return nil, h.noToken(err)
-	}
-	resp, err := h.sendWith(r, token)
-	if err != nil || !isRefusal(resp) {
-		return resp, err
-	}
-	again, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
-	if err != nil {
-		// The SDK knows what to do with the answer, and we remember why.
-		_ = h.noToken(err)
-		return resp, nil
-	}
-	if !again || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
-		return resp, nil
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
-	_ = resp.Body.Close()
-	if token, err = h.auth.Token(r.Context()); err != nil {
-		return nil, h.noToken(err)
-	}
-	if r.GetBody != nil {
-		if r.Body, err = r.GetBody(); err != nil {
-			return nil, h.refuse(err)
+	for again := false; ; again = true {
+		token, err := h.auth.Token(r.Context())
+		if err != nil {
+			return nil, h.noToken(err)
 		}
+		if again && r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, h.refuse(err)
+			}
+		}
+		resp, err := h.sendWith(r, token)
+		if err != nil || !isRefusal(resp) {
+			return resp, err
+		}
+		another, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
+		if err != nil {
+			// The SDK knows what to do with the answer, and we remember why.
+			_ = h.noToken(err)
+			return resp, nil
+		}
+		if again || !another || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+			return resp, nil
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+		_ = resp.Body.Close()
+		h.ForgetRefusal()
 	}
-	h.ForgetRefusal()
-	resp, err = h.sendWith(r, token)
-	if err != nil || !isRefusal(resp) {
-		return resp, err
-	}
-	if _, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate")); err != nil {
-		_ = h.noToken(err)
-	}
-	return resp, nil
 }
 
 func isRefusal(resp *http.Response) bool {
@@ -94,7 +87,9 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 		h.sent = token
 	}
 	if token != "" && h.refusal != nil {
-		h.refusal.Text = strings.ReplaceAll(h.refusal.Text, token, "***")
+		masked := *h.refusal // others may read that one
+		masked.Text = strings.ReplaceAll(masked.Text, token, secret.Masked)
+		h.refusal = &masked
 	}
 	if err == nil && resp.StatusCode < 400 {
 		h.login = nil

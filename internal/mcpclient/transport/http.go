@@ -184,9 +184,8 @@ func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
 // for what it says to that.
 func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), maxDelete)
-	written := make(chan struct{})
-	var once sync.Once
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(written) }) }}
+	written := signal{c: make(chan struct{})}
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -196,13 +195,8 @@ func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
 		}
 	}()
 	select {
-	case <-written:
-		timer := time.NewTimer(afterDelete)
-		defer timer.Stop()
-		select {
-		case <-ended:
-		case <-timer.C:
-		}
+	case <-written.c:
+		waitFor(ended, afterDelete)
 	case <-ended:
 	}
 	cancel()

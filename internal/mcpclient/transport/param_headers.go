@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -37,12 +38,12 @@ func HasParamHeaders(raw json.RawMessage) bool {
 // CheckParamHeaders returns what is wrong with the headers that an input schema
 // asks for. A tool with such a schema must not be offered by a client that
 // speaks streamable HTTP: the server would refuse what it cannot be sent.
-func CheckParamHeaders(schema json.RawMessage) error {
-	if !bytes.Contains(schema, []byte(`"`+headerKeyword+`"`)) {
+func CheckParamHeaders(inputSchema json.RawMessage) error {
+	if !bytes.Contains(inputSchema, []byte(`"`+headerKeyword+`"`)) {
 		return nil
 	}
 	m := headerCheck{seen: map[string]bool{}}
-	return m.schema(schema, true, 0)
+	return m.schema(inputSchema, true, 0)
 }
 
 // headerCheck is one walk over an input schema.
@@ -58,41 +59,27 @@ func (m *headerCheck) schema(raw json.RawMessage, reachable bool, depth int) err
 	}
 	for key, value := range jsonx.Members(raw) {
 		var err error
-		switch key {
-		case headerKeyword:
+		switch {
+		case key == headerKeyword:
 			err = m.header(value, jsonx.Get(raw, "type"), reachable && depth > 0)
-		case "properties":
-			for _, property := range jsonx.Members(value) {
-				if err := m.schema(property, reachable, depth+1); err != nil {
+		case schema.Under(key) == schema.Named:
+			for _, sub := range jsonx.Members(value) {
+				if err := m.schema(sub, reachable && key == "properties", depth+1); err != nil {
 					return err
 				}
 			}
-		case "patternProperties", "dependentSchemas", "$defs", "definitions":
-			for _, sub := range jsonx.Members(value) {
+		case schema.Under(key) == schema.Schemas:
+			list, ok := jsonx.Elements(value)
+			if !ok {
+				list = []json.RawMessage{value}
+			}
+			for _, sub := range list {
 				if err := m.schema(sub, false, depth+1); err != nil {
 					return err
 				}
 			}
-		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "oneOf", "anyOf", "allOf", "not",
-			"if", "then", "else", "additionalProperties", "unevaluatedProperties", "propertyNames":
-			err = m.elsewhere(value, depth+1)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// elsewhere checks a schema or a list of schemas in a place where no header may
-// be asked for.
-func (m *headerCheck) elsewhere(raw json.RawMessage, depth int) error {
-	list, ok := jsonx.Elements(raw)
-	if !ok {
-		return m.schema(raw, false, depth)
-	}
-	for _, sub := range list {
-		if err := m.schema(sub, false, depth); err != nil {
 			return err
 		}
 	}

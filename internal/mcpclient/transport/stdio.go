@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,7 +38,7 @@ func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
 	c := &stdioConn{
 		Stdio:  t,
 		frames: make(chan *frame),
-		done:   make(chan struct{}),
+		done:   signal{c: make(chan struct{})},
 	}
 	go c.writeFrames()
 	return c, nil
@@ -51,8 +50,7 @@ type stdioConn struct {
 	*Stdio
 	queue  []jsonrpc.Message // rest of a batch
 	frames chan *frame
-	done   chan struct{}
-	once   sync.Once
+	done   signal
 }
 
 // frame is one message on its way to the server's stdin.
@@ -105,7 +103,7 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	case c.frames <- f:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-c.done:
+	case <-c.done.c:
 		return io.ErrClosedPipe
 	}
 	select {
@@ -114,7 +112,7 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	case <-ctx.Done():
 		f.abandoned.Store(true)
 		return ctx.Err()
-	case <-c.done:
+	case <-c.done.c:
 		return io.ErrClosedPipe
 	}
 }
@@ -128,7 +126,7 @@ func (c *stdioConn) writeFrames() {
 			}
 			_, err := c.Child.Stdin.Write(f.data)
 			f.sent <- err
-		case <-c.done:
+		case <-c.done.c:
 			return
 		}
 	}
@@ -138,9 +136,7 @@ func (c *stdioConn) writeFrames() {
 // it to end and frees a blocked write, and returns at once; stopping the
 // process is the session's.
 func (c *stdioConn) Close() error {
-	c.once.Do(func() {
-		close(c.done)
-		_ = c.Child.Stdin.Close() // a server that has gone closed it for us
-	})
+	c.done.give()
+	_ = c.Child.Stdin.Close() // a server that has gone closed it for us
 	return nil
 }

@@ -1,0 +1,225 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// refusals keeps what a Handler turned down.
+type refusals []string
+
+func (r *refusals) add(server, what, reason string) {
+	*r = append(*r, fmt.Sprintf("%s: %s: %s", server, what, reason))
+}
+
+func handler(change func(*Options)) (*Handler, *refusals) {
+	var refused refusals
+	o := Options{Server: "srv", MaxSamples: 3, MaxParams: 200, Logger: slog.New(slog.DiscardHandler)}
+	o.Refused = refused.add
+	if change != nil {
+		change(&o)
+	}
+	return New(o), &refused
+}
+
+// accepting answers every elicitation with content.
+func accepting(content string) func(*Options) {
+	return func(o *Options) {
+		o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+			return Answer{Action: "accept", Content: json.RawMessage(content)}, nil
+		}
+	}
+}
+
+func TestElicit(t *testing.T) {
+	const form = `{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`
+	tests := []struct {
+		name, params string
+		change       func(*Options)
+		want         string
+		refused      string
+	}{
+		{"order and digits stay", form, accepting(`{"z":12345678901234567890,"a":"x"}`), `{"action":"accept","content":{"z":12345678901234567890,"a":"x"}}`, ""},
+		{"nothing filled in", form, accepting(``), `{"action":"accept","content":{}}`, ""},
+		{"content that is none", form, accepting(`[1]`), `{"action":"cancel"}`, ""},
+		{"content of an address is dropped", `{"mode":"url","url":"https://a/","message":"m"}`, accepting(`{"a":1}`), `{"action":"accept"}`, ""},
+		{"an address without a mode", `{"url":"https://a/"}`, accepting(``), `{"action":"accept"}`, ""},
+		{"an address that hides its host", `{"url":"https://bank@evil/"}`, accepting(``), `{"action":"decline"}`, "user name before the host"},
+		{"a mode of somebody's own", `{"mode":"voice"}`, accepting(``), `{"action":"decline"}`, `its mode is "voice"`},
+		{"no params", `5`, accepting(``), `{"action":"decline"}`, "it has no params"},
+		{"nobody there", form, nil, `{"action":"decline"}`, ""},
+		{"an action of somebody's own", form, func(o *Options) {
+			o.Elicit = func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "shrug"}, nil }
+		}, `{"action":"decline"}`, ""},
+		{"an error", form, func(o *Options) {
+			o.Elicit = func(context.Context, Elicitation) (Answer, error) {
+				return Answer{Action: "accept"}, errors.New("no tty")
+			}
+		}, `{"action":"cancel"}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, refused := handler(tt.change)
+			got, err := h.Handle(t.Context(), NewRequest("tool x"), "elicitation/create", json.RawMessage(tt.params))
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got %s, %v; want %s", got, err, tt.want)
+			}
+			if told := strings.Join(*refused, "\n"); (told == "") != (tt.refused == "") || !strings.Contains(told, tt.refused) {
+				t.Errorf("refused %q, want %q", told, tt.refused)
+			}
+		})
+	}
+}
+
+func TestWhatThePersonSees(t *testing.T) {
+	var seen Elicitation
+	h, _ := handler(func(o *Options) {
+		o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) { seen = e; return Answer{}, nil }
+	})
+	long := strings.Repeat("é", maxMessage)
+	request := NewRequest("tool x")
+	if request.Asked() {
+		t.Error("asked before anything was")
+	}
+	if _, err := h.Handle(t.Context(), request, "elicitation/create", json.RawMessage(`{"message":"`+long+`"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if !request.Asked() {
+		t.Error("not asked")
+	}
+	want := fmt.Sprintf("%s…\n(cut at %d of %d bytes)", long[:maxMessage], maxMessage, len(long))
+	if seen.Server != "srv" || seen.During != "tool x" || seen.Mode != "form" || seen.Message != want || seen.Form == nil {
+		t.Errorf("seen %.200v", seen)
+	}
+}
+
+func TestQuestionsHaveALimit(t *testing.T) {
+	h, refused := handler(accepting(""))
+	request := NewRequest("tool x")
+	for i := range maxQuestions + 1 {
+		got, _ := h.Handle(t.Context(), request, "elicitation/create", json.RawMessage(`{}`))
+		if accepted := strings.Contains(string(got), "accept"); accepted != (i < maxQuestions) {
+			t.Errorf("question %d: %s", i+1, got)
+		}
+	}
+	if want := []string{"srv: question: more than 20 came during tool x"}; !cmp.Equal(want, []string(*refused)) {
+		t.Errorf("refused %q, want %q", *refused, want)
+	}
+	if got, _ := h.Handle(t.Context(), nil, "elicitation/create", json.RawMessage(`{}`)); string(got) != `{"action":"decline"}` {
+		t.Errorf("during no request: %s", got)
+	}
+}
+
+func TestSampling(t *testing.T) {
+	const ask = `{"messages":[{"role":"user","content":{"type":"text","text":"q"}}]}`
+	answer := func(result string, err error) func(*Options) {
+		return func(o *Options) {
+			o.Sample = func(_ context.Context, s Sampling) (json.RawMessage, error) { return json.RawMessage(result), err }
+		}
+	}
+	good := answer(`{"role":"assistant","content":{"z":1,"a":2}}`, nil)
+	tests := []struct {
+		name, params string
+		change       func(*Options)
+		want, fails  string
+	}{
+		{"as it came", ask, good, `{"role":"assistant","content":{"z":1,"a":2}}`, ""},
+		{"none here", ask, nil, "", "sampling is not available here"},
+		{"no messages", `{"messages":[]}`, good, "", "it holds no messages"},
+		{"too long", `{"messages":[1],"x":"` + strings.Repeat("x", 200) + `"}`, good, "", "it has 223 bytes, the limit is 200"},
+		{"with tools", `{"messages":[1],"tools":[]}`, good, "", "it brings tools"},
+		{"refused", ask, answer("", errors.New("not today")), "", "sampling was refused: not today"},
+		{"no role", ask, answer(`{"content":{}}`, nil), "", "no message with a role and content"},
+		{"no JSON", ask, answer(`{"role":"assistant","content":{}`, nil), "", "no message with a role and content"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, _ := handler(tt.change)
+			got, err := h.Handle(t.Context(), NewRequest("tool x"), "sampling/createMessage", json.RawMessage(tt.params))
+			if string(got) != tt.want || (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+	h, refused := handler(good)
+	request := NewRequest("tool x")
+	for i := range 4 {
+		if _, err := h.Handle(t.Context(), request, "sampling/createMessage", json.RawMessage(ask)); (err == nil) != (i < 3) {
+			t.Errorf("sampling request %d: %v", i+1, err)
+		}
+	}
+	if want := []string{"srv: sampling request: more than 3 came during one request"}; !cmp.Equal(want, []string(*refused)) {
+		t.Errorf("refused %q, want %q", *refused, want)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	many := strings.Repeat(`"k":{"method":"roots/list"},`, maxQuestions+1)
+	tests := []struct{ name, result, want, fails string }{
+		{"in their order, with the state", `{"inputRequests":{"b":{"method":"roots/list"},"a\u2028":{"method":"elicitation/create","params":{}}},"requestState":{"n":1.0}}`,
+			`"inputResponses":{"b":{"roots":[{"name":"w","uri":"file:///w"}]},"a\u2028":{"action":"accept","content":{"x":1}}},"requestState":{"n":1.0}`, ""},
+		{"no object", `{"inputRequests":[]}`, "", "in a form that is none"},
+		{"what nobody answers", `{"inputRequests":{"a":{"method":"tools/list"}}}`, "", `it asks for what it does not get: no request that clients answer: "tools/list"`},
+		{"too many", `{"inputRequests":{` + many[:len(many)-1] + `}}`, "", "more than 20 things at once"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, _ := handler(func(o *Options) { accepting(`{"x":1}`)(o); o.Workspace = "/w" })
+			got, err := h.Inputs(t.Context(), NewRequest("tool x"), json.RawMessage(tt.result), 0)
+			if string(got) != tt.want || (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
+			}
+			if err == nil && !json.Valid([]byte("{"+string(got)+"}")) {
+				t.Error("no members of an object")
+			}
+		})
+	}
+}
+
+// A server that asks for nothing but patience is given more with each round.
+func TestInputsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := handler(nil)
+		start := time.Now()
+		got, err := h.Inputs(t.Context(), NewRequest("tool x"), json.RawMessage(`{"requestState":"s"}`), 2)
+		if err != nil || string(got) != `"inputResponses":{},"requestState":"s"` || time.Since(start) != 3*busyPause {
+			t.Errorf("got %s, %v after %s", got, err, time.Since(start))
+		}
+	})
+}
+
+func TestAddresses(t *testing.T) {
+	tests := []struct {
+		name, data string
+		change     func(*Options)
+		want       bool
+		forgotten  string
+	}{
+		{"both opened", `{"elicitations":[{"url":"https://a/","elicitationId":"1"},{"url":"https://b/","elicitationId":"2"}]}`, accepting(""), true, "1 2 "},
+		{"none named", `{"elicitations":[]}`, accepting(""), false, ""},
+		{"a form among them", `{"elicitations":[{"mode":"form"}]}`, accepting(""), false, ""},
+		{"declined", `{"elicitations":[{"url":"https://a/","elicitationId":"1"},{"url":"https://b/","elicitationId":"2"}]}`, nil, false, "1 "},
+		{"no address", `{"elicitations":[{"url":"file:///etc/passwd"}]}`, accepting(""), false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h, _ := handler(tt.change)
+			forgotten := ""
+			completion := func(id string) (<-chan struct{}, func()) {
+				return make(chan struct{}), func() { forgotten += id + " " }
+			}
+			if got := h.Addresses(t.Context(), NewRequest("tool x"), json.RawMessage(tt.data), completion); got != tt.want || forgotten != tt.forgotten {
+				t.Errorf("again %v, no longer waited for %q", got, forgotten)
+			}
+		})
+	}
+}

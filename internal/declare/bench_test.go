@@ -52,7 +52,7 @@ func BenchmarkEncode10000(b *testing.B) {
 func BenchmarkOriginal10000(b *testing.B) {
 	defs := manyTools(10_000, false)
 	for b.Loop() {
-		if _, ok := Original("openai", defs, "tool_9999"); !ok {
+		if OriginalNames("openai", defs)["tool_9999"] == "" {
 			b.Fatal("not found")
 		}
 	}

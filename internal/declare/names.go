@@ -1,8 +1,6 @@
 package declare
 
 import (
-	"slices"
-
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -25,28 +23,25 @@ func Names(format string, defs []registry.Definition) (map[string]string, error)
 	return out, nil
 }
 
-// Original returns the registered name behind a name as declared in a format.
-// With format "" it looks in every format and answers where all that know the
-// name agree.
-func Original(format string, defs []registry.Definition, name string) (string, bool) {
-	formats := Formats()
-	if format != "" {
-		f, err := Lookup(format)
-		if err != nil {
-			return "", false
-		}
-		formats = []Format{f}
-	}
-	found := ""
-	for _, f := range formats {
-		i := slices.Index(f.rule.assign(defs), name)
-		if i < 0 || name == "" {
+// OriginalNames is [Names] for names that a model or a person gives. With format
+// "" it holds those of every format, "" for one that formats do not agree on. An
+// unknown format has none.
+func OriginalNames(format string, defs []registry.Definition) map[string]string {
+	out := map[string]string{}
+	for _, f := range Formats() {
+		if format != "" && f.Name != format {
 			continue
 		}
-		if found != "" && found != defs[i].Name {
-			return "", false
+		for i, declared := range f.rule.assign(defs) {
+			if declared == "" {
+				continue
+			}
+			original := defs[i].Name
+			if other, ok := out[declared]; ok && other != original {
+				original = ""
+			}
+			out[declared] = original
 		}
-		found = defs[i].Name
 	}
-	return found, found != ""
+	return out
 }

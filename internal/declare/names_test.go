@@ -121,7 +121,7 @@ func TestNamesHold(t *testing.T) {
 				if !rule.MatchString(declared) {
 					t.Errorf("%s declares %q as %q", format, original, declared)
 				}
-				if back, ok := Original(format, named(names...), declared); !ok || back != original {
+				if back := OriginalNames(format, named(names...))[declared]; back != original {
 					t.Errorf("%s: %q leads to %q, not %q", format, declared, back, original)
 				}
 			}
@@ -137,7 +137,7 @@ func TestNamesHold(t *testing.T) {
 	}
 }
 
-func TestOriginal(t *testing.T) {
+func TestOriginalNames(t *testing.T) {
 	defs := named("a.b", "plain", "9x", "delete", "twice", "twice", "")
 	for _, c := range []struct {
 		format, name, want string
@@ -146,16 +146,15 @@ func TestOriginal(t *testing.T) {
 		{"", "a_b", "a.b"}, {"", "_9x", "9x"}, {"", "delete_", "delete"}, {"", "a.b", "a.b"}, {"", "twice", "twice"},
 		{"", "nothing", ""}, {"", "", ""}, {"openai", "", ""}, {"no-format", "plain", ""},
 	} {
-		got, ok := Original(c.format, defs, c.name)
-		if got != c.want || ok != (c.want != "") {
-			t.Errorf("Original(%q, %q) = %q, %v; want %q", c.format, c.name, got, ok, c.want)
+		if got := OriginalNames(c.format, defs)[c.name]; got != c.want {
+			t.Errorf("in %q %q means %q, want %q", c.format, c.name, got, c.want)
 		}
 	}
 }
 
-// TestOriginalAcrossFormats asks without a format for every name of every
+// TestOriginalNamesAcrossFormats asks without a format for every name of every
 // format: the answer is what that format means, or none.
-func TestOriginalAcrossFormats(t *testing.T) {
+func TestOriginalNamesAcrossFormats(t *testing.T) {
 	for _, defs := range [][]registry.Definition{
 		named("a.b", "a-b"), named(".x", "-x"), named("if", "if."), named("x.y", "x_-y", "-"), named("1.a", "_1.a", "1-a"),
 	} {
@@ -165,7 +164,7 @@ func TestOriginalAcrossFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			for declared, original := range names {
-				if got, ok := Original("", defs, declared); ok && got != original {
+				if got := OriginalNames("", defs)[declared]; got != "" && got != original {
 					t.Errorf("%s: %q means %q there, but %q was found", f.Name, declared, original, got)
 				}
 			}

@@ -20,8 +20,9 @@ type Executor struct {
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
 	// Decider says whether a call may run. Required.
 	Decider Decider
-	// Confirmer asks a person; nil means that nobody is there.
-	Confirmer Confirmer
+	// Confirmer returns what asks a person, and is called when there is something
+	// to ask. nil, and a nil result, mean that nobody is there.
+	Confirmer func() Confirmer
 	// Approvals remembers "always"; nil means that the answer is not offered.
 	Approvals Rememberer
 	// Wrap goes around every tool, the first outermost: hooks, audit, cache,
@@ -120,7 +121,11 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 // confirm asks until there is a yes or a no, and returns the call as it was
 // agreed to.
 func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, error) {
-	if x.Confirmer == nil {
+	var person Confirmer
+	if x.Confirmer != nil {
+		person = x.Confirmer()
+	}
+	if person == nil {
 		return call, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
 	for {
@@ -130,7 +135,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 			return call, err
 		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
-		answer, err := x.ask(ctx, q)
+		answer, err := askPerson(ctx, person, q)
 		if err != nil {
 			return call, err
 		}
@@ -144,10 +149,10 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	}
 }
 
-// ask puts one question and turns everything but a clear agreement into an
+// askPerson puts one question and turns everything but a clear agreement into an
 // error.
-func (x *Executor) ask(ctx context.Context, q Question) (Answer, error) {
-	a, err := x.Confirmer.Confirm(ctx, q)
+func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error) {
+	a, err := person.Confirm(ctx, q)
 	if cause := context.Cause(ctx); cause != nil {
 		return a, fmt.Errorf("calling %q: %w", q.Tool.Name, cause)
 	}

@@ -103,7 +103,7 @@ func newRig(v ...policy.Verdict) *rig {
 			}
 			return nil
 		},
-		Decider: &fixed{tr, v}, Confirmer: r.script, Approvals: r.memory,
+		Decider: &fixed{tr, v}, Confirmer: func() Confirmer { return r.script }, Approvals: r.memory,
 		Warn: func(d registry.Diagnostic) { r.warned = append(r.warned, d.Code+": "+d.Message) },
 	}
 	return r

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/policy"
+)
+
+// Approval is one approval as JSON; what it pins stays inside.
+type Approval struct {
+	ID      string           `json:"id"`
+	Kind    policy.ScopeKind `json:"kind"`
+	Value   string           `json:"value,omitempty"`
+	Source  string           `json:"source"`
+	Tools   []string         `json:"tools"` // that it covers, by their sources' own names
+	Project string           `json:"project"`
+	Created time.Time        `json:"created"`
+}
+
+// NewApproval shows a remembered answer.
+func NewApproval(x policy.Approval) Approval {
+	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Pins)), x.Project, x.Created}
+}

@@ -1,0 +1,122 @@
+// Package approvalscmd is the command approvals: remembered answers.
+package approvalscmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+type options struct{ all bool }
+
+// New is the command approvals.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	list := func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), e, o) }
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Show and revoke remembered answers",
+		Long: `Show and revoke the answers "always" that toolreg remembers for this project.
+
+An answer counts as long as the tool is what it was when you gave it: its
+definition and the command or server behind it. Afterwards you are asked again.
+
+Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
+		Args: cli.NoArgs,
+		RunE: list,
+	}
+	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list},
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids, or by how these begin", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"),
+			RunE: func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
+		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: cli.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
+	)
+	return cmd
+}
+
+// approvals opens what is remembered. Without a state directory this command
+// has nothing to show, so that is an error here.
+func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store := session.Approvals(s, e.Folders, e.Warn)
+	return store, store.Unavailable
+}
+
+func newApprovals(list []policy.Approval) []cli.Approval {
+	out := make([]cli.Approval, len(list))
+	for i, x := range list {
+		out[i] = cli.NewApproval(x)
+	}
+	return out
+}
+
+func runList(ctx context.Context, e *cli.Env, o *options) error {
+	store, err := approvals(ctx, e)
+	if err != nil {
+		return err
+	}
+	found, err := store.List(o.all)
+	if err != nil {
+		return err
+	}
+	out := newApprovals(found)
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]cli.Approval{"approvals": out})
+	}
+	t := cli.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}}
+	for _, x := range out {
+		t.Add(x.ID, string(x.Kind), x.Value, x.Source, x.Created.Local().Format(time.DateTime), x.Project)
+	}
+	return t.Print(e)
+}
+
+func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
+	if err := e.RefuseInside("revoking approvals"); err != nil {
+		return err
+	}
+	store, err := approvals(ctx, e)
+	if err != nil {
+		return err
+	}
+	gone, err := store.Revoke(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]cli.Approval{"revoked": newApprovals(gone)})
+	}
+	for _, x := range gone {
+		e.Notef("forgot %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value))
+	}
+	return nil
+}
+
+func runClear(ctx context.Context, e *cli.Env, o *options) error {
+	if err := e.RefuseInside("revoking approvals"); err != nil {
+		return err
+	}
+	store, err := approvals(ctx, e)
+	if err != nil {
+		return err
+	}
+	n, err := store.Clear(ctx, o.all)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string]int{"cleared": n})
+	}
+	e.Notef("forgot %s", cli.Counted(n, "approval"))
+	return nil
+}

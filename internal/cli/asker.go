@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// asker asks the person at the terminal, one question at a time, whatever runs
+// at once. It implements [session.Asker].
+type asker struct {
+	env *Env
+
+	opening sync.Mutex
+	ttys    []*terminal.TTY // to close at the end
+
+	asking sync.Mutex
+}
+
+// nobody says why nobody is asked in this run; "" where the terminal decides.
+func (a *asker) nobody() string {
+	switch {
+	case a.env.Globals.NonInteractive:
+		return "--non-interactive is given"
+	case session.Depth(a.env.Environ) > 0:
+		return "inside a tool's run nobody is asked"
+	}
+	return ""
+}
+
+// Confirmer implements [session.Asker].
+func (a *asker) Confirmer() exec.Confirmer {
+	if a.nobody() != "" {
+		return nil
+	}
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		a.env.Log.Debug("no terminal to ask on", "err", err)
+		return nil
+	}
+	a.opening.Lock()
+	defer a.opening.Unlock()
+	a.ttys = append(a.ttys, tty)
+	return &inTurn{&a.asking, &terminal.Confirmer{TTY: tty, Color: a.env.Color(true), Editor: a.env.editor(), Before: a.env.Screen.Hold}}
+}
+
+// close gives the terminal back.
+func (a *asker) close() {
+	a.opening.Lock()
+	defer a.opening.Unlock()
+	for _, tty := range a.ttys {
+		_ = tty.Close() // nothing is lost
+	}
+}
+
+// inTurn asks one question at a time.
+type inTurn struct {
+	mu *sync.Mutex
+	exec.Confirmer
+}
+
+// Confirm implements [exec.Confirmer].
+func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return exec.Answer{}, err
+	}
+	return c.Confirmer.Confirm(ctx, q)
+}
+
+// Elicit implements [session.Asker].
+func (a *asker) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
+	declined := ask.Answer{Action: "decline"}
+	if why := a.nobody(); why != "" {
+		return declined, &session.NobodyError{Reason: why}
+	}
+	a.asking.Lock()
+	defer a.asking.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return declined, err
+	}
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return declined, &session.NobodyError{Reason: "nobody is there to ask"}
+	}
+	defer tty.Close()
+	asker := terminal.Asker{TTY: tty, Color: a.env.Color(true), Before: a.env.Screen.Hold, Open: terminal.Browser{Environ: a.env.Environ}.Open}
+	reply, content, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
+	if context.Cause(ctx) != nil {
+		time.Sleep(withdrawnRest) // nobody waits for this but the next question
+	}
+	return ask.Answer{Action: actionOf(reply), Content: content}, err
+}
+
+// withdrawnRest is how long the terminal rests after a question was taken off it
+// without an answer. The person may have been typing one, and what they type
+// then must not answer the next question, which could come on purpose.
+const withdrawnRest = 500 * time.Millisecond
+
+// actionOf is a reply in the words of the protocol.
+func actionOf(r terminal.Reply) string {
+	switch r {
+	case terminal.Accept:
+		return "accept"
+	case terminal.Cancel:
+		return "cancel"
+	}
+	return "decline"
+}
+
+func (e *Env) editor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if v := e.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// Audit opens the log of calls.
+func (e *Env) Audit(ctx context.Context) (*audit.Log, error) {
+	set, err := e.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session.OpenAudit(e.Folders, set.Audit)
+}
+
+// ScanAudit visits every entry of the log, oldest first.
+func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
+	log, err := e.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	damaged, err := log.Scan(ctx, audit.ScanOptions{}, func(entry audit.Entry) error {
+		visit(&entry)
+		return context.Cause(ctx)
+	})
+	e.WarnDamagedAudit(damaged)
+	return err
+}
+
+// WarnDamagedAudit tells of lines of the log that cannot be read, if there are
+// any.
+func (e *Env) WarnDamagedAudit(lines int) {
+	if lines > 0 {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
+			Message: fmt.Sprintf("damaged lines of the audit log that were passed over: %d", lines)})
+	}
+}

@@ -1,0 +1,219 @@
+// Package auditcmd is the commands audit and stats: the log of calls.
+package auditcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+type auditOptions struct {
+	since   string
+	tool    string
+	outcome string
+	follow  bool
+	lines   int
+}
+
+// New is the command audit.
+func New(e *cli.Env) *cobra.Command {
+	o := &auditOptions{}
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show the log of calls and refusals",
+		Long: `Show the log of calls and refusals: one line each, with the time, the tool, what
+was decided and by which rule, how it ended and how long it took. Params are in it
+as a hash, and as they were only with the setting audit.params.
+
+In a pipe each call is one line: time, tool, source, decision, rule, outcome,
+code, milliseconds, bytes of params and bytes of the result, separated by tabs.
+With --json it is one document; with --follow too, one object a line.
+Exit codes: 0, 1 (the log cannot be read), 2.`,
+		Example: `  toolreg audit --since 24h --outcome denied
+  toolreg audit --tool 'github__*' --json
+  toolreg audit --follow`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+	}
+	f := cmd.Flags()
+	o.narrowing(f)
+	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what is added, until interrupted")
+	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; with --follow 10 where nothing else is said")
+	return cmd
+}
+
+// narrowing defines the flags that audit and stats share.
+func (o *auditOptions) narrowing(f *pflag.FlagSet) {
+	f.StringVar(&o.since, "since", "", "only what is not older: a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
+	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
+}
+
+// filter tells which entries are wanted.
+func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
+	var since time.Time
+	if o.since != "" {
+		var err error
+		if since, err = parseSince(o.since, now); err != nil {
+			return nil, err
+		}
+	}
+	if known := outcomeWords(); o.outcome != "" && !slices.Contains(known, o.outcome) {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--outcome: unknown word %q", o.outcome), Hint: "one of " + strings.Join(known, ", ")}
+	}
+	return func(e *audit.Entry) bool {
+		return !e.Time.Before(since) &&
+			(o.tool == "" || registry.MatchName(o.tool, e.Tool) || e.ServerTool != "" && registry.MatchName(o.tool, e.ServerTool)) &&
+			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
+	}, nil
+}
+
+// outcomeWords are the outcomes of calls and the codes of the errors behind them.
+func outcomeWords() []string {
+	var out []string
+	for _, o := range audit.Outcomes() {
+		out = append(out, string(o))
+	}
+	for _, word := range cli.ErrorWords() {
+		if !slices.Contains(out, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// parseSince reads a time that lies a duration back, or a date or a time.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 100_000 {
+			return now.Add(-time.Duration(n * float64(24*time.Hour))), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, &cli.UsageError{Err: fmt.Errorf("--since: %q is no time", text), Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z"}
+}
+
+func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
+	wanted, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	log, err := e.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	if o.follow && o.lines < 0 && o.since == "" {
+		o.lines = 10
+	}
+	if o.follow {
+		defer e.WatchReader()()
+	}
+	p := &printer{env: e, follow: o.follow, last: o.lines}
+	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current}, func(entry audit.Entry) error {
+		if !wanted(&entry) {
+			return nil
+		}
+		return p.add(entry)
+	})
+	if err == nil && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	e.WarnDamagedAudit(damaged)
+	return err
+}
+
+// printer prints entries: all at once, or with --follow as they come.
+type printer struct {
+	env     *cli.Env
+	follow  bool
+	last    int           // of what was there, only so many; negative = all
+	entries []audit.Entry // that were there
+	live    bool          // what was there is printed
+}
+
+func (p *printer) add(e audit.Entry) error {
+	if p.live {
+		return p.print([]audit.Entry{e})
+	}
+	if p.last >= 0 && len(p.entries) > 2*p.last+1000 {
+		p.entries = slices.Clone(p.entries[len(p.entries)-p.last:])
+	}
+	p.entries = append(p.entries, e)
+	return nil
+}
+
+// current prints what was there.
+func (p *printer) current() error {
+	p.live = true
+	entries := p.entries
+	p.entries = nil
+	if p.last >= 0 && len(entries) > p.last {
+		entries = entries[len(entries)-p.last:]
+	}
+	if p.follow && len(entries) == 0 {
+		return nil
+	}
+	return p.print(entries)
+}
+
+func (p *printer) print(entries []audit.Entry) error {
+	e := p.env
+	if e.Globals.JSON && !p.follow {
+		return e.PrintJSON(map[string][]audit.Entry{"entries": cli.OrEmpty(entries)})
+	}
+	if e.Globals.JSON {
+		for i := range entries {
+			if err := e.PrintLine(entries[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := cli.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
+		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE"}}
+	for i := range entries {
+		entry := &entries[i]
+		when := entry.Time.Format(time.RFC3339Nano)
+		if e.OutTTY {
+			when = entry.Time.Local().Format(time.DateTime)
+		}
+		t.Add(when, entry.Tool, entry.Source, entry.Decision, entry.Rule, string(entry.Outcome), entry.Code,
+			strconv.FormatFloat(entry.DurationMs, 'f', -1, 64), strconv.Itoa(entry.ParamsBytes), strconv.FormatInt(entry.ResultBytes, 10))
+	}
+	if e.OutTTY && p.follow {
+		_, err := io.WriteString(e.Out, followed(t.Rows))
+		return err
+	}
+	if e.OutTTY && len(entries) == 0 {
+		e.Note("toolreg: no such calls in the log\n")
+		return nil
+	}
+	return t.Print(e)
+}
+
+// followed lays rows out that come one by one: what comes later is not known.
+func followed(rows [][]string) string {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s  %-24s %-6s %-9s %8s ms  %s\n", r[0], r[1], r[3], r[5], r[7], r[4])
+	}
+	return b.String()
+}

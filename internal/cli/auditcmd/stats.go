@@ -1,0 +1,123 @@
+package auditcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/cli"
+)
+
+type statsOptions struct {
+	auditOptions
+	by string
+}
+
+// NewStats is the command stats.
+func NewStats(e *cli.Env) *cobra.Command {
+	o := &statsOptions{}
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count calls, failures and durations",
+		Long: `Count over the audit log: calls that were made, successes, errors, refused calls,
+total, average, median and 95th percentile of their durations, and the last call.
+
+In a pipe each row is: name, source, calls, successes, errors, refused, total,
+average, median and 95th percentile in milliseconds, and the time of the last
+call, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
+		Example: `  toolreg stats --since 7d
+  toolreg stats --by server --json`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStats(cmd.Context(), e, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
+	o.narrowing(f)
+	return cmd
+}
+
+func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
+	by := audit.Grouping(o.by)
+	if by != audit.ByTool && by != audit.BySource && by != audit.ByServer {
+		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by), Hint: "one of tool, source, server"}
+	}
+	wanted, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	stats := audit.Stats{By: by}
+	if err := e.ScanAudit(ctx, func(entry *audit.Entry) {
+		if wanted(entry) {
+			stats.Add(*entry)
+		}
+	}); err != nil {
+		return err
+	}
+	return printStats(e, stats.Counts())
+}
+
+func printStats(e *cli.Env, counts []audit.Count) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]audit.Count{"stats": counts})
+	}
+	if e.OutTTY && len(counts) == 0 {
+		e.Note("toolreg: no calls in the log\n")
+		return nil
+	}
+	most := 0
+	for _, c := range counts {
+		most = max(most, c.Calls)
+	}
+	t := cli.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
+	if e.OutTTY {
+		t.Header = append(t.Header, "")
+	}
+	for _, c := range counts {
+		row := []string{c.Name, c.Source, strconv.Itoa(c.Calls), strconv.Itoa(c.Successes), strconv.Itoa(c.Errors), strconv.Itoa(c.Refused)}
+		for _, ms := range []float64{c.TotalMs, c.AverageMs, c.P50Ms, c.P95Ms} {
+			row = append(row, milliseconds(e, ms))
+		}
+		if e.OutTTY {
+			row = append(row, c.Last.Local().Format(time.DateTime), bar(c.Calls, most))
+		} else {
+			row = append(row, c.Last.Format(time.RFC3339Nano))
+		}
+		t.Add(row...)
+	}
+	t.Spare = []string{"SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG"}
+	return t.Print(e)
+}
+
+// milliseconds shows a duration: for a person with a unit, in a pipe the number.
+func milliseconds(e *cli.Env, ms float64) string {
+	if !e.OutTTY {
+		return strconv.FormatFloat(ms, 'f', -1, 64)
+	}
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// bar draws n of most as up to ten blocks, at least a thin one for any.
+func bar(n, most int) string {
+	const width = 10
+	if n == 0 || most == 0 {
+		return ""
+	}
+	eighths := max(n*width*8/most, 1)
+	b := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		b += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return b
+}

@@ -1,0 +1,213 @@
+package callcmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+const batchHelp = `With --batch stdin is JSON Lines, {"id","name","params"} each, and a line is
+printed for each as it finishes: {"id","name"} with the fields of call --json, or
+with "error". A line that cannot be read gives an error with its line number, and
+the next one is taken. --parallel N runs N calls at once; by default they run one
+after the other, so that lines come out in the order they went in. The exit code
+is 0; each line says how its call went.
+`
+
+// batchLine is one line of input.
+type batchLine struct {
+	ID     json.RawMessage `json:"id"`
+	Name   string          `json:"name"`
+	Params json.RawMessage `json:"params"`
+}
+
+// batchHead opens a line of output.
+type batchHead struct {
+	ID   json.RawMessage `json:"id,omitempty"`
+	Name string          `json:"name,omitempty"`
+	Line int             `json:"line,omitempty"` // of input that cannot be read
+}
+
+// runBatch runs the calls on stdin, line by line.
+func runBatch(ctx context.Context, e *cli.Env, parallel int, preset string) error {
+	if parallel < 1 {
+		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: at least one call has to run", parallel)}
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	if err != nil {
+		return err
+	}
+	b := &batch{env: e, session: s}
+	slots := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	defer running.Wait()
+	lines := readLines(ctx, e.In)
+	for l, ok := nextLine(ctx, lines); ok; l, ok = nextLine(ctx, lines) {
+		if l.err != nil {
+			return l.err
+		}
+		slots <- struct{}{}
+		call := b.prepare(ctx, l)
+		running.Go(func() {
+			defer func() { <-slots }()
+			b.run(ctx, call)
+		})
+	}
+	running.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("running the batch: %w", cause)
+	}
+	return b.failed
+}
+
+// batch prints the outcomes of the calls of one session.
+type batch struct {
+	env     *cli.Env
+	session *session.Session
+	mu      sync.Mutex
+	failed  error // of printing
+}
+
+// batchCall is a line that was read; err says why it cannot run.
+type batchCall struct {
+	head   batchHead
+	found  session.Found
+	params json.RawMessage
+	err    error
+}
+
+// prepare reads a line and finds its tool. It is not for concurrent use.
+func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
+	var line batchLine
+	if l.tooLong {
+		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is over the limit of %d bytes", registry.MaxParamsBytes)}
+	}
+	if err := registry.CheckJSON(l.data); err != nil {
+		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))}
+	}
+	if err := json.Unmarshal(l.data, &line); err != nil || l.data[0] != '{' || line.Name == "" {
+		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is no {"id":…,"name":"TOOL","params":{…}}`)}
+	}
+	if string(line.Params) == "null" {
+		line.Params = nil
+	}
+	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, params: line.Params}
+	c.found, c.err = b.env.Find(ctx, b.session, line.Name, session.Query{Call: true}, false)
+	return c
+}
+
+func lineError(number int, format string, args ...any) error {
+	return &cli.UsageError{Err: fmt.Errorf("line %d of the batch: %w", number, fmt.Errorf(format, args...))}
+}
+
+func (b *batch) run(ctx context.Context, c batchCall) {
+	var result registry.Result
+	err := c.err
+	if err == nil {
+		result, err = b.session.CallJSON(ctx, c.found, c.head.Name, c.params)
+	}
+	if err != nil && context.Cause(ctx) != nil {
+		return // the whole batch ends
+	}
+	b.print(ctx, c, result, err)
+}
+
+func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err error) {
+	var line any
+	if err != nil {
+		line = struct {
+			batchHead
+			Error cli.ErrorBody `json:"error"`
+		}{c.head, cli.NewErrorBody(ctx, err)}
+	} else {
+		line = struct {
+			batchHead
+			callDocument
+		}{c.head, newCallDocument(c.found.Tool, r)}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.env.PrintLine(line); err != nil && b.failed == nil {
+		b.failed = err
+	}
+}
+
+// inputLine is one line of stdin that is not blank.
+type inputLine struct {
+	data    []byte
+	number  int
+	tooLong bool  // data is not all
+	err     error // of reading; the last line
+}
+
+// readLines reads lines as they come, until the end or until ctx is done: a
+// read that waits for more cannot be ended, so it has its own goroutine.
+func readLines(ctx context.Context, r io.Reader) <-chan inputLine {
+	lines := make(chan inputLine)
+	give := func(l inputLine) bool {
+		select {
+		case lines <- l:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	go func() {
+		defer close(lines)
+		in := bufio.NewReaderSize(r, 64<<10)
+		for number := 1; ; number++ {
+			l, err := readLine(in)
+			l.number = number
+			l.data = bytes.TrimSpace(l.data)
+			if number == 1 {
+				l.data = bytes.TrimPrefix(l.data, []byte("\uFEFF"))
+			}
+			if (len(l.data) > 0 || l.tooLong) && !give(l) {
+				return
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					give(inputLine{err: fmt.Errorf("reading the batch: %w", err)})
+				}
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// nextLine waits for a line; there is none at the end and once ctx is done.
+func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
+	select {
+	case l, ok := <-lines:
+		return l, ok
+	case <-ctx.Done():
+		return inputLine{}, false
+	}
+}
+
+// readLine reads one line and keeps no more of it than a call may have.
+func readLine(in *bufio.Reader) (l inputLine, err error) {
+	for {
+		chunk, err := in.ReadSlice('\n')
+		if len(l.data)+len(chunk) > registry.MaxParamsBytes {
+			l.tooLong, l.data = true, nil
+		}
+		if !l.tooLong {
+			l.data = append(l.data, chunk...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return l, err
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Package callcmd is the command call: one tool, the calls of a model's response,
+// or a batch.
+package callcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+type options struct {
+	cli.ParamsOptions
+	preset    string
+	raw       bool
+	outputDir string
+	images    string
+	stream    bool
+	many      manyCalls
+}
+
+// New is the command call.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "call TOOL [k=v…]",
+		Short: "Run one tool",
+		Long: `Run one tool and print its result: what the model is to read in a pipe, what a
+person is to see on a terminal, all of it with --json.
+
+` + cli.ParamsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
+Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
+7 (the tool reported an error), 8 (its source failed), 124 (time limit).`,
+		Example: `  toolreg call read_file file_path=go.mod limit=3
+  toolreg call read_file < params.json
+  toolreg call github__create_issue --params-file issue.json --yes
+  toolreg call --format anthropic < response.json
+  toolreg call --batch --parallel 4 < calls.jsonl`,
+		Args: func(cmd *cobra.Command, argv []string) error {
+			if o.many.wanted() {
+				return o.many.check(cmd, argv)
+			}
+			if cmd.Flags().Changed("parallel") {
+				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format run at once by themselves where all of them only read"}
+			}
+			return cli.ArgsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
+		},
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.many.wanted() {
+				return o.many.run(cmd.Context(), e, o.preset)
+			}
+			return run(cmd.Context(), e, o, argv[0], argv[1:])
+		},
+	}
+	f := cmd.Flags()
+	o.ParamsOptions.Flags(f)
+	cli.PresetFlag(f, &o.preset)
+	o.many.flags(f)
+	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
+	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
+	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, never")
+	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
+	return cmd
+}
+
+func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
+	if o.raw && e.OutTTY {
+		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"), Hint: "send it to a file or a pipe"}
+	}
+	if o.raw && e.Globals.JSON {
+		return &cli.UsageError{Err: errors.New("--raw and --json exclude each other"), Hint: "leave one of them out"}
+	}
+	if o.stream && (o.raw || o.outputDir != "") {
+		return &cli.UsageError{Err: errors.New("--stream goes with neither --raw nor --output"), Hint: "leave one of them out"}
+	}
+	images, err := imageProtocol(e, o.images, "")
+	if err := errors.Join(o.Check(), err); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Uncut: o.raw}})
+	if err != nil {
+		return err
+	}
+	f, err := e.Find(ctx, s, name, session.Query{Call: true}, false)
+	if err != nil {
+		return err
+	}
+	params, err := e.Params(ctx, &o.ParamsOptions, f.Tool, argv)
+	if err != nil {
+		return s.RefusedParams(ctx, f.Tool, err)
+	}
+	if o.outputDir != "" { // before the tool runs: what it gives would be lost
+		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be made"}
+		}
+	}
+	if images, err = imageProtocol(e, o.images, s.Settings().Images); err != nil {
+		return err
+	}
+	p := &printer{env: e, raw: o.raw, outputDir: o.outputDir, images: images}
+	show, hide := e.Screen.Progress(f.Tool.Name)
+	call := registry.Call{Tool: name, Params: params, Progress: show}
+	print := p.print
+	if o.stream {
+		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
+		call.Emit, call.Progress, print = live.emit, live.progress(show), live.finish
+	}
+	result, err := s.Call(ctx, f, call)
+	hide()
+	if err == nil || result.IsError {
+		if printErr := print(ctx, f.Tool, result); printErr != nil {
+			return printErr
+		}
+	}
+	return session.ResultError(result, err)
+}

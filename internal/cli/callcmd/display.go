@@ -1,0 +1,150 @@
+package callcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/markdown"
+	"github.com/toolreg/toolreg/internal/picture"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/screen"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// show prints a result for a person (spec section 8.7): its display, or its
+// parts where one of them is no text.
+func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
+	e := p.env
+	color, isMarkdown := e.Color(e.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
+	d := r.Display
+	switch {
+	case d.Diff != nil:
+		return p.text(rows(terminal.Diff(terminal.Visible(d.Diff.FileDiff)), color))
+	case d.Todos != nil:
+		return p.text(rows(checklist(d.Todos, e.Width()), color))
+	case !hasMedia(r.Content):
+		text := d.Text
+		if text == "" {
+			text = content.Text(r)
+		}
+		return p.text(p.prose(text, isMarkdown, color))
+	}
+	if d.Text != "" && !t.IsMCP() { // a server's display is the JSON of its parts
+		if err := p.text(p.prose(d.Text, isMarkdown, color)); err != nil {
+			return err
+		}
+	}
+	for _, c := range r.Content {
+		var err error
+		if c.Data != nil {
+			err = p.showMedia(ctx, c)
+		} else {
+			err = p.text(p.prose(content.PartText(c), isMarkdown && c.Type == registry.ContentText, color))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text writes text that is safe to show and ends its last line.
+func (p *printer) text(text string) error {
+	_, err := io.WriteString(p.env.Out, cli.EndLine(text))
+	return err
+}
+
+func (p *printer) prose(text string, isMarkdown, color bool) string {
+	if isMarkdown {
+		return markdown.Render(text, markdown.Options{Width: p.env.Width(), Color: color})
+	}
+	return terminal.Visible(text)
+}
+
+func rows(lines [][]terminal.Span, color bool) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(terminal.Paint(l, color) + "\n")
+	}
+	return b.String()
+}
+
+func hasMedia(parts []registry.Content) bool {
+	for _, c := range parts {
+		if c.Data != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checklist lays a todo list out, further rows of an entry below its text.
+func checklist(todos []registry.Todo, width int) [][]terminal.Span {
+	var out [][]terminal.Span
+	for _, t := range todos {
+		mark, text := terminal.Span{Text: "[ ] "}, terminal.Span{Text: terminal.Line(t.Content)}
+		switch t.Status {
+		case "completed":
+			mark, text.Style = terminal.Span{Text: "[x] ", Style: terminal.Green}, terminal.Dim
+		case "in_progress":
+			mark, text.Style = terminal.Span{Text: "[~] ", Style: terminal.Yellow}, terminal.Bold
+		}
+		for _, row := range terminal.WrapSpans([]terminal.Span{text}, max(width-len(mark.Text), 20)) {
+			out = append(out, append([]terminal.Span{mark}, row...))
+			mark = terminal.Span{Text: "    "}
+		}
+	}
+	return out
+}
+
+// showMedia names a part that holds bytes, and shows an image where the terminal
+// can. It is named in any case: what the terminal makes of it nobody tells us.
+func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
+	info, err := picture.Read(c.Data)
+	if err != nil {
+		return p.text(terminal.Line(content.PartText(c)))
+	}
+	name := string(c.Type)
+	if c.URI != "" {
+		name += " " + c.URI
+	}
+	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
+	if err := p.text(terminal.Line(name)); err != nil || !p.env.OutTTY || p.images == picture.None {
+		return err
+	}
+	var b strings.Builder
+	if err := picture.Write(ctx, &b, c.Data, p.images, p.screen()); err != nil {
+		if context.Cause(ctx) != nil {
+			return context.Cause(ctx)
+		}
+		return p.text("[it cannot be shown here: " + terminal.Line(err.Error()) + "]")
+	}
+	_, err = io.WriteString(p.env.Out, b.String())
+	return err
+}
+
+// screen is the terminal on stdout.
+func (p *printer) screen() picture.Screen {
+	s := picture.Screen{Columns: p.env.Width()}
+	if f, ok := p.env.Stdout().(*os.File); ok {
+		_, s.Rows = screen.SizeOf(f)()
+		s.Width, s.Height = terminal.Pixels(f)
+	}
+	return s
+}
+
+// imageProtocol decides how images are shown: the flag --images, then the
+// setting display.images, then what the environment tells of the terminal.
+func imageProtocol(e *cli.Env, flag, setting string) (picture.Protocol, error) {
+	p, err := picture.Parse(cmp.Or(flag, setting), e.Getenv)
+	if err != nil {
+		return p, &cli.UsageError{Err: fmt.Errorf("--images: %w", err)}
+	}
+	return p, nil
+}

@@ -1,0 +1,83 @@
+package callcmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/dialogue"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// answerOf turns the outcome of a call into what the model is answered.
+func answerOf(r registry.Result, err error) dialogue.Answer {
+	if err == nil {
+		return dialogue.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}
+	}
+	a := dialogue.ErrorAnswer(explain(err))
+	if errors.Is(err, exec.ErrTimeout) { // what there was until then
+		a.Content = append(a.Content, r.Content...)
+	}
+	a.Unknown = errors.Is(err, registry.ErrNotFound)
+	return a
+}
+
+// explain says what went wrong in words that a model can act on. It names no
+// settings and no paths: those are the person's.
+func explain(err error) string {
+	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
+		return explainParams(e)
+	}
+	switch {
+	case errors.Is(err, registry.ErrSourceFailed):
+		return "The tool is not available: what provides it failed. Go on without it. " + err.Error()
+	case errors.Is(err, registry.ErrNotFound):
+		return explainUnknown(err)
+	case errors.Is(err, registry.ErrDenied):
+		if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin == "person" {
+			return "The user said no to this call, so it was not run: " + e.Reason + ". Do not repeat it; go on another way or ask the user."
+		} else if ok {
+			return "This call is not allowed here, so it was not run: " + e.Reason + ". Do not repeat it; go on another way."
+		}
+		return "This call is not allowed here, so it was not run. Do not repeat it; go on another way."
+	case errors.Is(err, registry.ErrNeedsConfirmation):
+		return "This call needs the user's approval and nobody is there to give it, so it was not run. Go on without it, and tell the user what you would have done."
+	case errors.Is(err, exec.ErrTimeout):
+		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or ask for less."
+	}
+	return "The call failed: " + err.Error()
+}
+
+// maxExplained bounds how many mistakes in params are told at once.
+const maxExplained = 20
+
+func explainParams(e *registry.ArgsError) string {
+	var b strings.Builder
+	b.WriteString("The params do not fit the tool's schema, so it was not run. Correct them and call again:")
+	for i, v := range e.Violations {
+		if i == maxExplained {
+			fmt.Fprintf(&b, "\n- and %d more", len(e.Violations)-i)
+			break
+		}
+		b.WriteString("\n- ")
+		if v.Pointer != "" {
+			b.WriteString(v.Pointer + ": ")
+		}
+		b.WriteString(v.Message)
+	}
+	return b.String()
+}
+
+func explainUnknown(err error) string {
+	e, ok := errors.AsType[*registry.NotFoundError](err)
+	switch {
+	case !ok:
+		return "There is no such tool. Call only tools that were declared."
+	case e.Hidden != nil:
+		return fmt.Sprintf("The tool %q is switched off here. Go on without it.", e.Name)
+	case len(e.Near) > 0:
+		return fmt.Sprintf("There is no tool %q. Did you mean %s? Call only tools that were declared.", e.Name, strings.Join(e.Near, ", "))
+	}
+	return fmt.Sprintf("There is no tool %q. Call only tools that were declared.", e.Name)
+}

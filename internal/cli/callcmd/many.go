@@ -1,0 +1,57 @@
+package callcmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/cli"
+)
+
+// manyCalls are the options of call that take many calls from stdin.
+type manyCalls struct {
+	format   string
+	batch    bool
+	parallel int
+}
+
+func (m *manyCalls) flags(f *pflag.FlagSet) {
+	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
+	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
+	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
+}
+
+func (m *manyCalls) wanted() bool { return m.format != "" || m.batch }
+
+// check refuses what is about one call alone.
+func (m *manyCalls) check(cmd *cobra.Command, argv []string) error {
+	name := "--batch"
+	if m.format != "" {
+		name = "--format"
+	}
+	refuse := func(what string) error {
+		return &cli.UsageError{Err: fmt.Errorf("%s and %s exclude each other", name, what), Hint: name + " takes every call from stdin; see toolreg call --help"}
+	}
+	if len(argv) > 0 {
+		return refuse(fmt.Sprintf("the tool %q", argv[0]))
+	}
+	others := []string{"params", "params-file", "raw", "output", "stream"}
+	if m.format != "" {
+		others = append(others, "batch", "parallel")
+	}
+	for _, other := range others {
+		if cmd.Flags().Changed(other) {
+			return refuse("--" + other)
+		}
+	}
+	return nil
+}
+
+func (m *manyCalls) run(ctx context.Context, e *cli.Env, preset string) error {
+	if m.batch {
+		return runBatch(ctx, e, m.parallel, preset)
+	}
+	return runRoundTrip(ctx, e, m.format, preset)
+}

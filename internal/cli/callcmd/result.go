@@ -1,0 +1,88 @@
+package callcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/picture"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// callDocument is the JSON of one call (spec section 3).
+type callDocument struct {
+	Tool          string                 `json:"tool"`
+	OK            bool                   `json:"ok"`
+	IsError       bool                   `json:"isError,omitempty"`
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`
+	Summary       string                 `json:"summary,omitempty"`
+	LLMContent    any                    `json:"llmContent"`
+	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`
+	Structured    json.RawMessage        `json:"structuredContent,omitempty"`
+	Meta          json.RawMessage        `json:"_meta,omitempty"`
+	Locations     []registry.Location    `json:"locations,omitempty"`
+	DurationMs    int64                  `json:"durationMs"`
+	Truncated     bool                   `json:"truncated,omitempty"`
+	Cached        bool                   `json:"cached,omitempty"`
+	Attempts      int                    `json:"attempts,omitempty"` // where more than one
+}
+
+func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
+	d := callDocument{
+		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
+		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Attempts: r.Attempts,
+	}
+	if !r.Display.IsZero() {
+		d.ReturnDisplay = &r.Display
+	}
+	return d
+}
+
+// llmContent is a string where all there is is one plain text, else the parts.
+func llmContent(parts []registry.Content) any {
+	if len(parts) == 0 {
+		return ""
+	}
+	if c := parts[0]; len(parts) == 1 && c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil {
+		return c.Text
+	}
+	return parts
+}
+
+// printer prints the result of one call.
+type printer struct {
+	env       *cli.Env
+	raw       bool
+	outputDir string // parts that hold bytes are saved here; "" = nowhere
+	images    picture.Protocol
+}
+
+func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {
+	if p.outputDir == "" {
+		return p.write(ctx, t, r, 0)
+	}
+	saved, err := content.Save(p.outputDir, t.Name, r.Content)
+	// The tool has run: what it gave is printed, whatever became of the files.
+	return errors.Join(p.write(ctx, t, r, saved), err)
+}
+
+func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
+	e := p.env
+	switch {
+	case e.Globals.JSON:
+		return e.PrintJSON(newCallDocument(t, r))
+	case p.raw:
+		return content.WriteRaw(e.Out, r.Content)
+	case saved == 0 && (e.OutTTY || e.Color(false)):
+		return p.show(ctx, t, r)
+	case e.OutTTY:
+		_, err := io.WriteString(e.Out, terminal.Visible(content.Text(r)))
+		return err
+	}
+	return content.Write(e.Out, r)
+}

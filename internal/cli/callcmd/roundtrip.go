@@ -1,0 +1,128 @@
+package callcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/dialogue"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// maxTogether is how many calls of one response run at once.
+const maxTogether = 8
+
+const dialogueHelp = `With --format a model's response is read from stdin: the whole answer of the
+API, the message in it, or the bare list of calls. Every tool call in it is run,
+at once where all of them only read, and the message to append to the
+conversation is printed: one message a line, nothing where no tool was called.
+Each call gets its answer: what fails is answered with an error that the model
+can act on, and the exit code is 0. Formats: openai, openai-responses,
+anthropic, bedrock, mistral, gemini, mcp.
+`
+
+// runRoundTrip answers the tool calls in a model's response.
+func runRoundTrip(ctx context.Context, e *cli.Env, formatName, preset string) error {
+	format, err := dialogue.Lookup(formatName)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if e.InTTY {
+		return &cli.UsageError{Err: errors.New("call --format reads a model's response from stdin, which is a terminal"), Hint: "toolreg call --format " + format.Name + " < response.json"}
+	}
+	data, err := e.ReadStdin()
+	if err != nil {
+		return err
+	}
+	turn, err := format.Decode(data)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if len(turn.Calls) == 0 {
+		return nil
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	if err != nil {
+		return err
+	}
+	r := &roundTrip{env: e, session: s, format: format.Name}
+	answers, err := r.answer(ctx, turn.Calls)
+	if err != nil {
+		return err
+	}
+	for _, message := range turn.Reply(answers) {
+		if err := e.PrintLine(message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roundTrip answers the calls of one response.
+type roundTrip struct {
+	env     *cli.Env
+	session *session.Session
+	format  string
+}
+
+// planned is a call that is to run.
+type planned struct {
+	session.Found
+	index int
+}
+
+// answer runs the calls: all at once where they only read, else one after the
+// other, since the model wrote them in an order.
+func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialogue.Answer, error) {
+	answers := make([]dialogue.Answer, len(calls))
+	var plan []planned
+	together := maxTogether
+	for i, c := range calls {
+		if c.Fault != "" {
+			answers[i] = dialogue.ErrorAnswer(c.Fault)
+			continue
+		}
+		f, err := r.env.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format}, false)
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, fmt.Errorf("calling %q: %w", c.Name, cause)
+		}
+		if err != nil {
+			r.nearDeclared(f.Registry, err)
+			answers[i] = answerOf(registry.Result{}, err)
+			continue
+		}
+		if f.Tool.Category != registry.CategoryRead {
+			together = 1
+		}
+		plan = append(plan, planned{f, i})
+	}
+	slots := make(chan struct{}, together)
+	var running sync.WaitGroup
+	for _, p := range plan {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			c := calls[p.index]
+			answers[p.index] = answerOf(r.session.CallJSON(ctx, p.Found, c.Name, c.Params))
+		})
+	}
+	running.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, fmt.Errorf("answering the calls: %w", cause)
+	}
+	return answers, nil
+}
+
+// nearDeclared takes out of the near names those that no declaration has.
+func (r *roundTrip) nearDeclared(reg *registry.Registry, err error) {
+	if e, ok := errors.AsType[*registry.NotFoundError](err); ok {
+		e.Near = slices.DeleteFunc(slices.Clone(e.Near), func(near string) bool {
+			t, err := reg.Lookup(near)
+			return err != nil || t.Name != near
+		})
+	}
+}

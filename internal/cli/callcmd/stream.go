@@ -1,0 +1,111 @@
+package callcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// stream prints the output of a call as it comes (call --stream). Its methods
+// are safe for concurrent use.
+type stream struct {
+	*printer
+	showMedia func(registry.Content) error // on a terminal
+
+	mu   sync.Mutex
+	any  bool   // something was printed
+	last string // of what was printed
+	err  error
+}
+
+// outputEvent is a piece of output, with --json on a line of its own.
+type outputEvent struct {
+	Type    string `json:"type"` // "output"
+	Content any    `json:"content"`
+}
+
+// progressEvent is a note on the way.
+type progressEvent struct {
+	Type    string  `json:"type"` // "progress"
+	Done    float64 `json:"done,omitempty"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// resultEvent is the last event of a call that gave a result.
+type resultEvent struct {
+	Type string `json:"type"` // "result"
+	callDocument
+}
+
+// emit prints one piece.
+func (s *stream) emit(c registry.Content) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	if s.env.Globals.JSON {
+		s.err = s.env.PrintLine(outputEvent{"output", llmContent([]registry.Content{c})})
+		return
+	}
+	text := content.PartText(c)
+	if text == "" {
+		return
+	}
+	if c.Data != nil && s.env.OutTTY {
+		s.any, s.last = true, "\n"
+		s.err = s.showMedia(c)
+		return
+	}
+	s.any, s.last = true, text
+	if s.env.OutTTY {
+		text = terminal.Visible(text)
+	}
+	_, s.err = io.WriteString(s.env.Out, text)
+}
+
+// progress prints a note as an event; without --json the live line shows it.
+func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) {
+	if !s.env.Globals.JSON {
+		return show
+	}
+	return func(p registry.Progress) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err == nil {
+			s.err = s.env.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
+		}
+	}
+}
+
+// finish prints what the output did not: the result of a tool that emitted
+// nothing, what went wrong, and with --json always the result.
+func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.env
+	switch {
+	case s.err != nil:
+		return s.err
+	case e.Globals.JSON:
+		return e.PrintLine(resultEvent{"result", newCallDocument(t, r)})
+	case !s.any:
+		return s.print(ctx, t, r)
+	}
+	if !strings.HasSuffix(s.last, "\n") && e.OutTTY {
+		if _, err := io.WriteString(e.Out, "\n"); err != nil {
+			return err
+		}
+	}
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.Globals.Quiet {
+		e.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+// Package content writes the parts of results: as text, byte for byte, and into
+// files.
+package content
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// WriteRaw writes the bytes of every part, nothing between them.
+func WriteRaw(w io.Writer, parts []registry.Content) error {
+	for _, c := range parts {
+		if _, err := w.Write(Bytes(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Text is what a program reads of a result: the texts, and a line that
+// names each part that is no text.
+func Text(r registry.Result) string {
+	var b strings.Builder
+	_ = Write(&b, r) // a Builder takes everything
+	return b.String()
+}
+
+// Write writes what Text is, piece by piece: a result may be large.
+func Write(w io.Writer, r registry.Result) error {
+	out := bufio.NewWriterSize(w, chunk)
+	line := func(text string) {
+		for len(text) > chunk { // one large string would be copied whole
+			_, _ = out.WriteString(text[:chunk])
+			text = text[chunk:]
+		}
+		_, _ = out.WriteString(cli.EndLine(text)) // Flush gives the error
+	}
+	for _, c := range r.Content {
+		line(PartText(c))
+	}
+	if len(r.Content) == 0 && len(r.Structured) > 0 {
+		line(string(r.Structured))
+	}
+	return out.Flush()
+}
+
+const chunk = 64 << 10
+
+func PartText(c registry.Content) string {
+	switch c.Type {
+	case registry.ContentText:
+		return c.Text
+	case registry.ContentResourceLink:
+		return fmt.Sprintf("[resource_link %s %s]", c.Name, c.URI)
+	case registry.ContentResource:
+		if c.Data == nil {
+			return c.Text
+		}
+	}
+	name := c.URI
+	if name != "" {
+		name += " "
+	}
+	return fmt.Sprintf("[%s %s%s, %d bytes; --output DIR saves it, --raw writes it]", c.Type, name, c.MIMEType, len(c.Data))
+}
+
+// Save writes every image, audio and resource into dir, puts the path in its
+// place and returns how many these were.
+func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return 0, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+	}
+	defer root.Close()
+	for i := range parts {
+		c := &parts[i]
+		data, kind := c.Data, c.MIMEType
+		if data == nil && c.Type == registry.ContentResource {
+			data, kind = []byte(c.Text), cmp.Or(kind, "text/plain")
+		}
+		if data == nil {
+			continue
+		}
+		name, err := Create(root, fmt.Sprintf("%s-%d", tool, i+1), Extension(kind), data)
+		if err != nil {
+			return saved, fmt.Errorf("--output: %w", err) // the rest stays in place
+		}
+		*c = registry.TextContent(filepath.Join(dir, name))
+		saved++
+	}
+	return saved, nil
+}
+
+// Create writes data to the first name that is free.
+func Create(root *os.Root, base, ext string, data []byte) (string, error) {
+	for n := 0; ; n++ {
+		name := base + ext
+		if n > 0 {
+			name = fmt.Sprintf("%s.%d%s", base, n, ext)
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if os.IsExist(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(f, bytes.NewReader(data))
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			_ = root.Remove(name) // half an image is none
+		}
+		return name, err
+	}
+}
+
+// Extension is the usual file ending of a media type, ".bin" where there is
+// none.
+func Extension(mediaType string) string {
+	switch mediaType {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/mpeg":
+		return ".mp3"
+	case "text/plain":
+		return ".txt"
+	case "text/html":
+		return ".html"
+	case "text/markdown":
+		return ".md"
+	}
+	if found, err := mime.ExtensionsByType(mediaType); err == nil && len(found) > 0 {
+		return found[0]
+	}
+	return ".bin"
+}
+
+// Bytes are the bytes of a part, whatever it is.
+func Bytes(c registry.Content) []byte {
+	if c.Data != nil {
+		return c.Data
+	}
+	return []byte(c.Text)
+}

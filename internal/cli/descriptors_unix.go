@@ -1,0 +1,46 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkDescriptors makes sure that a few files can be opened. With none left
+// the runtime would end with a dump of its state at the first file.
+func checkDescriptors() error {
+	const pairs = 3
+	var open []int
+	defer func() {
+		for _, fd := range open {
+			_ = syscall.Close(fd)
+		}
+	}()
+	for range pairs {
+		var fds [2]int
+		if err := syscall.Pipe(fds[:]); err != nil {
+			return fmt.Errorf("not even %d files can be opened: %w", 2*pairs, err)
+		}
+		open = append(open, fds[0], fds[1])
+	}
+	return nil
+}
+
+// readerGone reports whether a file is a pipe that nobody reads any more.
+func readerGone(f *os.File) bool {
+	gone := false
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = conn.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
+	})
+	return err == nil && gone
+}

@@ -1,0 +1,76 @@
+// Package discovercmd is the command discover: what each source gave.
+package discovercmd
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// New is the command discover.
+func New(e *cli.Env) *cobra.Command {
+	o := &cli.Selection{}
+	cmd := &cobra.Command{
+		Use:   "discover [SERVER…]",
+		Short: "Run discovery and report what each source gave",
+		Long: `Run all sources, or only the MCP servers named, and report the state of each,
+its tools, its time, and everything that was noticed. Input schemas are compiled
+too, so that tools which could not be called are found.
+
+With the setting cache.discovery a source that is kept is not run; its age is
+shown, and --refresh runs it. --cached runs nothing and tells what is missing.
+
+In a pipe each source is one line: name, state, tools, milliseconds, error and
+the age of what was kept, separated by tabs.
+Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
+		RunE: func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
+	}
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 when any source failed")
+	return cmd
+}
+
+func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
+	inDocs := e.HoldsDiagnostics()
+	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs, Infos: true})
+	if err != nil {
+		return err
+	}
+	reg, reports, err := s.Discovery(ctx, servers...)
+	if err != nil {
+		return err
+	}
+	diags := slices.Concat(s.Diagnostics(reg), reg.CompileAll(ctx))
+	if !inDocs { // the table tells which sources failed
+		e.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
+	}
+	if err := print(e, reg, reports, diags); err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(struct {
+			Sources     []session.SourceReport `json:"sources"`
+			Tools       int                    `json:"tools"`
+			Diagnostics []registry.Diagnostic  `json:"diagnostics"`
+		}{reports, reg.Len(), cli.OrEmpty(diags)})
+	}
+	t := cli.AgedTable{Table: cli.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}}}
+	for _, r := range reports {
+		elapsed := strconv.FormatInt(r.DurationMs, 10)
+		if e.OutTTY {
+			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
+		}
+		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, r.Error)
+	}
+	return t.Print(e)
+}

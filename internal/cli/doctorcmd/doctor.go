@@ -1,0 +1,232 @@
+// Package doctorcmd is the command doctor: what is wrong, and what to do.
+package doctorcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// New is the command doctor.
+func New(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong, and say how to mend it",
+		Long: `Look at the settings, trust, every source and server, schemas, programs, the state
+and cache folders and the audit log, and say what is wrong and how to mend it. As
+everywhere nothing of a project runs that is not trusted.
+
+In a pipe each finding is one line: state (ok, info, warning, error), subject,
+message and remedy, separated by tabs.
+Exit codes: 0 (warnings at most), 2, 8 (something is wrong).`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e) },
+	}
+}
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	State   string `json:"state"` // ok, info, warning, error
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// The states of a finding; those of diagnostics are the same words.
+const (
+	stateOK      = "ok"
+	stateInfo    = "info"
+	stateWarning = "warning"
+	stateError   = "error"
+)
+
+// examination collects findings.
+type examination struct {
+	env      *cli.Env
+	findings []finding
+}
+
+func (x *examination) add(state, subject, remedy, format string, args ...any) {
+	x.findings = append(x.findings, finding{state, subject, fmt.Sprintf(format, args...), remedy})
+}
+
+func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
+	for _, d := range diags {
+		about := subject
+		if d.Source != "" {
+			about = d.Source
+		}
+		x.findings = append(x.findings, finding{string(d.Severity), about, d.Message, d.Hint})
+	}
+}
+
+func run(ctx context.Context, e *cli.Env) error {
+	x := &examination{env: e}
+	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	x.folders()
+	set, diags, err := e.LoadSettings(ctx) // findings say what warnings would
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		x.settingsError(err)
+	} else {
+		x.settings(ctx, set, diags)
+		x.programs(ctx, set)
+		if err := x.sources(ctx); err != nil {
+			return err
+		}
+	}
+	x.terminal()
+	return x.report()
+}
+
+// report prints the findings; an error among them is exit code 8.
+func (x *examination) report() error {
+	failed := false
+	for _, f := range x.findings {
+		failed = failed || f.State == stateError
+	}
+	if err := x.print(x.env, failed); err != nil {
+		return err
+	}
+	if failed {
+		return &cli.ExitError{Code: cli.ExitSourceFailed}
+	}
+	return nil
+}
+
+func (x *examination) print(e *cli.Env, failed bool) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(struct {
+			OK       bool      `json:"ok"`
+			Findings []finding `json:"findings"`
+		}{!failed, x.findings})
+	}
+	if !e.OutTTY {
+		t := cli.Table{}
+		for _, f := range x.findings {
+			t.Add(f.State, f.Subject, f.Message, f.Remedy)
+		}
+		return t.Print(e)
+	}
+	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
+	var b strings.Builder
+	for _, f := range x.findings {
+		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.State], terminal.Line(f.Subject), cli.Indent(terminal.Visible(f.Message)))
+		if f.Remedy != "" {
+			fmt.Fprintf(&b, "    %s\n", terminal.Line(f.Remedy))
+		}
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}
+
+// settingsError tells each mistake of the settings.
+func (x *examination) settingsError(err error) {
+	if e, ok := errors.AsType[*settings.Error](err); ok {
+		for _, p := range e.Problems {
+			hint := p.Hint
+			if hint == "" {
+				hint = "mend the file; docs/settings.md lists every setting"
+			}
+			p.Hint = ""
+			x.add(stateError, "settings", hint, "%s", p.String())
+		}
+		return
+	}
+	x.add(stateError, "settings", "", "%s", err)
+}
+
+func (x *examination) settings(ctx context.Context, s *settings.Settings, diags []registry.Diagnostic) {
+	x.add(stateOK, "settings", "", "project root %s, workspace %s", s.ProjectRoot, s.Workspace)
+	x.diagnostics("settings", diags)
+	if p := s.Project; p != nil && p.Trusted {
+		x.add(stateOK, "trust", "", "the settings of this project are trusted")
+	} else if p != nil && p.Obstacle != "" {
+		x.add(stateWarning, "trust", "toolreg trust status", "the settings of this project cannot be trusted as they are: %s", p.Obstacle)
+	}
+	if s.Audit.Enabled {
+		x.auditLog(ctx, s)
+	} else {
+		x.add(stateInfo, "audit", "", "the log of calls is switched off (audit.enabled)")
+	}
+	for i := range s.ToolOptions {
+		if o := &s.ToolOptions[i]; o.Pattern == "" || strings.TrimSpace(o.Pattern) != o.Pattern {
+			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
+		}
+	}
+	set, unknown, err := session.ReadHooks(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	x.env.Diagnose(unknown)
+	if err != nil {
+		x.add(stateError, "hooks", "see docs/running.md", "%s", err)
+	} else if set != nil {
+		x.add(stateOK, "hooks", "", "%d hooks", len(set.Hooks))
+	}
+}
+
+// sources loads everything that there is.
+func (x *examination) sources(ctx context.Context) error {
+	s, err := x.env.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true, InDocs: true})
+	if err != nil {
+		x.settingsError(err)
+		return nil
+	}
+	reg, err := s.All(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		x.settingsError(err)
+		return nil
+	}
+	on, off, err := s.Servers()
+	if err != nil {
+		return err
+	}
+	x.cache(s)
+	for _, r := range s.Reports(reg, off) {
+		switch r.State {
+		case registry.StateFailed:
+			x.add(stateError, r.Name, remedyFor(on, r), "%s", r.Error)
+		case registry.StateSkipped:
+			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
+		default:
+			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
+		}
+	}
+	for _, d := range append(reg.Diagnostics(), reg.CompileAll(ctx)...) {
+		if d.Code != "source_failed" && d.Severity != registry.SeverityInfo {
+			x.diagnostics("registry", []registry.Diagnostic{d})
+		}
+	}
+	return nil
+}
+
+// remedyFor names the command that goes on from a failed source.
+func remedyFor(servers []*mcpclient.Source, r session.SourceReport) string {
+	for _, s := range servers {
+		info := s.Info()
+		if registry.MCPPrefix+info.Name != r.Name {
+			continue
+		}
+		server := terminal.Line(info.Name)
+		if info.State == mcpclient.StateNeedsLogin {
+			return "toolreg servers login " + server
+		}
+		return "toolreg discover -v " + server + " shows what the server says; toolreg servers disable " + server + " leaves it out"
+	}
+	return "toolreg discover -v"
+}

@@ -1,0 +1,162 @@
+package doctorcmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// folders tries to write where state and caches are kept.
+func (x *examination) folders() {
+	d, err := x.env.Folders.State()
+	if err == nil {
+		err = probe(d)
+	}
+	if err != nil {
+		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder of yours", "answers, trust and the audit log cannot be kept: %s", err)
+	} else {
+		x.add(stateOK, "state folder", "", "%s", d.Path)
+	}
+	d, err = x.env.Folders.Cache("output")
+	if err == nil {
+		err = probe(d)
+	}
+	if err != nil {
+		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder of yours", "what is too large for a result cannot be kept: %s", err)
+	} else {
+		x.add(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
+	}
+}
+
+// cache tells what is kept of sources. Doctor itself asks them all.
+func (x *examination) cache(s *session.Session) {
+	kept, err := s.CachedListings()
+	ttl := s.Settings().DiscoveryTTL
+	var bytes int64
+	for _, k := range kept {
+		bytes += k.Bytes
+	}
+	switch {
+	case err != nil:
+		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder of yours", "it cannot be read: %s", err)
+	case len(kept) == 0 && ttl == 0:
+		x.add(stateInfo, "discovery cache", "", "switched off; the setting cache.discovery: 1h lets what a source gave stand for an hour")
+	case len(kept) == 0:
+		x.add(stateOK, "discovery cache", "", "nothing is kept yet (cache.discovery is %s)", ttl)
+	default:
+		oldest := time.Since(kept[0].Stored).Milliseconds()
+		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), ttl)
+	}
+}
+
+// probe writes a file and removes it.
+func probe(d *state.Dir) error {
+	f, err := d.Create("probe-" + rand.Text()[:8])
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("x")
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// programs looks for what tools run.
+func (x *examination) programs(ctx context.Context, s *settings.Settings) {
+	env, err := session.ToolEnviron(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	if err != nil {
+		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
+		env = settings.Environment(x.env.Environ, nil, false)
+	}
+	x.path(env)
+	shell := builtin.Shell(env)
+	if path, err := (process.Spec{Argv: []string{shell}, Env: env}).Program(); err != nil {
+		x.add(stateError, "shell", "install bash, or add its folder to PATH", "run_shell_command finds no shell: %s", err)
+	} else {
+		x.add(stateOK, "shell", "", "%s", path)
+	}
+	if path, err := (process.Spec{Argv: []string{"rg"}, Env: env}).Program(); err == nil {
+		x.add(stateOK, "ripgrep", "", "%s", path)
+	} else {
+		x.add(stateInfo, "ripgrep", "", "not installed; grep searches by itself, with the same results")
+	}
+	for name, c := range map[string]settings.Command{"toolDiscoveryCommand": s.DiscoveryCommand, "toolCallCommand": s.CallCommand} {
+		if !c.IsSet() || strings.Contains(c.Argv[0], "$") {
+			continue
+		}
+		if _, err := (process.Spec{Argv: c.Argv, Dir: s.ProjectRoot, Env: env}).Program(); err != nil {
+			x.add(stateError, name, "correct the setting at "+c.Origin.String(), "%s", err)
+		}
+	}
+}
+
+// path tells of entries of PATH that programs are not looked for in.
+func (x *examination) path(env []string) {
+	value, ok := session.LookupEnv(env, "PATH")
+	if !ok || value == "" {
+		x.add(stateError, "PATH", "set PATH", "it is empty; no program is found by its name")
+		return
+	}
+	good, odd := 0, []string{}
+	for _, dir := range filepath.SplitList(value) {
+		if info, err := os.Stat(dir); filepath.IsAbs(dir) && err == nil && info.IsDir() {
+			good++
+		} else if !filepath.IsAbs(dir) {
+			odd = append(odd, `"`+dir+`"`)
+		}
+	}
+	if len(odd) > 0 {
+		x.add(stateWarning, "PATH", "remove them, or make them absolute", "entries that are not absolute do not count: %s", strings.Join(odd, ", "))
+		return
+	}
+	x.add(stateOK, "PATH", "", "%d folders", good)
+}
+
+// auditLog reads the log through.
+func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
+	log, err := session.OpenAudit(x.env.Folders, s.Audit)
+	if err != nil {
+		return // the state folder is told of already
+	}
+	n, last := 0, time.Time{}
+	damaged, err := log.Scan(ctx, audit.ScanOptions{}, func(e audit.Entry) error {
+		n, last = n+1, e.Time
+		return context.Cause(ctx)
+	})
+	switch {
+	case err != nil:
+		x.add(stateError, "audit", "move the file away", "the log cannot be read: %s", err)
+	case damaged > 0:
+		x.add(stateWarning, "audit", "toolreg audit passes them over", "calls in the log: %d, damaged lines: %d", n, damaged)
+	case n == 0:
+		x.add(stateOK, "audit", "", "no calls in the log yet")
+	default:
+		x.add(stateOK, "audit", "", "%d calls in the log, the last at %s", n, last.Local().Format(time.DateTime))
+	}
+}
+
+// terminal tells whether anybody can be asked.
+func (x *examination) terminal() {
+	if n := session.Depth(x.env.Environ); n > 0 {
+		x.add(stateInfo, "terminal", "", "%s is %d: this is a tool's run, in which nobody is asked", session.DepthVariable, n)
+		return
+	}
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		x.add(stateInfo, "terminal", "", "there is none: what would be asked about fails with exit code 6, or is allowed with --yes")
+		return
+	}
+	_ = tty.Close() // nothing was written
+	x.add(stateOK, "terminal", "", "questions can be asked")
+}

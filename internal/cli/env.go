@@ -1,0 +1,282 @@
+// Package cli is what the commands of toolreg share: streams, global flags, the
+// settings and the session of a run, tables and JSON, questions, and the one
+// table of exit codes. [Program.Run] is one run of the program. Each command is a
+// package below this one; cmd/toolreg lists them.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/screen"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Env is what a command works with. Everything costly is made on first use, so
+// that a command pays for what it needs alone.
+type Env struct {
+	Streams
+	Version string
+	Environ []string // of the process, "K=V"
+	Dir     string   // the working directory; "" until the settings are read
+	Globals settings.Globals
+	Folders *session.Folders
+	Screen  *screen.Screen
+	JQ      *Filter // nil without --jq
+	Log     *slog.Logger
+
+	start    time.Time
+	command  string         // that runs, such as "toolreg list"
+	flags    *pflag.FlagSet // the global ones
+	pipe     *pipeWriter    // behind Out
+	loaded   loaded
+	reported reported
+	asker    *asker
+	sessions []*session.Session
+}
+
+// loaded are the settings once they are read, with what was noticed.
+type loaded struct {
+	set   *settings.Settings
+	diags []registry.Diagnostic
+}
+
+func newEnv(version string, s Streams, environ []string) *Env {
+	e := &Env{Streams: s, Version: version, Environ: environ, Folders: &session.Folders{Environ: environ}, start: time.Now(),
+		Log: slog.New(slog.DiscardHandler), Screen: screen.New(s.Err)}
+	e.asker = &asker{env: e}
+	return e
+}
+
+// prepare reads the global flags and their variables; no file is opened.
+func (e *Env) prepare(cmd *cobra.Command) error {
+	e.flags, e.command = cmd.Root().PersistentFlags(), cmd.CommandPath()
+	g, err := settings.ResolveGlobals(e.flags)
+	if err != nil {
+		return err
+	}
+	e.Globals = g
+	if g.Refresh && g.Cached {
+		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED count like the flags"}
+	}
+	if expression, err := e.flags.GetString("jq"); err == nil && expression != "" {
+		e.Globals.JSON = true // the filter is over the JSON output
+		if e.JQ, err = newFilter(expression); err != nil {
+			return err
+		}
+	}
+	if _, err := e.context(); err != nil {
+		return err
+	}
+	if g.Verbose {
+		e.Log = slog.New(slog.NewTextHandler(e.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	e.Screen.Live(e.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
+	return nil
+}
+
+// Getenv returns a variable of the environment, "" where it is not set.
+func (e *Env) Getenv(name string) string {
+	v, _ := session.LookupEnv(e.Environ, name)
+	return v
+}
+
+// Settings reads the settings, once, and reports what was noticed. On a terminal
+// the first run in a project may ask whether to trust it.
+func (e *Env) Settings(ctx context.Context) (*settings.Settings, error) {
+	set, diags, err := e.LoadSettings(ctx)
+	e.Diagnose(diags)
+	return set, err
+}
+
+// LoadSettings is [Env.Settings] for results that hold what was noticed. With an
+// error that was reported already.
+func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.Diagnostic, error) {
+	if e.loaded.set != nil {
+		return e.loaded.set, e.loaded.diags, nil
+	}
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	set, diags, err := settings.Load(options)
+	if err != nil {
+		e.Diagnose(diags) // an unknown key may be behind the mistake
+		return nil, nil, err
+	}
+	agreed, err := e.offerTrust(ctx, set.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	if agreed {
+		if set, diags, err = settings.Load(options); err != nil {
+			return nil, nil, err
+		}
+	}
+	e.loaded = loaded{set, diags}
+	return set, diags, nil
+}
+
+// SettingsOptions say where settings are read. They find the working directory.
+func (e *Env) SettingsOptions() (settings.Options, error) {
+	if e.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return settings.Options{}, fmt.Errorf("finding the working directory: %w; change to a folder that is there", err)
+		}
+		e.Dir = dir
+	}
+	o := settings.Options{
+		Dir: e.Dir, Root: e.Globals.Root, Files: e.Globals.Files,
+		NoProject: e.Globals.NoProject, NoUser: e.Globals.NoUser, TrustProject: e.Globals.TrustProject,
+		Environ: e.Environ, Flags: e.flags, Import: imports.Programs{},
+	}
+	if store, err := e.TrustStore(); err == nil {
+		o.Trust = store
+	} else {
+		e.Log.Info("no state directory", "err", err)
+	}
+	return o, nil
+}
+
+// TrustStore is where grants of trust are kept.
+func (e *Env) TrustStore() (*trust.Store, error) {
+	d, err := e.Folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return trust.NewStore(d), nil
+}
+
+// SessionOptions say what session a command wants. The global flags fill the
+// Context, Cache, Locked and Noticed of Options.
+type SessionOptions struct {
+	session.Options
+	Ask    bool // sources are asked whatever is kept of them, unless a flag says otherwise
+	Infos  bool // what is only good to know is reported too
+	InDocs bool // the result holds the diagnostics, so that the settings' are not reported here
+}
+
+// Session reads the settings and makes the session of the run, which ends with
+// the run.
+func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, error) {
+	set, diags, err := e.LoadSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.InDocs:
+	case o.Infos:
+		e.DiagnoseAll(diags)
+	default:
+		e.Diagnose(diags)
+	}
+	if o.Context, err = e.context(); err != nil {
+		return nil, err
+	}
+	if o.Locked, err = e.locked(); err != nil {
+		return nil, err
+	}
+	o.Noticed, o.Cache = diags, e.cacheMode(o.Ask)
+	s, err := session.New(ctx, set, session.Deps{
+		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
+		Warn: e.Warn, Asker: e.asker, Screen: e.Screen, ServerLog: e.serverLog(o.Infos), LogLevel: e.logLevel(), Outcome: outcome,
+		Keeper: keeper(),
+	}, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	e.sessions = append(e.sessions, s)
+	return s, nil
+}
+
+// keeper is how we start ourselves to look after a background command; nil where
+// our own file is not known.
+func keeper() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, KeepCommand}
+}
+
+// KeepCommand is the name of the command that looks after what runs in the
+// background.
+const KeepCommand = "keep-background"
+
+// cacheMode says what to make of what is kept of sources.
+func (e *Env) cacheMode(ask bool) cache.Mode {
+	switch {
+	case e.Globals.Refresh:
+		return cache.Renew
+	case e.Globals.Cached:
+		return cache.Offline
+	case ask:
+		return cache.Live
+	}
+	return cache.Fresh
+}
+
+// locked reads --locked and its variable.
+func (e *Env) locked() (bool, error) {
+	locked, err := e.flags.GetBool("locked")
+	if err != nil || e.flags.Changed("locked") {
+		return locked, err
+	}
+	v := cmp.Or(e.Getenv("TOOLREG_LOCKED"), "false")
+	if locked, err = strconv.ParseBool(v); err != nil {
+		return false, &UsageError{Err: fmt.Errorf("TOOLREG_LOCKED: %q is neither true nor false", v)}
+	}
+	return locked, nil
+}
+
+// Find finds a tool and reports what was noticed on the way, unless the result
+// holds it.
+func (e *Env) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
+	f, err := s.Find(ctx, name, q)
+	if f.Registry != nil && !inDocs {
+		e.DiagnoseBeside(f.Registry.Diagnostics(), err)
+	}
+	return f, err
+}
+
+// DiagnoseBeside reports what was noticed but for the failure of a source that
+// is the error, which is reported too.
+func (e *Env) DiagnoseBeside(diags []registry.Diagnostic, err error) {
+	for _, d := range diags {
+		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
+			e.Warn(d)
+		}
+	}
+}
+
+// close ends what the run has started.
+func (e *Env) close() {
+	e.asker.close()
+	for _, s := range e.sessions {
+		s.Close()
+	}
+}
+
+// RefuseInside fails inside a tool's run: a tool must not widen what it may do.
+// what is what is refused, such as "granting trust".
+func (e *Env) RefuseInside(what string) error {
+	if session.Depth(e.Environ) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, session.DepthVariable)
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// The exit codes of spec section 3.
+const (
+	ExitOK           = 0
+	ExitFailure      = 1
+	ExitUsage        = 2
+	ExitNotFound     = 3
+	ExitParams       = 4
+	ExitDenied       = 5
+	ExitNeedsAnswer  = 6
+	ExitToolError    = 7
+	ExitSourceFailed = 8
+	ExitCheckFailed  = 9
+	ExitTimeout      = 124
+	ExitHangup       = 129
+	ExitInterrupted  = 130
+	ExitTerminated   = 143
+)
+
+// exitCodesHelp is the text of `toolreg help exit-codes`.
+const exitCodesHelp = `  0    done
+  1    unexpected failure (I/O, bug)
+  2    usage or settings error
+  3    no such tool, server or version
+  4    params invalid
+  5    denied, by policy or by the person
+  6    approval needed and nobody to ask
+  7    the tool ran and reported an error
+  8    a source failed: the server or command that the request needs, or any
+       under --strict
+  9    a check failed
+  124  time limit
+  129  SIGHUP
+  130  SIGINT
+  143  SIGTERM
+`
+
+// UsageError is a mistake in the command line, with a hint at what to do.
+type UsageError = session.InputError
+
+// ExitError is an outcome that was printed already: only its exit code is left.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
+
+// hinter is an error that knows what to do about it.
+type hinter interface {
+	error
+	Hint() string
+}
+
+// failure is what is known of an error for the person and for --json.
+type failure struct {
+	word    string // stable
+	exit    int
+	message string
+	hint    string
+	details []registry.Violation
+}
+
+// classify turns an error into its word and exit code: the one place that
+// knows both.
+func classify(ctx context.Context, err error) failure {
+	f := failure{word: "failure", exit: ExitFailure, message: err.Error()}
+	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
+		return failure{word: "interrupted", exit: sig, message: "interrupted"}
+	}
+	if e, ok := errors.AsType[hinter](err); ok {
+		f.hint = e.Hint()
+	}
+	for _, c := range classes {
+		if c.matches(err, &f) {
+			f.word, f.exit = c.word, c.exit
+			break
+		}
+	}
+	if f.hint == "" && strings.Contains(f.message, syscall.EMFILE.Error()) {
+		f.hint = "raise the limit on open files, such as with ulimit -n 256"
+	}
+	return f
+}
+
+// class is one row of the table of errors.
+type class struct {
+	word    string
+	exit    int
+	matches func(error, *failure) bool
+}
+
+// classes is the table of errors; the first row that matches counts.
+var classes = []class{
+	{"usage", ExitUsage, matchUsage},
+	{"invalid_settings", ExitUsage, matchAs[*settings.Error]},
+	{"unknown_format", ExitUsage, matchAs[*declare.UnknownFormatError]},
+	{"invalid_params", ExitParams, matchParams},
+	{"denied", ExitDenied, matchIs(registry.ErrDenied)},
+	{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},
+	{"timeout", ExitTimeout, matchTimeout},
+	{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
+	{"not_found", ExitNotFound, matchNotOffered},
+	{"tool_error", ExitToolError, matchAs[*session.ToolError]},
+	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
+	{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
+	{"not_found", ExitNotFound, matchNotFound},
+}
+
+func matchUsage(err error, f *failure) bool {
+	if e, ok := errors.AsType[*UsageError](err); ok {
+		f.hint = e.Hint
+		return true
+	}
+	if e, ok := errors.AsType[*args.Error](err); ok {
+		return e.Usage
+	}
+	// cobra's own mistakes come as plain errors.
+	for _, p := range []string{"unknown command ", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument ", "accepts ", "requires "} {
+		if strings.HasPrefix(err.Error(), p) {
+			f.hint = "see toolreg --help"
+			return true
+		}
+	}
+	return false
+}
+
+func matchAs[E error](err error, _ *failure) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func matchIs(target error) func(error, *failure) bool {
+	return func(err error, _ *failure) bool {
+		return errors.Is(err, target)
+	}
+}
+
+// matchTimeout finds what reached a time limit: a call that was ended, or a tool
+// that says so of itself.
+func matchTimeout(err error, _ *failure) bool {
+	e, ok := errors.AsType[*session.ToolError](err)
+	return errors.Is(err, exec.ErrTimeout) || ok && e.Category == registry.ErrorTimeout
+}
+
+func matchParams(err error, f *failure) bool {
+	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
+		f.details = e.Violations
+		f.hint = cmp.Or(f.hint, "see toolreg list "+e.Tool)
+		return true
+	}
+	_, ok := errors.AsType[*args.Error](err)
+	return ok
+}
+
+func matchNeedsApproval(err error, f *failure) bool {
+	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
+		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody is there to ask: %s", e.Tool, e.Verdict.Reason)
+		f.hint = e.Hint
+		return true
+	}
+	return errors.Is(err, registry.ErrNeedsConfirmation)
+}
+
+func matchNotFound(err error, f *failure) bool {
+	if !errors.Is(err, registry.ErrNotFound) {
+		return false
+	}
+	f.hint = cmp.Or(f.hint, "toolreg list shows what there is")
+	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
+		f.hint = "toolreg approvals list shows what there is"
+	}
+	if _, ok := errors.AsType[*session.NoServerError](err); ok {
+		f.hint = "toolreg servers shows what there is"
+	}
+	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil && e.Hidden.Setting != "" {
+		f.hint = "set at " + e.Hidden.Setting
+	}
+	return true
+}
+
+// matchNotOffered finds what a server does not have: prompts, resources, or the
+// resource that was named.
+func matchNotOffered(err error, f *failure) bool {
+	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
+		f.hint = "toolreg servers " + e.Server + " --resources shows what there is"
+		return true
+	}
+	_, ok := errors.AsType[*mcpclient.NotOfferedError](err)
+	return ok
+}
+
+func isCancelled(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))
+}
+
+// outcome names an error with its word and exit code.
+func outcome(ctx context.Context, err error) (code string, exit int) {
+	f := classify(ctx, err)
+	return f.word, f.exit
+}
+
+// ErrorWords are the words for errors, for messages and filters.
+func ErrorWords() []string {
+	words := []string{"tool_error", "failure", "interrupted"}
+	for _, c := range classes {
+		if !slices.Contains(words, c.word) {
+			words = append(words, c.word)
+		}
+	}
+	return words
+}
+
+// signalOf returns the exit code of the signal that ended the context.
+func signalOf(ctx context.Context) (int, bool) {
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return 0, false
+	}
+	// signal.NotifyContext names the signal in its cause, by text alone.
+	for sig, code := range map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup} {
+		if strings.HasPrefix(cause.Error(), sig.String()+" signal received") {
+			return code, true
+		}
+	}
+	return 0, false
+}

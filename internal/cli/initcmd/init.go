@@ -1,0 +1,149 @@
+// Package initcmd is the command init: a settings file to start from.
+package initcmd
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+//go:embed starter
+var starters embed.FS
+
+type options struct {
+	user   bool
+	format string
+}
+
+// New is the command init.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a commented settings file to start from",
+		Long: `Write a settings file in which everything is a comment: .toolreg/settings.yaml in
+the project, or your own with --user. A file that is there is never overwritten.
+
+Files in which other programs keep MCP servers are looked for and listed, with
+the setting and the flag that add them. Nothing in them runs.
+
+Exit codes: 0, 1, 2 (there are settings already), 5 (inside a tool's run).`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+	}
+	cmd.Flags().BoolVar(&o.user, "user", false, "write your own settings, for all projects")
+	cmd.Flags().StringVar(&o.format, "format", "yaml", "yaml or json")
+	return cmd
+}
+
+// initDocument is the JSON of init.
+type initDocument struct {
+	Created string                 `json:"created"`
+	Found   []settings.FoundImport `json:"found"`
+}
+
+func run(ctx context.Context, e *cli.Env, o *options) error {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return err
+	}
+	if o.format != "yaml" && o.format != "json" {
+		return &cli.UsageError{Err: fmt.Errorf("unknown --format %q", o.format), Hint: "yaml or json"}
+	}
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	dir, mode, folder := filepath.Join(s.ProjectRoot, ".toolreg"), fs.FileMode(0o666), fs.FileMode(0o777)
+	if o.user {
+		dir, mode, folder = settings.UserDir(e.Environ), 0o600, 0o700
+	}
+	d := initDocument{Found: cli.OrEmpty(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ))}
+	if d.Created, err = createStarter(dir, o.format, programsOf(d.Found), mode, folder); err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(d)
+	}
+	return print(e, d)
+}
+
+// createStarter writes the file where the folder has no settings yet.
+func createStarter(dir, format string, programs []string, mode, folder fs.FileMode) (string, error) {
+	if dir == "" {
+		return "", errors.New("no folder for your settings is known: HOME is not set")
+	}
+	there, err := settings.FileIn(dir)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "settings."+format)
+	if there == "" {
+		err = edit.Create(path, starter(format, programs), mode, folder)
+		if !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+		there = path
+	}
+	return "", &cli.UsageError{Err: fmt.Errorf("%s is there already", there), Hint: "edit it, or move it away first"}
+}
+
+// starter is the file to start from, with the programs that have servers.
+func starter(format string, programs []string) []byte {
+	text, err := starters.ReadFile("starter/settings." + format)
+	if err != nil { // embedded files are there
+		return nil
+	}
+	if len(programs) == 0 {
+		programs = []string{"claude", "vscode"}
+	}
+	if format == "json" {
+		programs = slices.Clone(programs)
+		for i, p := range programs {
+			programs[i] = strconv.Quote(p)
+		}
+	}
+	return []byte(strings.Replace(string(text), "IMPORTS", strings.Join(programs, ", "), 1))
+}
+
+// programsOf lists the programs that have servers to take.
+func programsOf(found []settings.FoundImport) []string {
+	var out []string
+	for _, f := range found {
+		if f.Servers > 0 && !slices.Contains(out, f.Program) {
+			out = append(out, f.Program)
+		}
+	}
+	return out
+}
+
+func print(e *cli.Env, d initDocument) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "created %s\n", terminal.Line(d.Created))
+	for _, f := range d.Found {
+		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, terminal.Line(f.File), cli.Counted(f.Servers, "MCP server"))
+		if f.Left > 0 {
+			fmt.Fprintf(&b, ", and %d that cannot be taken", f.Left)
+		}
+		b.WriteString("\n")
+	}
+	if programs := programsOf(d.Found); len(programs) > 0 {
+		fmt.Fprintf(&b, "to add them, uncomment \"imports: [%s]\" in the settings, or pass --import %s\n", strings.Join(programs, ", "), strings.Join(programs, ","))
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}

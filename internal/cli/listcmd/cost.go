@@ -1,0 +1,178 @@
+package listcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// costOptions are the options of list about what declarations cost.
+type costOptions struct {
+	wanted bool
+	format string
+}
+
+const costHelp = `With --cost each tool is a line of what its declaration costs in every request:
+bytes and estimated tokens, the dearest first; then each source, all of it in
+each format, and the total. With --preset, --source or another filter all tools
+are looked at, and the last lines tell what the filter saves.
+`
+
+func (o *costOptions) flags(f *pflag.FlagSet) {
+	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
+	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost: the `format` of the declarations")
+}
+
+// cost is what declarations take in every request. Name is that of a tool, a
+// source or a format, or tells what is summed up.
+type cost struct {
+	Name   string `json:"name"`
+	Source string `json:"source,omitempty"` // of one tool
+	Tools  int    `json:"tools,omitempty"`  // of a sum: those that are declared
+	Bytes  int    `json:"bytes"`
+	Tokens int    `json:"tokens"` // estimated
+}
+
+// costDocument is the JSON of list --cost.
+type costDocument struct {
+	Format      string                `json:"format"`
+	Tools       []cost                `json:"tools"`   // the dearest first
+	Sources     []cost                `json:"sources"` // the dearest first
+	Formats     []cost                `json:"formats"`
+	Total       cost                  `json:"total"`
+	Whole       *cost                 `json:"whole,omitempty"` // without the filter
+	Saved       *cost                 `json:"saved,omitempty"` // by the filter
+	Percent     int                   `json:"savedPercent,omitempty"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics"`
+}
+
+// runCost sums up what the tools of a selection cost, or the one of a name, and
+// beside them all tools, so that a filter shows what it is good for.
+func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
+	format, err := declare.Lookup(o.costs.format)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(o.Check(), session.CheckPreset(o.preset)); err != nil {
+		return err
+	}
+	inDocs := e.HoldsDiagnostics()
+	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with every tool: the others show what the filter saves
+	if err != nil {
+		return err
+	}
+	reg, err := s.All(ctx)
+	if err != nil {
+		return err
+	}
+	all := reg.Sorted()
+	tools := slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
+	if name != "" {
+		t, err := reg.Lookup(name)
+		if err != nil {
+			return err
+		}
+		tools = slices.DeleteFunc(tools, func(other *registry.Tool) bool { return other != t })
+	}
+	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+		return err
+	}
+	doc, diags := costsOf(format, reg, tools)
+	if len(tools) < len(all) {
+		doc.compare(sumOf("without the filter", format, session.Definitions(reg, all)))
+	}
+	noticed := s.Diagnostics(reg)
+	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
+	if !inDocs {
+		e.Diagnose(noticed)
+		e.Diagnose(e.NamingTools(diags))
+	}
+	if e.Globals.JSON {
+		err = e.PrintJSON(doc)
+	} else {
+		err = doc.table().Print(e)
+	}
+	if err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+// costsOf declares the tools and measures the pieces.
+func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool) (*costDocument, []registry.Diagnostic) {
+	defs := session.Definitions(reg, tools)
+	source := make(map[string]string, len(defs))
+	for i := range defs {
+		source[defs[i].Name] = defs[i].Source
+	}
+	out, diags := format.Encode(defs, declare.Options{})
+	doc := &costDocument{Format: format.Name, Tools: []cost{}, Sources: []cost{}}
+	at := map[string]int{}
+	for _, d := range out.Declarations {
+		c := cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)}
+		doc.Tools = append(doc.Tools, c)
+		i, ok := at[c.Source]
+		if !ok {
+			i = len(doc.Sources)
+			at[c.Source] = i
+			doc.Sources = append(doc.Sources, cost{Name: c.Source})
+		}
+		s := &doc.Sources[i]
+		s.Tools, s.Bytes, s.Tokens = s.Tools+1, s.Bytes+c.Bytes, s.Tokens+c.Tokens
+	}
+	dearest := func(x, y cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
+	slices.SortStableFunc(doc.Tools, dearest)
+	slices.SortStableFunc(doc.Sources, dearest)
+	for _, f := range declare.Formats() {
+		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs))
+	}
+	doc.Total = measured("total", out)
+	return doc, diags
+}
+
+func sumOf(name string, f declare.Format, defs []registry.Definition) cost {
+	out, _ := f.Encode(defs, declare.Options{})
+	return measured(name, out)
+}
+
+func measured(name string, out declare.Output) cost {
+	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)}
+}
+
+// compare tells what the filter saves of the whole.
+func (doc *costDocument) compare(whole cost) {
+	doc.Whole = &whole
+	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools, Bytes: whole.Bytes - doc.Total.Bytes, Tokens: whole.Tokens - doc.Total.Tokens}
+	doc.Percent = 100 * doc.Saved.Bytes / max(whole.Bytes, 1)
+}
+
+func (doc *costDocument) table() *cli.Table {
+	t := &cli.Table{Header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
+	row := func(prefix string, c cost, note string) {
+		t.Add(prefix+c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), note)
+	}
+	for _, c := range doc.Tools {
+		row("", c, c.Source)
+	}
+	for _, c := range doc.Sources {
+		row("from ", c, cli.Counted(c.Tools, "tool"))
+	}
+	for _, c := range doc.Formats {
+		row("as ", c, cli.Counted(c.Tools, "tool"))
+	}
+	row("", doc.Total, cli.Counted(doc.Total.Tools, "tool")+" as "+doc.Format)
+	if doc.Whole != nil {
+		row("", *doc.Whole, cli.Counted(doc.Whole.Tools, "tool"))
+		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", cli.Counted(doc.Saved.Tools, "tool"), doc.Percent))
+	}
+	return t
+}

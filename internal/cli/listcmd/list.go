@@ -1,0 +1,291 @@
+package listcmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type options struct {
+	cli.Selection
+	preset   string
+	all      bool
+	versions bool
+	inactive time.Duration
+	examples bool
+	costs    costOptions
+}
+
+// New is the command list.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "list [TOOL]",
+		Short: "List the tools in the registry",
+		Long: `List the tools in the registry, or show one tool in full.
+
+In a pipe each tool is one line: name, source, category and description,
+separated by tabs.
+
+` + costHelp + `
+Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be
+of, or with --strict any).`,
+		Example: `  toolreg list
+  toolreg list --cost --format openai --preset read-only
+  toolreg list --source 'mcp:*' --json
+  toolreg list read_file`,
+		Args: cli.ArgsBetween(0, 1, "at most one tool"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if (o.versions || o.examples) && len(argv) == 0 {
+				return &cli.UsageError{Err: errors.New("--versions and --examples want a tool"), Hint: "toolreg list TOOL --versions"}
+			}
+			if cmd.Flags().Changed("format") && !o.costs.wanted {
+				return &cli.UsageError{Err: errors.New("--format wants --cost"), Hint: "toolreg schema --format prints declarations"}
+			}
+			if o.costs.wanted {
+				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
+			}
+			if len(argv) == 1 {
+				return runOne(cmd.Context(), e, o, argv[0])
+			}
+			return run(cmd.Context(), e, o)
+		},
+	}
+	o.Flags(cmd.Flags(), "strict")
+	cli.PresetFlag(cmd.Flags(), &o.preset)
+	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show hidden tools too, and which setting hides them")
+	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
+	o.costs.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
+	return cmd
+}
+
+// listed is one tool in the JSON of list.
+type listed struct {
+	*registry.Definition
+	Fingerprint string `json:"fingerprint"`
+}
+
+type document struct {
+	Tools       []listed              `json:"tools"`
+	Hidden      []registry.Hidden     `json:"hidden,omitempty"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics"`
+}
+
+func run(ctx context.Context, e *cli.Env, o *options) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: e.HoldsDiagnostics()})
+	if err != nil {
+		return err
+	}
+	reg, err := o.Load(ctx, s)
+	if err != nil {
+		return err
+	}
+	noticed := s.Diagnostics(reg)
+	if !e.HoldsDiagnostics() {
+		e.Diagnose(noticed)
+	}
+	tools, err := unused(ctx, e, o.Apply(reg.Sorted()), o.inactive)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		doc := document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(noticed)}
+		if o.all {
+			doc.Hidden = reg.Hidden()
+		}
+		err = e.PrintJSON(doc)
+	} else {
+		err = printTools(e, tools, reg.Hidden(), o.all)
+	}
+	if err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+func listedTools(tools []*registry.Tool) []listed {
+	out := make([]listed, len(tools))
+	for i, t := range tools {
+		out[i] = listed{&t.Definition, t.Fingerprint()}
+	}
+	return out
+}
+
+func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
+	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DESCRIPTION"}}
+	for _, tool := range tools {
+		description := tool.Description
+		if e.OutTTY { // there is room for one line
+			description, _, _ = strings.Cut(description, "\n")
+		}
+		t.Add(tool.Name, tool.Source, string(tool.Category), description)
+	}
+	if all {
+		for _, h := range hidden {
+			reason := "hidden: " + h.Reason
+			if h.Setting != "" {
+				reason += " (" + h.Setting + ")"
+			}
+			t.Add(h.Name, h.Source, "-", reason)
+		}
+	}
+	return t.Print(e)
+}
+
+func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
+	inDocs := e.HoldsDiagnostics()
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: inDocs})
+	if err != nil {
+		return err
+	}
+	f, err := e.Find(ctx, s, name, session.Query{}, inDocs)
+	if err != nil {
+		return err
+	}
+	tools := []*registry.Tool{f.Tool}
+	if o.versions {
+		tools = f.Registry.Versions(f.Tool.Name)
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(s.Diagnostics(f.Registry))})
+	}
+	if o.examples {
+		return printExamples(e, f.Registry, tools)
+	}
+	var b strings.Builder
+	for i, t := range tools {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		writeTool(&b, t, session.Definition(f.Registry, t).Name)
+	}
+	_, err = io.WriteString(e.Out, b.String())
+	return err
+}
+
+// writeTool shows one tool in full.
+func writeTool(b *strings.Builder, t *registry.Tool, callAs string) {
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "%-14s%s\n", name+":", terminal.Line(value))
+		}
+	}
+	field("name", t.Name)
+	if t.DisplayName != t.Name {
+		field("display name", t.DisplayName)
+	}
+	field("source", t.Source)
+	field("server tool", t.ServerTool)
+	field("declared in", t.Declared)
+	field("category", string(t.Category))
+	field("tags", strings.Join(t.Tags, ", "))
+	field("version", t.Version)
+	field("author", t.Author)
+	field("icon", t.Icon)
+	if t.Optional {
+		field("optional", "yes")
+	}
+	field("aliases", strings.Join(t.Aliases, ", "))
+	field("permissions", strings.Join(t.Permissions, ", "))
+	field("annotations", string(t.Annotations))
+	field("fingerprint", t.Fingerprint())
+	if t.Description != "" {
+		b.WriteString("description:\n" + cli.Block(t.Description))
+	}
+	writeSchema(b, "input schema", t.InputSchema)
+	writeSchema(b, "output schema", t.OutputSchema)
+	for _, e := range t.Examples {
+		fmt.Fprintf(b, "%-14s%s\n  %s\n", "example:", terminal.Line(e.Description), exampleCommand(callAs, e))
+	}
+}
+
+// printExamples prints each example as a command, under its description as a
+// comment.
+func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) error {
+	var b strings.Builder
+	for _, t := range tools {
+		for _, e := range t.Examples {
+			if e.Description != "" {
+				b.WriteString("# " + terminal.Line(e.Description) + "\n")
+			}
+			b.WriteString(exampleCommand(session.Definition(reg, t).Name, e) + "\n")
+		}
+	}
+	if b.Len() == 0 {
+		e.Note("toolreg: the tool has no examples\n")
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}
+
+// exampleCommand is the command line that makes the call of an example.
+func exampleCommand(name string, e registry.Example) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(plainWord, r) }) {
+		name = shellQuote(terminal.Line(name))
+	}
+	params := []byte("{}")
+	var compact bytes.Buffer
+	if json.Compact(&compact, e.Params) == nil {
+		params = terminal.EscapeJSON(compact.Bytes())
+	}
+	return "toolreg call " + name + " --params " + shellQuote(string(params))
+}
+
+// plainWord holds the characters of names that no shell changes.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@"
+
+func writeSchema(b *strings.Builder, title string, schema json.RawMessage) {
+	if len(schema) == 0 {
+		return
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, schema, "", "  ") != nil {
+		pretty.Reset()
+		pretty.Write(schema)
+	}
+	b.WriteString(title + ":\n" + cli.Block(pretty.String()))
+}
+
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// unused leaves the tools that were not called for a time, by the audit log; 0
+// leaves all.
+func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
+	switch {
+	case since < 0:
+		return nil, &cli.UsageError{Err: fmt.Errorf("--inactive %s: a time cannot be negative", since), Hint: "such as 720h for 30 days"}
+	case since == 0:
+		return tools, nil
+	}
+	type key struct{ source, tool string }
+	used, start := map[key]bool{}, time.Now().Add(-since)
+	err := e.ScanAudit(ctx, func(entry *audit.Entry) {
+		if entry.Outcome.Made() && !entry.Time.Before(start) {
+			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Tool)}] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return used[key{t.Source, cmp.Or(t.ServerTool, t.Name)}] }), nil
+}

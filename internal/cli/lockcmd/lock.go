@@ -1,0 +1,136 @@
+// Package lockcmd is the command lock: tool definitions pinned in toolreg.lock.
+package lockcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// New is the command lock.
+func New(e *cli.Env) *cobra.Command {
+	check := false
+	cmd := &cobra.Command{
+		Use:   "lock",
+		Short: "Pin tool definitions in toolreg.lock",
+		Long: `Write toolreg.lock in the project root: every definition in the registry with
+its fingerprint, which also covers the command or server behind the tool. Keep
+the file in version control, so that a server that changes a description or a
+schema shows in review.
+
+With --check nothing is written: what differs from the file is printed, and the
+exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
+refuses tools that are not in the file as they are now.
+
+Exit codes: 0, 2 (no lock file to check), 8 (a source failed), 9 (they differ).`,
+		Example: `  toolreg lock
+  toolreg lock --check
+  toolreg --locked call github__create_issue < params.json`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, check) },
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "compare with toolreg.lock instead of writing it")
+	return cmd
+}
+
+// lockDocument is the JSON of lock.
+type lockDocument struct {
+	OK      bool          `json:"ok"`
+	File    string        `json:"file"`
+	Tools   int           `json:"tools"`
+	Changes []lock.Change `json:"changes"`
+}
+
+func run(ctx context.Context, e *cli.Env, check bool) error {
+	if !check && e.Globals.Cached {
+		return &cli.UsageError{Err: errors.New("lock pins what the sources give now, and --cached asks none of them"), Hint: "leave --cached out; --check works with it"}
+	}
+	if !check && session.Depth(e.Environ) > 0 {
+		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
+	}
+	set, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	was, err := lock.Read(set.ProjectRoot)
+	if err != nil && check {
+		return &cli.UsageError{Err: err}
+	}
+	recorder := &lock.Recorder{}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter}, Ask: true})
+	if err != nil {
+		return err
+	}
+	reg, err := s.All(ctx)
+	if err != nil {
+		return err
+	}
+	e.Diagnose(s.Diagnostics(reg))
+	if err := (&cli.Selection{Strict: true}).StrictFailure(reg); err != nil {
+		return fmt.Errorf("locking the tools: %w", err)
+	}
+	now := recorder.File()
+	if was == nil {
+		was = &lock.File{}
+	}
+	doc := lockDocument{OK: true, File: lock.Name, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
+	if !check {
+		if err := lock.Write(set.ProjectRoot, terminal.EscapeJSON(now.Encode())); err != nil {
+			return err
+		}
+	} else if len(doc.Changes) > 0 {
+		doc.OK = false
+	}
+	if err := print(e, doc, check); err != nil {
+		return err
+	}
+	if !doc.OK {
+		return &cli.ExitError{Code: cli.ExitCheckFailed}
+	}
+	return nil
+}
+
+func print(e *cli.Env, doc lockDocument, check bool) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(doc)
+	}
+	var b strings.Builder
+	for _, c := range doc.Changes {
+		writeChange(&b, c, check)
+	}
+	switch {
+	case !check:
+		fmt.Fprintf(&b, "%s locked in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
+	case doc.OK:
+		fmt.Fprintf(&b, "%s as in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
+	default:
+		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File)
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}
+
+func writeChange(b *strings.Builder, c lock.Change, diffs bool) {
+	mark := map[string]string{lock.Added: "+", lock.Removed: "-", lock.Changed: "~"}[c.Kind]
+	name := c.Name
+	if c.Version != "" {
+		name += "@" + c.Version
+	}
+	fmt.Fprintf(b, "%s %s %s", mark, terminal.Line(c.Source), terminal.Line(name))
+	if len(c.Parts) > 0 {
+		b.WriteString(": " + strings.Join(c.Parts, ", ") + " changed")
+	}
+	b.WriteString("\n")
+	if c.Diff != "" && diffs {
+		b.WriteString(cli.Block(c.Diff))
+	}
+}

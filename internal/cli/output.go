@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// EncodeJSON encodes without HTML escapes, with everything invisible escaped.
+func EncodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return terminal.EscapeJSON(b.Bytes()), nil
+}
+
+// PrintJSON prints one document, through --jq where it is given. On a terminal
+// it is indented.
+func (e *Env) PrintJSON(v any) error { return e.printDocument(v, e.OutTTY) }
+
+// PrintLine prints one document on one line, on a terminal too.
+func (e *Env) PrintLine(v any) error { return e.printDocument(v, false) }
+
+// printDocument prints one document through --jq where it is given.
+func (e *Env) printDocument(v any, indented bool) error {
+	data, err := EncodeJSON(v)
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	if e.JQ != nil {
+		return e.JQ.Print(e.Out, data)
+	}
+	if indented {
+		var b bytes.Buffer
+		if json.Indent(&b, data, "", "  ") == nil {
+			data = b.Bytes()
+		}
+	}
+	_, err = e.Out.Write(data)
+	return err
+}
+
+// Note writes text for the person to stderr.
+func (e *Env) Note(text string) { e.Screen.Note(text) }
+
+// Notef tells what was done on stderr, in a line, unless --quiet. What it quotes
+// may be foreign text.
+func (e *Env) Notef(format string, args ...any) {
+	if !e.Globals.Quiet {
+		e.noteText(failure{message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// reported keeps diagnostics from being printed twice.
+type reported struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+// first reports whether a diagnostic is new.
+func (r *reported) first(d registry.Diagnostic) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := d.Code + "\x00" + d.Source + "\x00" + d.Tool + "\x00" + d.Message
+	if r.keys[key] {
+		return false
+	}
+	if r.keys == nil {
+		r.keys = map[string]bool{}
+	}
+	r.keys[key] = true
+	return true
+}
+
+// Diagnose prints what was noticed on stderr, each thing once: warnings and
+// errors, with --verbose also what is good to know, with --quiet errors alone.
+func (e *Env) Diagnose(diags []registry.Diagnostic) {
+	for _, d := range diags {
+		if e.shows(d.Severity) {
+			e.printDiagnostic(d)
+		}
+	}
+}
+
+// DiagnoseAll is Diagnose with what is only good to know, unless --quiet.
+func (e *Env) DiagnoseAll(diags []registry.Diagnostic) {
+	for _, d := range diags {
+		if e.shows(d.Severity) || !e.Globals.Quiet {
+			e.printDiagnostic(d)
+		}
+	}
+}
+
+// Warn is Diagnose for one diagnostic.
+func (e *Env) Warn(d registry.Diagnostic) { e.Diagnose([]registry.Diagnostic{d}) }
+
+func (e *Env) shows(s registry.Severity) bool {
+	switch s {
+	case registry.SeverityError:
+		return true
+	case registry.SeverityWarning:
+		return !e.Globals.Quiet
+	}
+	return e.Globals.Verbose
+}
+
+func (e *Env) printDiagnostic(d registry.Diagnostic) {
+	if e.reported.first(d) {
+		e.noteDiagnostic(d)
+	}
+}
+
+// noteDiagnostic prints a diagnostic, however often it comes.
+func (e *Env) noteDiagnostic(d registry.Diagnostic) {
+	if !e.Globals.JSON {
+		e.Note(diagnosticLine(d))
+	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
+		e.Note(string(line))
+	}
+}
+
+func diagnosticLine(d registry.Diagnostic) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "toolreg: %s: ", d.Severity)
+	if d.Source != "" && !strings.Contains(d.Message, d.Source) {
+		b.WriteString(terminal.Line(d.Source) + ": ")
+	}
+	b.WriteString(Indent(terminal.Visible(d.Message)))
+	if d.Hint != "" {
+		b.WriteString("\n  hint: " + terminal.Line(d.Hint))
+	}
+	return b.String() + "\n"
+}
+
+// Indent sets further lines of a text off, so that foreign text never looks
+// like a line of our own.
+func Indent(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
+}
+
+// finish tells of the error, if any, and returns the exit code.
+func (e *Env) finish(ctx context.Context, err error) int {
+	if err == nil || e.pipe.isBroken() && isCancelled(ctx, err) {
+		return ExitOK
+	}
+	if exit, ok := err.(*ExitError); ok {
+		return exit.Code
+	}
+	f := classify(ctx, err)
+	if _, printed := err.(*session.ToolError); printed {
+		return f.exit
+	}
+	if e.Globals.JSON {
+		e.noteJSON(f)
+	} else {
+		e.noteText(f)
+	}
+	return f.exit
+}
+
+func (e *Env) noteText(f failure) {
+	e.Note("toolreg: " + Indent(terminal.Visible(f.message)) + "\n")
+	if f.hint != "" {
+		e.Note("  hint: " + terminal.Line(f.hint) + "\n")
+	}
+}
+
+// ErrorBody is an error in JSON (spec section 3).
+type ErrorBody struct {
+	Code    string               `json:"code"`
+	Exit    int                  `json:"exit"`
+	Message string               `json:"message"`
+	Hint    string               `json:"hint,omitempty"`
+	Details []registry.Violation `json:"details,omitempty"`
+}
+
+func newErrorBody(f failure) ErrorBody {
+	return ErrorBody{f.word, f.exit, f.message, f.hint, f.details}
+}
+
+// NewErrorBody is an error as JSON has it.
+func NewErrorBody(ctx context.Context, err error) ErrorBody { return newErrorBody(classify(ctx, err)) }
+
+// noteJSON prints the error as one line of JSON.
+func (e *Env) noteJSON(f failure) {
+	line, err := EncodeJSON(map[string]ErrorBody{"error": newErrorBody(f)})
+	if err != nil { // strings always encode
+		e.noteText(f)
+		return
+	}
+	e.Note(string(line))
+}
+
+// HoldsDiagnostics reports whether JSON results hold what was noticed, so that it
+// is not printed beside them: --jq could drop it.
+func (e *Env) HoldsDiagnostics() bool { return e.Globals.JSON && e.JQ == nil }
+
+// NamingTools puts the tool's name into the text of diagnostics that do not say
+// it; JSON has a field for it.
+func (e *Env) NamingTools(diags []registry.Diagnostic) []registry.Diagnostic {
+	if e.Globals.JSON {
+		return diags
+	}
+	out := slices.Clone(diags)
+	for i, d := range out {
+		if d.Tool != "" && !strings.Contains(d.Message, d.Tool) {
+			out[i].Message = d.Tool + ": " + d.Message
+		}
+	}
+	return out
+}

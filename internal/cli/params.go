@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// ParamsOptions are the flags that params come from, beside arguments and stdin.
+type ParamsOptions struct {
+	params string
+	file   string
+}
+
+// Flags adds the flags.
+func (o *ParamsOptions) Flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
+	f.StringVar(&o.file, "params-file", "", "`file` that holds the params; - for stdin")
+}
+
+// Check refuses flags that exclude each other.
+func (o *ParamsOptions) Check() error {
+	if o.params != "" && o.file != "" {
+		return &UsageError{Err: errors.New("--params and --params-file exclude each other"), Hint: "see toolreg help params"}
+	}
+	return nil
+}
+
+// Params collects the params of a call from flags, arguments or stdin (spec
+// section 8.1).
+func (e *Env) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, argv []string) ([]byte, error) {
+	base, given, err := e.baseParams(ctx, o, t, len(argv) > 0)
+	if err != nil {
+		return nil, err
+	}
+	params, err := registry.DecodeParams(t.Name, base)
+	if err != nil {
+		return nil, err
+	}
+	if given {
+		params = session.Restored(t, params)
+	}
+	if len(argv) > 0 {
+		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) }})
+	}
+	return params, nil
+}
+
+// baseParams reads the JSON that params start from; given is false where there
+// is none.
+func (e *Env) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
+	switch {
+	case o.params != "":
+		return []byte(o.params), true, nil
+	case o.file == "-":
+		data, err = e.ReadStdin()
+		return data, true, err
+	case o.file != "":
+		if data, err = e.ReadFile(ctx, o.file); err != nil {
+			return nil, false, &UsageError{Err: fmt.Errorf("reading params: %w", err)}
+		}
+		return data, true, nil
+	case haveArgs || e.InTTY || !t.TakesParams():
+		return nil, false, nil
+	}
+	data, err = e.ReadStdin()
+	return data, true, err
+}
+
+// ReadStdin reads stdin up to the size that params may have and a byte more.
+func (e *Env) ReadStdin() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(e.In, registry.MaxParamsBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading params from stdin: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,167 @@
+package pluginscmd
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// scaffold holds, for each language, the files of a new plugin.
+//
+//go:embed scaffold
+var scaffold embed.FS
+
+type newOptions struct {
+	lang string
+	dir  string
+	user bool
+}
+
+func newNewCommand(e *cli.Env) *cobra.Command {
+	o := &newOptions{}
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a plugin that works, with a test",
+		Long: `Write a plugin with one tool and its test: into .toolreg/plugins of the project,
+into your own plugins with --user, or into a folder of your choice with --dir.
+Nothing that is there is overwritten.
+
+Exit codes: 0, 1 (it cannot be written), 2.`,
+		Example: `  toolreg plugins new weather --lang python`,
+		Args:    cli.ArgsBetween(1, 1, "the name of the plugin"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runNew(cmd.Context(), e, o, argv[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.lang, "lang", "sh", "`language`: "+strings.Join(scaffoldLanguages(), ", "))
+	f.StringVar(&o.dir, "dir", "", "`folder` to make the plugin's folder in")
+	f.BoolVar(&o.user, "user", false, "for all your projects, not for this one")
+	return cmd
+}
+
+func scaffoldLanguages() []string { return []string{"sh", "python", "node", "go"} }
+
+func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
+	switch {
+	case !discover.IsPluginID(name):
+		return &cli.UsageError{Err: fmt.Errorf("%q cannot be the name of a plugin", name), Hint: "letters, digits, _ . and -, at most 63, a letter or digit first"}
+	case slices.Contains(builtin.Names(), name):
+		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not have", name)}
+	case !slices.Contains(scaffoldLanguages(), o.lang):
+		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang), Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
+	case o.user && o.dir != "":
+		return &cli.UsageError{Err: errors.New("--user and --dir exclude each other")}
+	}
+	dir, next, err := newPluginDir(ctx, e, o)
+	if err != nil {
+		return err
+	}
+	files, err := writeScaffold(filepath.Join(dir, name), o.lang, name)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string]any{"id": name, "path": filepath.Join(dir, name), "files": files})
+	}
+	if _, err := fmt.Fprintln(e.Out, strings.Join(files, "\n")); err != nil {
+		return err
+	}
+	e.Note(next + "  toolreg call " + toolPrefix(name) + "_greet name=Ann\n")
+	return nil
+}
+
+// newPluginDir is the folder that the plugin's folder goes into, and what to do
+// before its tool can be called.
+func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (dir, next string, err error) {
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case o.user:
+		user := settings.UserDir(e.Environ)
+		if user == "" {
+			return "", "", &cli.UsageError{Err: errors.New("there is no folder of yours for settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+		}
+		return filepath.Join(user, "plugins"), "next:\n", nil
+	case o.dir != "":
+		if dir = o.dir; !filepath.IsAbs(dir) {
+			dir = filepath.Join(e.Dir, dir)
+		}
+		return dir, "next: name the folder in plugins.paths, then\n", nil
+	}
+	return filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
+}
+
+// toolPrefix makes a name that every provider takes.
+func toolPrefix(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "_", ".", "_").Replace(name))
+}
+
+// writeScaffold writes the files of a language into a folder that must not be
+// there yet, and returns their paths.
+func writeScaffold(dir, lang, id string) (files []string, err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s is already there", dir), Hint: "choose another name, or remove it"}
+		}
+		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir) // half a plugin is of no use
+		}
+	}()
+	entries, err := scaffold.ReadDir(path.Join("scaffold", lang))
+	if err != nil {
+		return nil, err
+	}
+	names := strings.NewReplacer("{{.ID}}", id, "{{.Tool}}", toolPrefix(id))
+	for _, e := range entries {
+		file := filepath.Join(dir, strings.TrimSuffix(e.Name(), ".tmpl"))
+		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), file, names); err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// writeTemplate writes a file of the scaffold with the names put in.
+func writeTemplate(from, to string, names *strings.Replacer) error {
+	text, err := scaffold.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if strings.HasSuffix(to, ".sh") {
+		mode = 0o755
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("writing the plugin: %w", err)
+	}
+	_, err = names.WriteString(f, string(text))
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

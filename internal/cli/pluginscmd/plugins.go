@@ -1,0 +1,260 @@
+// Package pluginscmd is the command plugins: state, scaffold, check.
+package pluginscmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// New is the command plugins.
+func New(e *cli.Env) *cobra.Command {
+	list := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e) }
+	cmd := &cobra.Command{
+		Use:   "plugins",
+		Short: "Plugins: state, scaffold, check",
+		Long: `Show the plugins of this project, of the user and of plugins.paths: whether each
+counts, and if not, why.
+
+A plugin is a folder with a plugin.yaml, or an executable that answers
+--toolreg-describe, in .toolreg/plugins of a trusted project or in the folder
+plugins beside your settings. In a pipe each plugin is one line: id, state,
+version, tools, path and reason, separated by tabs. Exit codes: 0, 2.`,
+		Example: `  toolreg plugins
+  toolreg plugins new weather --lang python
+  toolreg plugins check .toolreg/plugins/weather`,
+		Args: cli.NoArgs,
+		RunE: list,
+	}
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "Show the plugins and their state", Args: cli.NoArgs, RunE: list},
+		newNewCommand(e),
+		newCheckCommand(e),
+		&cobra.Command{Use: "schema", Short: "Print the JSON Schema of plugin.yaml", Args: cli.NoArgs, RunE: func(*cobra.Command, []string) error {
+			if e.JQ != nil {
+				return e.PrintJSON(discover.PluginSchema())
+			}
+			_, err := e.Out.Write(discover.PluginSchema())
+			return err
+		}},
+	)
+	return cmd
+}
+
+// pluginState is one plugin in the JSON of plugins.
+type pluginState struct {
+	ID          string   `json:"id"`
+	Version     string   `json:"version,omitempty"`
+	Author      string   `json:"author,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Place       string   `json:"place"` // project, user, setting
+	Path        string   `json:"path"`
+	State       string   `json:"state"` // ok, disabled, untrusted, invalid, failed
+	Reason      string   `json:"reason,omitempty"`
+	Tools       []string `json:"tools"`
+	Hidden      int      `json:"hidden,omitempty"` // tools that settings keep out
+}
+
+func run(ctx context.Context, e *cli.Env) error {
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	reg, err := s.Local(ctx)
+	if err != nil {
+		return err
+	}
+	e.Diagnose(slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
+		return d.Code == "source_failed" || !strings.HasPrefix(d.Source, registry.PluginPrefix)
+	}))
+	states := pluginStates(s.Plugins(), reg)
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]pluginState{"plugins": states})
+	}
+	if len(states) == 0 {
+		e.Note("toolreg: no plugins; toolreg plugins new NAME makes one\n")
+		return nil
+	}
+	t := cli.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}}
+	for _, s := range states {
+		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
+	}
+	return t.Print(e)
+}
+
+// pluginStates tells of each plugin. Reports come in the order of the sources,
+// which is that of the plugins: two plugins may have one name.
+func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginState {
+	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
+	states := make([]pluginState, len(plugins))
+	for i, p := range plugins {
+		var report registry.SourceReport
+		if p.SourceName() != "" && len(reports) > 0 {
+			report, reports = reports[0], reports[1:]
+		}
+		states[i] = stateOf(&p, reg, report)
+	}
+	return states
+}
+
+func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
+	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description, Place: p.Place, Path: p.Path,
+		State: "ok", Tools: []string{}}
+	switch {
+	case p.Untrusted:
+		s.State, s.Reason = "untrusted", "its project is not trusted; toolreg trust grant allows it"
+	case p.Disabled != nil:
+		s.State, s.Reason = "disabled", "plugins.disabled at "+p.Disabled.Setting
+	case len(p.Problems) > 0:
+		s.State, s.Reason = "invalid", problemText(p.Problems)
+	default:
+		s.Reason = problemText(p.LeftOut()) // of single tools
+	}
+	if s.State != "ok" {
+		return s
+	}
+	if report.Err != nil {
+		s.State, s.Reason = "failed", report.Err.Error()
+		return s
+	}
+	for _, d := range session.Definitions(reg, nil) {
+		if d.Source == p.SourceName() {
+			s.Tools = append(s.Tools, d.Name)
+		}
+	}
+	for _, h := range reg.Hidden() {
+		if h.Source == p.SourceName() {
+			s.Hidden++
+		}
+	}
+	return s
+}
+
+func problemText(problems []document.Problem) string {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "; ")
+}
+
+type checkOptions struct{ run bool }
+
+func newCheckCommand(e *cli.Env) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Look for mistakes in a plugin",
+		Long: `Check a plugin, or every plugin in a folder: the manifest against its schema, the
+schemas of the tools, the examples against them, conditions, commands. All
+mistakes are told at once, each with file and line. Nothing is run, unless --run
+is given: then the factory or script is asked for its tools, too.
+
+Exit codes: 0, 2, 9 (there are mistakes; warnings are none).`,
+		Args: cli.ArgsBetween(1, 1, "the folder of a plugin"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runCheck(cmd.Context(), e, o, argv[0])
+		},
+	}
+	cmd.Flags().BoolVar(&o.run, "run", false, "run the factory or script as well")
+	return cmd
+}
+
+// checkedPlugin is one plugin in the JSON of plugins check.
+type checkedPlugin struct {
+	ID       string          `json:"id"`
+	Path     string          `json:"path"`
+	OK       bool            `json:"ok"`
+	Tools    int             `json:"tools"`
+	Problems []pluginProblem `json:"problems"`
+}
+
+type pluginProblem struct {
+	Severity registry.Severity `json:"severity"`
+	File     string            `json:"file,omitempty"`
+	Line     int               `json:"line,omitempty"`
+	Column   int               `json:"column,omitempty"`
+	Message  string            `json:"message"`
+	Hint     string            `json:"hint,omitempty"`
+	text     string
+}
+
+func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) error {
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	dir = e.Absolute(dir)
+	found := discover.FindPlugins(ctx, discover.PluginPlace{Path: dir, Name: "argument", Required: true})
+	checked := make([]checkedPlugin, len(found))
+	ok := true
+	for i, p := range found {
+		checked[i] = checkPlugin(ctx, s, p, o.run)
+		ok = ok && checked[i].OK
+	}
+	if len(found) == 0 {
+		return &cli.UsageError{Err: fmt.Errorf("no plugin in %s", dir), Hint: "a plugin is a folder with plugin.yaml, or an executable"}
+	}
+	if err := printChecked(e, checked); err != nil {
+		return err
+	}
+	if !ok {
+		return &cli.ExitError{Code: cli.ExitCheckFailed}
+	}
+	return nil
+}
+
+func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, run bool) checkedPlugin {
+	n, _ := p.Tools()
+	mistakes := p.Check(ctx)
+	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: len(mistakes) == 0, Problems: []pluginProblem{}}
+	add := func(severity registry.Severity, problems []document.Problem) {
+		for _, one := range problems {
+			c.Problems = append(c.Problems, pluginProblem{severity, one.File, one.Line, one.Col, one.Message, one.Hint, one.String()})
+		}
+	}
+	add(registry.SeverityError, mistakes)
+	if !c.OK {
+		return c
+	}
+	add(registry.SeverityWarning, p.Lint(s.ToolEnviron()))
+	if !run {
+		return c
+	}
+	tools, diags, err := discover.NewPlugin(p, s.PluginOptions(p.ID)).Discover(ctx)
+	if err != nil {
+		diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Message: err.Error()})
+	}
+	c.Tools = len(tools)
+	for _, d := range diags {
+		c.OK = c.OK && d.Severity != registry.SeverityError
+		c.Problems = append(c.Problems, pluginProblem{Severity: d.Severity, Message: d.Message, Hint: d.Hint, text: d.Message})
+	}
+	return c
+}
+
+func printChecked(e *cli.Env, checked []checkedPlugin) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
+	}
+	t := cli.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}}
+	for _, c := range checked {
+		for _, p := range c.Problems {
+			t.Add(c.ID, string(p.Severity), p.text)
+		}
+		if c.OK {
+			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
+		}
+	}
+	return t.Print(e)
+}

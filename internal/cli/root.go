@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+)
+
+const rootLong = `toolreg turns every tool that an LLM agent may use into one registry: built-in
+tools, a project's own discovery command, MCP servers. It lists them, prints
+their declarations as each model provider wants them, and runs them: params are
+checked against JSON Schema, you are asked before harm is done, and limits hold.
+
+Results go to stdout, everything else to stderr. See also
+"toolreg help exit-codes" and "toolreg help params".`
+
+func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "toolreg",
+		Short:         "One registry for every tool of an LLM agent",
+		Long:          rootLong,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if len(argv) > 0 {
+				return unknownCommand(cmd, argv[0])
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return e.prepare(cmd) },
+	}
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
+	})
+	globalFlags(root.PersistentFlags())
+	for _, newCommand := range commands {
+		root.AddCommand(newCommand(e))
+	}
+	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", ParamsHelp))
+	root.SetHelpCommand(newHelpCommand())
+	return root
+}
+
+// newHelpCommand is cobra's own, but an unknown page is a mistake.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			page, _, err := cmd.Root().Find(argv)
+			if err != nil || page == cmd.Root() && len(argv) > 0 {
+				return unknownCommand(cmd.Root(), argv[0])
+			}
+			page.InitDefaultHelpFlag()
+			return page.Help()
+		},
+	}
+}
+
+// globalFlags are the flags that every command takes (spec section 3). Their
+// values are read through settings.ResolveGlobals, which adds the environment.
+func globalFlags(f *pflag.FlagSet) {
+	f.StringArray("settings", nil, "read this settings `file` too; naming it is consenting to it (repeatable)")
+	f.Bool("no-user-settings", false, "do not read the user's settings")
+	f.Bool("no-project-settings", false, "do not read the project's settings")
+	f.StringArray("import", nil, "add the MCP servers that another `program` has: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")
+	f.Bool("trust-project", false, "trust the project's settings for this run")
+	f.String("root", "", "project root `dir`; default the nearest parent with .toolreg or .git")
+	f.Bool("json", false, "print JSON")
+	f.String("jq", "", "filter the JSON output with a jq `expression`")
+	f.BoolP("yes", "y", false, "allow what would be asked about, never what is denied")
+	f.String("approval-mode", "", "default, auto-edit, plan or yolo")
+	f.Bool("non-interactive", false, "never ask; what would be asked about fails with exit code 6")
+	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
+	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
+	f.Bool("locked", false, "refuse tools that are not in toolreg.lock as they are now")
+	f.Bool("refresh", false, "ask every source, whatever is kept of it, and keep what it gives")
+	f.Bool("cached", false, "ask no source: what is kept of it counts, whatever its age")
+	f.String("channel", "", "`name` of the channel the agent speaks on")
+	f.StringArray("context", nil, "`k=v` for plugins: factories get it, conditions are about it (repeatable)")
+	f.BoolP("verbose", "v", false, "tell what happens on stderr")
+	f.BoolP("quiet", "q", false, "no warnings on stderr")
+	f.String("color", "auto", "auto, always or never")
+}
+
+// newTopic is a page of help without a command behind it.
+func newTopic(name, title, text string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
+	// A help function, not a template: text/template calls methods by name, for
+	// which the linker would keep every method in the program (2.4 MB).
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), cmd.Long) })
+	return cmd
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	msg := fmt.Sprintf("unknown command %q", name)
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		msg += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// NoArgs refuses arguments with a usage error.
+func NoArgs(cmd *cobra.Command, argv []string) error {
+	if len(argv) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return unknownCommand(cmd, argv[0])
+	}
+	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), Hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// ArgsBetween wants from lo to hi arguments; hi < 0 means any number.
+func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, argv []string) error {
+		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
+			return nil
+		}
+		return &UsageError{Err: fmt.Errorf("%s wants %s", cmd.CommandPath(), what), Hint: "see " + cmd.CommandPath() + " --help"}
+	}
+}
+
+// ParamsHelp is the text of `toolreg help params`.
+const ParamsHelp = `Params are one JSON object. They come from one of
+
+  --params JSON        the object itself
+  --params-file FILE   a file; - is stdin
+  k=v …                arguments, over --params or --params-file or alone
+  stdin                when it is no terminal and nothing of the above is given
+
+Arguments are typed by the tool's schema:
+
+  limit=3              a number where the schema wants one, else the text
+  tags=a tags=b        a list where the schema wants one
+  filter:='{"a":1}'    JSON as it stands
+  content=@notes.md    the content of a file; @@x is the text @x
+  page.size=10         {"page":{"size":10}}
+
+Empty input means {}.
+`
+
+// PresetFlag adds --preset, which narrows the registry of the command (spec
+// section 6.1).
+func PresetFlag(f *pflag.FlagSet, preset *string) {
+	f.StringVar(preset, "preset", "", "only the tools of a `preset`: "+strings.Join(builtin.Presets(), ", "))
+}

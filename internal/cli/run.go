@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/process"
+)
+
+// Program is what does not change from run to run.
+type Program struct {
+	Version  string
+	Commands []func(*Env) *cobra.Command // in the order of the help
+}
+
+// Run executes one command line and returns its exit code. It listens to the
+// signals that end the program, the second one of which ends it at once.
+func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []string) int {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	signals := endingSignals()
+	ctx, stop := signal.NotifyContext(ctx, signals...)
+	defer stop()
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })()
+	// A reader that went away shows as a failed write, so that children are
+	// ended in order, not by the signal's default.
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGPIPE)
+
+	e := newEnv(p.Version, s, environ)
+	e.In = cancellable(ctx, s.In)
+	e.pipe = &pipeWriter{w: s.Out, gone: func() { cancel(errReaderGone) }}
+	e.Out = e.pipe
+	if s.OutTTY {
+		e.Out = e.Screen.Results(e.pipe)
+	}
+	if err := checkDescriptors(); err != nil {
+		return e.finish(ctx, err)
+	}
+	root := newRootCommand(e, p.Commands)
+	root.SetArgs(argv)
+	err := root.ExecuteContext(ctx)
+	e.close()
+	if err == nil {
+		err = e.pipe.failure()
+	}
+	return e.finish(ctx, err)
+}
+
+// endingSignals lists the signals that end the program: SIGHUP not where it is
+// ignored, as nohup has it.
+func endingSignals() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// endAtOnce ends the process at the second signal, as that signal does by
+// default, and with it the children that the first one is still asking to end.
+func endAtOnce(done <-chan struct{}, signals []os.Signal, stop func()) {
+	second := make(chan os.Signal, 1)
+	signal.Notify(second, signals...)
+	stop()
+	select {
+	case sig := <-second:
+		process.KillChildren()
+		signal.Reset(sig)
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil { // our own process is there
+			return
+		}
+		_ = self.Signal(sig)
+		time.Sleep(100 * time.Millisecond) // a shell's background job ignores SIGINT by default
+		_ = self.Kill()
+	case <-done:
+	}
+}

@@ -1,0 +1,132 @@
+package schemacmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/declare/lint"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+const lintHelp = `With --lint nothing is declared; instead it is told what providers would refuse
+(error), what is ignored or had to be changed (warning), and advice (hint), for
+the format given or for all. With --explain each schema is shown as the tool gave
+it and as it is declared.
+`
+
+// lintDocument is the JSON of schema --lint.
+type lintDocument struct {
+	OK       bool           `json:"ok"` // no errors and no warnings
+	Errors   int            `json:"errors"`
+	Warnings int            `json:"warnings"`
+	Hints    int            `json:"hints"`
+	Findings []lint.Finding `json:"findings"`
+}
+
+func printLint(e *cli.Env, o *options, format declare.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
+	formats := []declare.Format{format}
+	if o.all {
+		formats = declare.Formats()
+	}
+	doc := lintDocument{Findings: cli.OrEmpty(append(unusable, lint.Lint(formats, defs, o.encode)...))}
+	for _, f := range doc.Findings {
+		switch f.Severity {
+		case registry.SeverityError:
+			doc.Errors++
+		case registry.SeverityWarning:
+			doc.Warnings++
+		default:
+			doc.Hints++
+		}
+	}
+	doc.OK = doc.Errors+doc.Warnings == 0
+	var err error
+	if e.Globals.JSON {
+		err = e.PrintJSON(doc)
+	} else {
+		_, err = io.WriteString(e.Out, lintText(doc, len(defs)))
+	}
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
+	case o.encode.Strict && !doc.OK:
+		return &cli.ExitError{Code: cli.ExitCheckFailed}
+	}
+	return nil
+}
+
+// unusable finds the tools that a model can be told of and not call: their own
+// schema is no valid one, so that every call is refused.
+func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
+	var out []lint.Finding
+	for _, t := range tools {
+		if _, err := reg.Validator(t).Compile(ctx); err != nil {
+			out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
+				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or mend its schema where it comes from"})
+		}
+	}
+	return out
+}
+
+// lintText is a line for each finding and one with the sums.
+func lintText(doc lintDocument, tools int) string {
+	var b strings.Builder
+	for _, f := range doc.Findings {
+		severity := string(f.Severity)
+		if f.Severity == registry.SeverityInfo {
+			severity = "hint"
+		}
+		where := []string{severity}
+		for _, part := range []string{strings.Join(f.Formats, ","), f.Tool, f.Pointer} {
+			if part != "" {
+				where = append(where, terminal.Line(part))
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), terminal.Line(f.Message))
+	}
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"), cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
+	return b.String()
+}
+
+func printExplanations(e *cli.Env, format declare.Format, defs []registry.Definition, opts declare.Options) error {
+	list := lint.Explain(format, defs, opts)
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string]any{"format": format.Name, "tools": cli.OrEmpty(list)})
+	}
+	var b strings.Builder
+	for _, e := range list {
+		writeExplanation(&b, e)
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}
+
+func writeExplanation(b *strings.Builder, e lint.Explanation) {
+	b.WriteString(terminal.Line(e.Tool))
+	switch {
+	case e.LeftOut != "":
+		b.WriteString(": " + terminal.Line(e.LeftOut) + "\n")
+		return
+	case e.Own == e.Declared || e.Declared == "":
+		b.WriteString(": schema as it is\n")
+	default:
+		fmt.Fprintf(b, ": schema changed, declared as %s\n", e.Field)
+	}
+	for _, c := range e.Changes {
+		b.WriteString("  " + terminal.Line(c) + "\n")
+	}
+	if e.Declared != "" {
+		if diff := udiff.Unified("own", "declared", e.Own, e.Declared); diff != "" {
+			b.WriteString(cli.Block(diff))
+		}
+	}
+}

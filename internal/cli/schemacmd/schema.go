@@ -1,0 +1,133 @@
+// Package schemacmd is the command schema: declarations, and what providers would
+// make of them.
+package schemacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type options struct {
+	cli.Selection
+	preset  string
+	format  string
+	encode  declare.Options
+	lint    bool
+	explain bool
+	all     bool // formats, with lint
+}
+
+// New is the command schema.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "schema [TOOL…]",
+		Short: "Print declarations for a model provider",
+		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + lintHelp +
+			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be\nof, or with --strict-sources any), 9 (--lint --strict).",
+		Example: `  toolreg schema --format gemini
+  toolreg schema read_file grep --format openai --request
+  toolreg schema --lint --strict`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.lint && o.explain {
+				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
+			}
+			o.all = !cmd.Flags().Changed("format")
+			return run(cmd.Context(), e, o, argv)
+		},
+	}
+	cli.PresetFlag(cmd.Flags(), &o.preset)
+	o.Flags(cmd.Flags(), "strict-sources") // --strict is the word for OpenAI's strict schemas
+	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
+	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them to what the API's tools field takes")
+	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
+	cmd.Flags().BoolVar(&o.lint, "lint", false, "tell what providers would refuse, ignore or change")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
+	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools by parameters too")
+	return cmd
+}
+
+func formatList() string {
+	var b strings.Builder
+	for _, f := range declare.Formats() {
+		fmt.Fprintf(&b, "  %-18s %s\n", f.Name, f.Summary)
+	}
+	return b.String()
+}
+
+func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
+	format, err := declare.Lookup(o.format)
+	if err != nil {
+		return err
+	}
+	if o.encode.GeminiParameters && format.Name != "gemini" && !o.lint {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "gemini_parameters_ignored",
+			Message: "--gemini-parameters is for format gemini; format " + format.Name + " is declared as usual"})
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+	if err != nil {
+		return err
+	}
+	reg, tools, err := o.tools(ctx, s, names)
+	if reg != nil {
+		e.DiagnoseBeside(s.Diagnostics(reg), err)
+	}
+	if err != nil {
+		return err
+	}
+	defs := session.Definitions(reg, tools)
+	switch {
+	case o.lint:
+		return printLint(e, o, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
+	case o.explain:
+		return printExplanations(e, format, defs, o.encode)
+	}
+	out, diags := format.Encode(defs, o.encode)
+	e.Diagnose(e.NamingTools(diags))
+	if err := printDeclarations(e, format, out); err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+// printDeclarations prints the bytes as they were encoded: caches of prompts
+// hang on them.
+func printDeclarations(e *cli.Env, format declare.Format, out declare.Output) error {
+	data := out.Data
+	if !format.Text {
+		if e.JQ != nil {
+			return e.JQ.Print(e.Out, terminal.EscapeJSON(data))
+		}
+		data = append(terminal.EscapeJSON(data), '\n')
+	}
+	_, err := e.Out.Write(data)
+	return err
+}
+
+// tools returns the tools of the names, or of the selection where there are no
+// names, in registry order. The registry comes with an error too, where there is
+// one.
+func (o *options) tools(ctx context.Context, s *session.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
+	if len(names) == 0 {
+		reg, err := o.Load(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reg, o.Apply(reg.Tools()), nil
+	}
+	reg, tools, err := s.FindAll(ctx, names...)
+	return reg, o.Apply(tools), err
+}

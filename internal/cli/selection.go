@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// Selection narrows the tools of list, schema and discover.
+type Selection struct {
+	source, server, plugin string
+	category, tag          string
+	optional               bool
+	Strict                 bool // a failed source is an error
+}
+
+// Flags adds the flags; strict is the name of the one that makes a failed source
+// an error.
+func (s *Selection) Flags(f *pflag.FlagSet, strict string) {
+	f.StringVar(&s.source, "source", "", "only tools of this source (`glob`: builtin, command, mcp:*)")
+	f.StringVar(&s.server, "server", "", "only tools of this MCP server (`glob`)")
+	f.StringVar(&s.plugin, "plugin", "", "only tools of this plugin (`glob`)")
+	f.StringVar(&s.category, "category", "", "only this `category`: read, write, command, network, other")
+	f.StringVar(&s.tag, "tag", "", "only tools with this `tag`")
+	f.BoolVar(&s.optional, "optional", false, "only optional tools")
+	f.BoolVar(&s.Strict, strict, false, "fail with exit code 8 when any source failed")
+}
+
+// Check refuses what cannot be selected.
+func (s *Selection) Check() error {
+	if s.category != "" && !registry.Category(s.category).Valid() {
+		return &UsageError{Err: fmt.Errorf("unknown category %q", s.category), Hint: "one of read, write, command, network, other"}
+	}
+	return nil
+}
+
+// Apply leaves the tools that match; it takes the slice over.
+func (s *Selection) Apply(tools []*registry.Tool) []*registry.Tool {
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.Matches(t) })
+}
+
+// Matches reports whether a tool is selected.
+func (s *Selection) Matches(t *registry.Tool) bool {
+	glob := func(pattern, value string) bool {
+		return pattern == "" || value != "" && registry.MatchName(pattern, value)
+	}
+	return glob(s.source, t.Source) && glob(s.server, t.Server) && glob(s.plugin, t.Plugin) &&
+		(s.category == "" || string(t.Category) == s.category) &&
+		(s.tag == "" || slices.Contains(t.Tags, s.tag)) &&
+		(!s.optional || t.Optional)
+}
+
+// Local reports whether no tool of an MCP server can match, so that none need
+// be started.
+func (s *Selection) Local() bool {
+	return s.plugin != "" || s.server == "" && s.source != "" && !strings.ContainsAny(s.source, "*?[") && !strings.HasPrefix(s.source, registry.MCPPrefix)
+}
+
+// StrictFailure is an error where Strict is set and a source failed.
+func (s *Selection) StrictFailure(reg *registry.Registry) error {
+	if !s.Strict {
+		return nil
+	}
+	var failed []string
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed {
+			failed = append(failed, r.Name)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", registry.ErrSourceFailed, strings.Join(failed, ", "))
+}
+
+// Load loads what a selection needs: everything, for names to be those of every
+// other command, unless no server can match.
+func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.Registry, error) {
+	if s.Local() {
+		return from.Local(ctx)
+	}
+	return from.All(ctx)
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxServerLog is how many log messages of a server are shown in one run
+// without --verbose.
+const maxServerLog = 50
+
+// logLevel is the least level of messages that servers are asked for.
+func (e *Env) logLevel() string {
+	switch {
+	case e.Globals.Verbose:
+		return "debug"
+	case e.Globals.Quiet:
+		return "error"
+	}
+	return "info"
+}
+
+// serverLog returns what shows log messages of one server: warnings and worse on
+// stderr, the rest on the live line of a call or, with infos or --verbose, on
+// stderr too. With --quiet there is nothing.
+func (e *Env) serverLog(infos bool) func() func(mcpclient.LogMessage) {
+	return func() func(mcpclient.LogMessage) {
+		l := &serverLog{env: e, infos: infos && !e.Globals.Quiet}
+		return l.show
+	}
+}
+
+// serverLog shows the log messages of one server.
+type serverLog struct {
+	env   *Env
+	infos bool
+
+	mu    sync.Mutex
+	shown int
+}
+
+func (l *serverLog) show(m mcpclient.LogMessage) {
+	e, severity := l.env, registry.SeverityInfo
+	switch m.Level {
+	case "warning", "error", "critical", "alert", "emergency":
+		severity = registry.SeverityWarning
+	case "debug", "info", "notice":
+	default: // a word that the protocol does not have
+		m.Level = "message"
+	}
+	if !e.shows(severity) && !l.infos {
+		if m.Level != "debug" { // not worth keeping: it shows where a call does
+			e.Screen.Line(m.Server+" logs", m.Text)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown++; l.shown > maxServerLog && !e.Globals.Verbose {
+		if l.shown == maxServerLog+1 {
+			l.print(m.Server, registry.SeverityWarning, fmt.Sprintf("server %q logged more than %d messages; -v shows them all", m.Server, maxServerLog))
+		}
+		return
+	}
+	logger := ""
+	if m.Logger != "" {
+		logger = " (" + m.Logger + ")"
+	}
+	l.print(m.Server, severity, fmt.Sprintf("server %q logs %s%s: %s", m.Server, m.Level, logger, m.Text))
+}
+
+func (l *serverLog) print(server string, severity registry.Severity, message string) {
+	defer l.env.Screen.Pause()()
+	l.env.noteDiagnostic(registry.Diagnostic{Severity: severity, Code: "server_log", Source: registry.MCPPrefix + server, Message: message})
+}

@@ -1,0 +1,299 @@
+package serverscmd
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/oauth"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// loginTimeout is how long a person has to log in, unless --timeout says.
+const loginTimeout = 5 * time.Minute
+
+type loginOptions struct {
+	noBrowser bool
+	scopes    []string
+}
+
+func newLoginCommand(e *cli.Env) *cobra.Command {
+	o := &loginOptions{}
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Log in to a server",
+		Long: `Log in to an MCP server in your browser (OAuth 2.1) and keep the tokens. Whatever
+runs tools of that server uses and renews them from then on.
+
+With --no-browser the address to open is printed on stderr, and the address that
+the browser ended at is read from the terminal, or from stdin where that is none.
+--timeout limits the whole; the default is 5m.
+
+Exit codes: 0 (also where no login is needed), 1, 2, 3 (no such server), 5 (the
+login was refused, or inside a tool's run), 6 (with --non-interactive), 8 (the
+server failed), 124, 130.`,
+		Example: `  toolreg servers login github
+  toolreg servers login github --scope "repo read:org"
+  ssh -t host toolreg servers login github --no-browser`,
+		Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runLogin(cmd.Context(), e, o, argv[0])
+		},
+	}
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address in place of opening a browser")
+	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "ask for this `scope` in place of what server and settings say (repeatable)")
+	return cmd
+}
+
+// loggedIn is the JSON of servers login.
+type loggedIn struct {
+	Name     string     `json:"name"`
+	State    string     `json:"state"` // logged in, not needed
+	Address  string     `json:"address,omitempty"`
+	Issuer   string     `json:"issuer,omitempty"`
+	Resource string     `json:"resource,omitempty"`
+	Scopes   []string   `json:"scopes,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"` // of the access token
+	Renews   bool       `json:"renews,omitempty"`  // without a person
+	Tools    int        `json:"tools"`
+}
+
+func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) error {
+	if err := e.RefuseInside("logging in"); err != nil {
+		return err
+	}
+	var err error
+	if o.scopes, err = oauth.ParseScopes(o.scopes); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--scope: %w", err)}
+	}
+	l, err := newLogin(ctx, e, o, name)
+	if err != nil {
+		return err
+	}
+	limit := loginTimeout
+	if e.Globals.TimeoutSet {
+		limit = cmp.Or(e.Globals.Timeout, session.Endless)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: nobody logged in within %s", exec.ErrTimeout, limit))
+	defer cancel()
+	result, err := l.run(ctx)
+	if errors.Is(err, oauth.ErrRefused) {
+		err = fmt.Errorf("%w: %w", registry.ErrDenied, err)
+	}
+	if err != nil {
+		return err
+	}
+	return l.print(result)
+}
+
+// login is one run of servers login.
+type login struct {
+	*loginOptions
+	env     *cli.Env
+	session *session.Session
+	server  settings.Server
+	options mcpclient.Options
+	logins  *oauth.Store
+	client  *oauth.Client // nil until the server was connected over HTTP
+}
+
+func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	server, err := s.RemoteServer(name)
+	if err != nil {
+		return nil, err
+	}
+	if server.Disabled || server.Excluded != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is switched off (%s)", name, session.OffServer{Server: server}.Reason())}
+	}
+	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
+	if e.Globals.NonInteractive && attended {
+		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
+	}
+	options := s.ServerOptions(ctx, server)
+	options.Listings = nil // the server itself is to answer
+	return &login{loginOptions: o, env: e, session: s, server: server, logins: s.Logins(), options: options}, nil
+}
+
+// maxLogins bounds how often one run asks for wider scopes.
+const maxLogins = 3
+
+// run connects as a stranger to hear what the server wants, lets the person log
+// in, and connects again: a login counts when the server takes it.
+func (l *login) run(ctx context.Context) (loggedIn, error) {
+	out := loggedIn{Name: l.server.Name, State: "not needed"}
+	tools, err := l.connect(ctx, true)
+	switch {
+	case errors.Is(err, registry.ErrNeedsLogin):
+	case err != nil:
+		return out, err
+	case l.client == nil || !l.offered(ctx):
+		out.Tools = tools
+		return out, nil
+	}
+	for range maxLogins {
+		got, loginErr := l.client.Login(ctx, l.ways())
+		if loginErr != nil {
+			return out, fmt.Errorf("logging in to server %q: %w", l.server.Name, loginErr)
+		}
+		l.session.ForgetListing(ctx, l.server)
+		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
+		if !got.Expires.IsZero() {
+			out.Expires = &got.Expires
+		}
+		if out.Tools, err = l.connect(ctx, false); !l.again(ctx, err) {
+			break
+		}
+	}
+	return out, err
+}
+
+// again reports whether another login could do what this one did not.
+func (l *login) again(ctx context.Context, err error) bool {
+	return errors.Is(err, registry.ErrNeedsLogin) && (l.client.WantsMore() && len(l.scopes) == 0 || l.client.Moved(ctx))
+}
+
+// offered reports whether to log in to a server that works without.
+func (l *login) offered(ctx context.Context) bool {
+	return l.server.OAuth != nil && l.server.OAuth.Enabled || l.client.Offered(ctx)
+}
+
+// connect lists the server's tools, as a stranger or with the tokens.
+func (l *login) connect(ctx context.Context, stranger bool) (tools int, err error) {
+	o := l.options
+	o.Auth = func(s settings.Server) transport.Authorizer {
+		if l.client == nil {
+			l.client = l.session.OAuthClient(s, l.logins)
+		}
+		if stranger {
+			return oauth.Probe{Client: l.client}
+		}
+		return l.client
+	}
+	source := mcpclient.New(o)
+	defer source.Close()
+	done := l.env.Screen.Watch()
+	defer done()
+	list, _, err := source.Discover(ctx)
+	return len(list), err
+}
+
+// ways are the ways to reach the person.
+func (l *login) ways() oauth.LoginOptions {
+	o := oauth.LoginOptions{Scopes: l.scopes}
+	opened := false
+	if !l.noBrowser {
+		o.Browse = func(ctx context.Context, address string) error {
+			err := terminal.Browser{Environ: l.env.Environ}.Open(ctx, address)
+			opened = err == nil
+			if err != nil {
+				l.env.Log.Debug("no browser", "err", err)
+			}
+			return nil // the address is shown, and somebody may open it
+		}
+	}
+	o.Paste = func(ctx context.Context, address string) (string, error) {
+		l.show(address, opened)
+		switch {
+		case l.env.InTTY:
+			return l.ask(ctx)
+		case l.noBrowser:
+			return l.readLine(ctx)
+		}
+		return "", terminal.ErrNoAnswer
+	}
+	return o
+}
+
+// loginNotice is the JSON that tells a script which address to open.
+type loginNotice struct {
+	Server  string `json:"server"`
+	Address string `json:"address"`
+}
+
+// show tells the address to open. It is part of the dialogue, so --quiet does
+// not take it away.
+func (l *login) show(address string, opened bool) {
+	if l.env.Globals.JSON {
+		if line, err := cli.EncodeJSON(map[string]loginNotice{"login": {l.server.Name, address}}); err == nil {
+			l.env.Note(string(line))
+		}
+		return
+	}
+	text := "toolreg: open this address to log in to server %q:\n%s\n"
+	if opened {
+		text = "toolreg: your browser opens to log in to server %q; if it does not, open this address:\n%s\n"
+	}
+	l.env.Note(fmt.Sprintf(text, terminal.Line(l.server.Name), terminal.Line(address)))
+}
+
+func (l *login) ask(ctx context.Context) (string, error) {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return "", err
+	}
+	defer tty.Close()
+	return tty.Ask(ctx, "Log in there; if the browser cannot come back here, paste the address that it ended at: ", 0)
+}
+
+// readLine reads a line of stdin. A read that nobody waits for any more ends
+// with the process.
+func (l *login) readLine(ctx context.Context) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReaderSize(l.env.In, 64<<10).ReadString('\n')
+		if strings.TrimSpace(text) != "" {
+			err = nil
+		}
+		read <- line{text, err}
+	}()
+	select {
+	case got := <-read:
+		return got.text, got.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (l *login) print(out loggedIn) error {
+	if l.env.Globals.JSON {
+		return l.env.PrintJSON(out)
+	}
+	if l.env.Globals.Quiet {
+		return nil
+	}
+	if out.State == "not needed" {
+		text := fmt.Sprintf("server %q needs no login", out.Name)
+		if l.client == nil {
+			text += ": its settings have an Authorization header"
+		}
+		l.env.Note("toolreg: " + terminal.Line(text) + "\n")
+		return nil
+	}
+	text := fmt.Sprintf("logged in to server %q at %s; it has %d tools", out.Name, out.Issuer, out.Tools)
+	if len(out.Scopes) > 0 {
+		text += "; scope " + strings.Join(out.Scopes, " ")
+	}
+	l.env.Note("toolreg: " + terminal.Line(text) + "\n")
+	return nil
+}

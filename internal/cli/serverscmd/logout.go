@@ -1,0 +1,153 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type logoutOptions struct{ all bool }
+
+func newLogoutCommand(e *cli.Env) *cobra.Command {
+	o := &logoutOptions{}
+	cmd := &cobra.Command{
+		Use:   "logout NAME | --all",
+		Short: "End the login to a server",
+		Long: `Revoke the tokens of a server where its authorization server takes that, and
+forget them. --all ends every login, also those of servers that are in no
+settings any more.
+
+Exit codes: 0 (also where there was no login), 1, 2, 3 (no such server), 5 (inside
+a tool's run).`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.all == (len(argv) == 1) || len(argv) > 1 {
+				return &cli.UsageError{Err: errors.New("toolreg servers logout wants the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}
+			}
+			return runLogout(cmd.Context(), e, argv)
+		},
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "end every login")
+	return cmd
+}
+
+// loggedOut is one entry of the JSON of servers logout.
+type loggedOut struct {
+	Name    string `json:"name,omitempty"`    // of the server; absent where no settings have it
+	Address string `json:"address,omitempty"` // in place of the name
+	Had     bool   `json:"had"`               // there was a login
+	Revoked bool   `json:"revoked"`           // the authorization server revoked the tokens
+}
+
+func runLogout(ctx context.Context, e *cli.Env, names []string) error {
+	if err := e.RefuseInside("logging out"); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	done := []loggedOut{}
+	for _, name := range names {
+		server, err := s.RemoteServer(name)
+		if err != nil {
+			return err
+		}
+		out, err := logout(ctx, e, s, server)
+		if err != nil {
+			return err
+		}
+		done = append(done, out)
+	}
+	if len(names) == 0 {
+		if done, err = logoutAll(ctx, e, s); err != nil {
+			return err
+		}
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]loggedOut{"logouts": done})
+	}
+	for _, d := range done {
+		if !e.Globals.Quiet {
+			e.Note("toolreg: " + terminal.Line(d.text()) + "\n")
+		}
+	}
+	return nil
+}
+
+func (d loggedOut) text() string {
+	which := fmt.Sprintf("server %q", d.Name)
+	if d.Name == "" {
+		which = d.Address
+	}
+	switch {
+	case !d.Had:
+		return "there was no login to " + which
+	case d.Revoked:
+		return "logged out of " + which + "; its tokens are revoked"
+	}
+	return "logged out of " + which
+}
+
+// logout ends the login to a server of the settings.
+func logout(ctx context.Context, e *cli.Env, s *session.Session, server settings.Server) (loggedOut, error) {
+	out := loggedOut{Name: server.Name}
+	expanded, err := s.Expander().Server(ctx, server)
+	if err != nil {
+		return out, err
+	}
+	end, err := s.OAuthClient(expanded, s.Logins()).Logout(ctx)
+	if err != nil {
+		return out, fmt.Errorf("logging out of server %q: %w", server.Name, err)
+	}
+	if end.Err != nil {
+		warnLogout(e, server.Name, end.Err)
+	}
+	out.Had, out.Revoked = end.Had, end.Revoked
+	s.ForgetListing(ctx, server)
+	return out, nil
+}
+
+func warnLogout(e *cli.Env, name string, err error) {
+	source := ""
+	if name != "" {
+		source = registry.MCPPrefix + name
+	}
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login is forgotten here; end it there too"})
+}
+
+// logoutAll ends the logins of the servers in the settings, whose secrets can be
+// had, and then those that are left.
+func logoutAll(ctx context.Context, e *cli.Env, s *session.Session) ([]loggedOut, error) {
+	done := []loggedOut{}
+	for _, server := range s.Settings().Servers {
+		if server.URL == "" && server.HTTPURL == "" {
+			continue
+		}
+		out, err := logout(ctx, e, s, server)
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		if err == nil && out.Had { // what could not be done here is done below
+			done = append(done, out)
+		}
+	}
+	rest, err := s.Logins().LogoutRest(ctx)
+	for _, address := range rest {
+		done = append(done, loggedOut{Address: address, Had: true})
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	if err != nil {
+		warnLogout(e, "", err)
+	}
+	return done, nil
+}

@@ -1,0 +1,213 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// offersDocument is the JSON of servers --prompts and --resources. The lists
+// that were not asked for are left out.
+type offersDocument struct {
+	Prompts     *[]mcpclient.Prompt           `json:"prompts,omitempty"`
+	Resources   *[]mcpclient.Resource         `json:"resources,omitempty"`
+	Templates   *[]mcpclient.ResourceTemplate `json:"resourceTemplates,omitempty"`
+	Diagnostics []registry.Diagnostic         `json:"diagnostics"`
+}
+
+// offer is what one server offers beside tools.
+type offer struct {
+	prompts   []mcpclient.Prompt
+	resources []mcpclient.Resource
+	templates []mcpclient.ResourceTemplate
+	diags     []registry.Diagnostic
+	err       error
+}
+
+// runOffers lists the prompts or resources of the servers, or of those named.
+func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
+	if o.prompts && o.resources && !e.Globals.JSON {
+		return &cli.UsageError{Err: errors.New("--prompts and --resources are two tables"), Hint: "ask for one at a time, or for both with --json"}
+	}
+	if e.Globals.Cached {
+		return &cli.UsageError{Err: errors.New("--cached asks no server, and prompts and resources are not kept"), Hint: "leave --cached (TOOLREG_CACHED) out"}
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	servers, err := serversNamed(e, s, names...)
+	if err != nil {
+		return err
+	}
+	defer closeServers(servers)
+	all := offers(ctx, e, o, servers)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	var diags []registry.Diagnostic
+	var failed []error
+	for _, of := range all {
+		diags = append(diags, of.diags...)
+		if of.err != nil {
+			failed = append(failed, of.err)
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "source_failed", Message: of.err.Error()})
+		}
+	}
+	named := len(names) > 0 || o.Strict
+	for i := range diags {
+		if len(names) == 0 && diags[i].Code == "not_offered" { // of all servers, some have none
+			diags[i].Severity = registry.SeverityInfo
+		}
+	}
+	if len(failed) == 1 && len(all) == 1 && named {
+		return failed[0] // said once, as the error
+	}
+	e.Diagnose(diags)
+	if err := printOffers(e, o, all, cli.OrEmpty(diags)); err != nil {
+		return err
+	}
+	if len(failed) > 0 && named {
+		return &cli.ExitError{Code: cli.ExitSourceFailed}
+	}
+	return nil
+}
+
+// serversNamed returns the servers of names, all without any. One that the
+// settings keep out cannot be named alone.
+func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient.Source, error) {
+	on, off, err := s.Servers(names...)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(on) == 0 && len(names) == 0:
+		e.Note("toolreg: no MCP servers in the settings\n")
+	case len(on) == 0:
+		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is switched off: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
+	}
+	return on, nil
+}
+
+// serverNamed returns the one server of a name.
+func serverNamed(e *cli.Env, s *session.Session, name string) (*mcpclient.Source, error) {
+	servers, err := serversNamed(e, s, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, server := range servers {
+		if server.Info().Name == name { // whatever else it matches as a glob
+			return server, nil
+		}
+	}
+	if len(servers) > 1 {
+		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(name) + " names " + strconv.Itoa(len(servers)) + " servers, one is wanted")}
+	}
+	return servers[0], nil
+}
+
+// closeServers ends servers that no loader holds.
+func closeServers(servers []*mcpclient.Source) {
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() { _ = s.Close() }) // what is wrong with a server that is closed concerns nobody
+	}
+	wg.Wait()
+}
+
+// offers asks all servers at once; the answers are in their order.
+func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.Source) []offer {
+	done := e.Screen.Watch()
+	defer done()
+	out := make([]offer, len(servers))
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		wg.Go(func() {
+			of := &out[i]
+			if o.prompts {
+				of.prompts, of.diags, of.err = s.Prompts(ctx)
+			}
+			if o.resources && of.err == nil {
+				var more []registry.Diagnostic
+				of.resources, of.templates, more, of.err = s.Resources(ctx)
+				of.diags = append(of.diags, more...)
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnostic) error {
+	prompts, resources, templates := []mcpclient.Prompt{}, []mcpclient.Resource{}, []mcpclient.ResourceTemplate{}
+	for _, of := range all {
+		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...), append(templates, of.templates...)
+	}
+	if e.Globals.JSON {
+		d := offersDocument{Diagnostics: diags}
+		if o.prompts {
+			d.Prompts = &prompts
+		}
+		if o.resources {
+			d.Resources, d.Templates = &resources, &templates
+		}
+		return e.PrintJSON(d)
+	}
+	if o.prompts {
+		return printRows(e, promptTable(prompts))
+	}
+	return printRows(e, resourceTable(resources, templates))
+}
+
+// printRows prints a table, nothing where a terminal would see its header alone.
+func printRows(e *cli.Env, t *cli.Table) error {
+	if e.OutTTY && len(t.Rows) == 0 {
+		return nil
+	}
+	return t.Print(e)
+}
+
+func promptTable(prompts []mcpclient.Prompt) *cli.Table {
+	t := &cli.Table{Header: []string{"SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"}}
+	for _, p := range prompts {
+		var arguments []string
+		for _, arg := range p.Arguments {
+			if arg.Required {
+				arguments = append(arguments, arg.Name)
+			} else {
+				arguments = append(arguments, "["+arg.Name+"]")
+			}
+		}
+		t.Add(p.Server, p.Name, strings.Join(arguments, " "), describe(p.Title, p.Description))
+	}
+	return t
+}
+
+func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *cli.Table {
+	t := &cli.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}}
+	for _, r := range resources {
+		size := ""
+		if r.Size > 0 {
+			size = strconv.FormatInt(r.Size, 10)
+		}
+		t.Add(r.Server, "resource", r.URI, r.MIMEType, size, r.Name, describe(r.Title, r.Description))
+	}
+	for _, r := range templates {
+		t.Add(r.Server, "template", r.URITemplate, r.MIMEType, "", r.Name, describe(r.Title, r.Description))
+	}
+	return t
+}
+
+// describe puts a title before a description.
+func describe(title, description string) string {
+	if title == "" || description == "" {
+		return title + description
+	}
+	return title + ": " + description
+}

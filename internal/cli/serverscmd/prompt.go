@@ -1,0 +1,193 @@
+package serverscmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+func newPromptCommand(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prompt NAME PROMPT [k=v…]",
+		Short: "Have a server fill in one of its prompts",
+		Long: `Have an MCP server fill in one of its prompts and print the messages. Arguments are
+text: k=v, or k=@FILE for the content of a file (k=@@x is the text @x).
+toolreg servers NAME --prompts lists the prompts with their arguments.
+
+What a prompt says is the server's own text; read it before a model does.
+
+Exit codes: 0, 2, 3 (no such server or prompt), 4 (arguments), 7 (the server
+refused), 8 (the server failed), 124 (time limit).`,
+		Example: `  toolreg servers prompt review code_review code=@main.go
+  toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
+		Args: cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runPrompt(cmd.Context(), e, argv[0], argv[1], argv[2:])
+		},
+	}
+}
+
+// promptDocument is the JSON of servers prompt.
+type promptDocument struct {
+	Server      string          `json:"server"`
+	Prompt      string          `json:"prompt"`
+	Description string          `json:"description,omitempty"`
+	Messages    json.RawMessage `json:"messages"` // as the server sent them
+}
+
+func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []string) error {
+	var filled mcpclient.Filled
+	err := atServer(ctx, e, server, "prompt "+name, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) error {
+		prompts, diags, err := s.Prompts(ctx)
+		if err != nil {
+			return err
+		}
+		prompt, err := findPrompt(server, name, prompts, diags)
+		if err != nil {
+			return err
+		}
+		arguments, err := promptArguments(ctx, e, prompt, argv)
+		if err != nil {
+			return err
+		}
+		filled, err = s.GetPrompt(ctx, name, arguments, show)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(promptDocument{server, name, filled.Description, filled.Raw})
+	}
+	_, err = io.WriteString(e.Out, messagesText(e, filled.Messages))
+	return err
+}
+
+// noPromptError tells of a prompt that a server does not have.
+type noPromptError struct {
+	server, name string
+	near         []string
+	count        int
+}
+
+func (e *noPromptError) Error() string {
+	msg := fmt.Sprintf("server %q has no prompt named %q (%d there are)", e.server, e.name, e.count)
+	if len(e.near) > 0 {
+		msg += "; did you mean " + strings.Join(e.near, ", ") + "?"
+	}
+	return msg
+}
+
+// Hint says what to do.
+func (e *noPromptError) Hint() string {
+	return "toolreg servers " + e.server + " --prompts shows what there is"
+}
+
+// Is reports that it is a [registry.ErrNotFound].
+func (e *noPromptError) Is(target error) bool { return target == registry.ErrNotFound }
+
+func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registry.Diagnostic) (mcpclient.Prompt, error) {
+	names := make([]string, len(prompts))
+	for i, p := range prompts {
+		if p.Name == name {
+			return p, nil
+		}
+		names[i] = p.Name
+	}
+	if len(prompts) == 0 && len(diags) > 0 && diags[0].Code == "not_offered" {
+		return mcpclient.Prompt{}, &mcpclient.NotOfferedError{Server: server, What: "prompts"}
+	}
+	return mcpclient.Prompt{}, &noPromptError{server, name, registry.Near(name, names), len(names)}
+}
+
+// promptArguments types the arguments, which are all text, and checks that those
+// the prompt needs are there and no others.
+func promptArguments(ctx context.Context, e *cli.Env, p mcpclient.Prompt, argv []string) (map[string]string, error) {
+	type property struct {
+		Type string `json:"type"`
+	}
+	schema := struct {
+		Type       string              `json:"type"`
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required,omitempty"`
+		Additional bool                `json:"additionalProperties"`
+	}{Type: "object", Properties: map[string]property{}}
+	for _, arg := range p.Arguments {
+		schema.Properties[arg.Name] = property{"string"}
+		if arg.Required {
+			schema.Required = append(schema.Required, arg.Name)
+		}
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) }})
+	if err != nil {
+		return nil, err
+	}
+	violations, err := registry.NewValidator(raw).Validate(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	if len(violations) > 0 {
+		return nil, &promptArgsError{&registry.ArgsError{Tool: "prompt " + p.Name, Violations: violations}, p.Server}
+	}
+	out := map[string]string{}
+	return out, json.Unmarshal(params, &out)
+}
+
+// promptArgsError is an ArgsError about a prompt.
+type promptArgsError struct {
+	*registry.ArgsError
+	server string
+}
+
+// Hint says what to do.
+func (e *promptArgsError) Hint() string {
+	return "see toolreg servers " + e.server + " --prompts"
+}
+
+func (e *promptArgsError) Unwrap() error { return e.ArgsError }
+
+// messagesText shows each message under its role. In a pipe texts are as they
+// came; on a terminal they are set off, so that none passes for another message.
+func messagesText(e *cli.Env, messages []mcpclient.Message) string {
+	var b strings.Builder
+	for i, m := range messages {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "[%s]\n", terminal.Line(m.Role))
+		text := cli.EndLine(messageText(m.Content))
+		if !e.OutTTY {
+			b.WriteString(text)
+			continue
+		}
+		for line := range strings.Lines(terminal.Visible(text)) {
+			b.WriteString("  " + cli.EndLine(line))
+		}
+	}
+	return b.String()
+}
+
+func messageText(c registry.Content) string {
+	switch {
+	case c.Type == registry.ContentText, c.Type == registry.ContentResource && c.Data == nil, c.Type == registry.ContentResourceLink:
+		return content.PartText(c)
+	case c.URI != "":
+		return fmt.Sprintf("[%s %s %s, %d bytes; --json has it]", c.Type, c.URI, c.MIMEType, len(c.Data))
+	}
+	return fmt.Sprintf("[%s %s, %d bytes; --json has it]", c.Type, c.MIMEType, len(c.Data))
+}

@@ -1,0 +1,252 @@
+package serverscmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+type readOptions struct{ output string }
+
+func newReadCommand(e *cli.Env) *cobra.Command {
+	o := &readOptions{}
+	cmd := &cobra.Command{
+		Use:   "read NAME URI",
+		Short: "Read a resource of a server",
+		Long: `Read a resource of an MCP server and print it: text as it is, binary content byte
+for byte, not to a terminal. A resource may have several contents; they come one
+after the other. toolreg servers NAME --resources lists resources and templates;
+of a template you write the URI yourself.
+
+You are not asked whether a resource may be read: you have said so.
+
+Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
+8 (the server failed), 124 (time limit).`,
+		Example: `  toolreg servers read docs docs://guide/intro
+  toolreg servers read shots shot://latest --output shot.png`,
+		Args: cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runRead(cmd.Context(), e, o, argv[0], argv[1])
+		},
+	}
+	cmd.Flags().StringVar(&o.output, "output", "", "write to this `file`, or into this dir where it is one or ends with a slash")
+	return cmd
+}
+
+// readingDocument is the JSON of servers read.
+type readingDocument struct {
+	Server   string          `json:"server"`
+	URI      string          `json:"uri"`
+	Contents json.RawMessage `json:"contents"` // as the server sent them
+	Saved    []string        `json:"saved,omitempty"`
+}
+
+func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) error {
+	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
+		return &cli.UsageError{Err: fmt.Errorf("%q is no URI: it is empty, or holds blanks or control characters", uri), Hint: "write a blank as %20"}
+	}
+	var reading mcpclient.Reading
+	err := atServer(ctx, e, name, "read "+uri, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
+		reading, err = s.ReadResource(ctx, uri, show)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := readingDocument{Server: name, URI: uri, Contents: reading.Raw}
+	if o.output != "" {
+		if d.Saved, err = saveReading(o.output, uri, reading.Contents); err != nil {
+			return err
+		}
+	}
+	switch {
+	case e.Globals.JSON:
+		return e.PrintJSON(d)
+	case o.output != "":
+		_, err = io.WriteString(e.Out, cli.EndLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
+		return err
+	}
+	return printReading(e, uri, reading.Contents)
+}
+
+// atServer does something with one server within the time limit of a call, with
+// progress on the live lines, and ends the server.
+func atServer(ctx context.Context, e *cli.Env, name, what string, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	server, err := serverNamed(e, s, name)
+	if err != nil {
+		return err
+	}
+	defer closeServers([]*mcpclient.Source{server})
+	limit := callLimit(s.Settings(), name)
+	inner := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		inner, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: what, Limit: limit})
+		defer cancel()
+	}
+	show, hide := e.Screen.Progress(what)
+	defer hide()
+	err = do(inner, server, show)
+	if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(inner)); ok && err != nil {
+		return fmt.Errorf("server %q: %w", name, over)
+	}
+	return err
+}
+
+// callLimit is the time limit of a request to a server; 0 means none.
+func callLimit(set *settings.Settings, name string) time.Duration {
+	if set.Globals.TimeoutSet {
+		return set.Globals.Timeout
+	}
+	for _, s := range set.Servers {
+		if s.Name == name {
+			return s.Timeout
+		}
+	}
+	return 0
+}
+
+// printReading prints text as it is in a pipe and made visible on a terminal.
+func printReading(e *cli.Env, uri string, contents []registry.Content) error {
+	if len(contents) == 0 {
+		e.Note("toolreg: the server gave nothing for " + terminal.Line(uri) + "\n")
+		return nil
+	}
+	if !e.OutTTY {
+		return content.WriteRaw(e.Out, contents)
+	}
+	var b strings.Builder
+	for _, c := range contents {
+		if c.Data != nil {
+			return &cli.UsageError{Err: fmt.Errorf("%s is binary (%s, %d bytes), which does not go to a terminal", cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, "unknown type"), len(c.Data)),
+				Hint: "--output FILE writes it to a file"}
+		}
+		if len(contents) > 1 {
+			b.WriteString("== " + terminal.Line(cmp.Or(c.URI, uri)) + "\n")
+		}
+		b.WriteString(cli.EndLine(terminal.Visible(c.Text)))
+	}
+	_, err := io.WriteString(e.Out, b.String())
+	return err
+}
+
+// saveReading writes contents to a file that the person named, or each to a file
+// of its own in a folder, where names come from the URIs and nothing is
+// overwritten.
+func saveReading(output, uri string, contents []registry.Content) ([]string, error) {
+	info, err := os.Stat(output)
+	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
+		if len(contents) > 1 {
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)), Hint: "name a folder, with a slash at its end"}
+		}
+		return saveFile(output, contents)
+	}
+	if err := os.MkdirAll(output, 0o777); err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+	}
+	root, err := os.OpenRoot(output)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+	}
+	defer root.Close()
+	var saved []string
+	for _, c := range contents {
+		base, ext := fileName(cmp.Or(c.URI, uri), c)
+		name, err := content.Create(root, base, ext, content.Bytes(c))
+		if err != nil {
+			return saved, fmt.Errorf("--output: %w", err)
+		}
+		saved = append(saved, filepath.Join(output, name))
+	}
+	return saved, nil
+}
+
+// saveFile writes through a file beside it, so that the old one stays whole until
+// the new one is.
+func saveFile(name string, contents []registry.Content) ([]string, error) {
+	if len(contents) == 0 {
+		return nil, errors.New("the server gave nothing to write")
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device, a pipe
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("--output: %w", err)
+		}
+		_, err = f.Write(content.Bytes(contents[0]))
+		return []string{name}, errors.Join(err, f.Close())
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real // the file behind a link is meant, not the link
+	}
+	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+	}
+	defer func() { _ = os.Remove(beside) }() // gone once it is renamed
+	_, err = f.Write(content.Bytes(contents[0]))
+	if info, statErr := os.Stat(name); statErr == nil {
+		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(beside, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	return []string{name}, nil
+}
+
+// fileName makes a name of the last part of a URI, without anything that could
+// mean more than a name.
+func fileName(uri string, c registry.Content) (base, ext string) {
+	last := uri
+	if u, err := url.Parse(uri); err == nil {
+		if last = path.Base(u.Path); last == "." || last == "/" {
+			last = u.Host + u.Opaque
+		}
+	}
+	last = strings.TrimLeft(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, last), ".-")
+	if len(last) > 100 {
+		last = last[len(last)-100:]
+	}
+	ext = path.Ext(last)
+	if base = strings.TrimSuffix(last, ext); base == "" {
+		base, ext = "resource", last
+	}
+	if ext == "" {
+		ext = content.Extension(c.MIMEType)
+		if c.Data == nil && c.MIMEType == "" || strings.HasPrefix(c.MIMEType, "text/plain") {
+			ext = ".txt"
+		}
+	}
+	return base, ext
+}

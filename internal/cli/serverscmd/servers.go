@@ -1,0 +1,91 @@
+// Package serverscmd is the command servers: MCP servers, their state, what they
+// offer beside tools, their entries in the settings, logins.
+package serverscmd
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+type options struct {
+	cli.Selection
+	prompts, resources bool
+}
+
+// New is the command servers.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "servers [NAME…]",
+		Short: "Show MCP servers and their state",
+		Long: `Connect to the MCP servers of the settings, or to those named, and show what each
+is and how it does.
+
+With the setting cache.discovery a server that is kept is not connected: its state
+is "cached", its age is shown, and --refresh connects.
+
+In a pipe each server is one line: name, transport, state, protocol version,
+tools, prompts, resources, milliseconds to connect, origin, error and the age of
+what was kept, separated by tabs. With --prompts or --resources it shows what
+the servers offer beside tools. Exit codes: 0, 2, 3 (no such server), 8 (with
+--strict, when one failed; with --prompts and --resources, when one that is
+named failed).`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if o.prompts || o.resources {
+				return runOffers(cmd.Context(), e, o, argv)
+			}
+			return run(cmd.Context(), e, o, argv)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 when any server failed")
+	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "show the prompts that servers offer")
+	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
+	cmd.AddCommand(editCommands(e)...)
+	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
+	cmd.AddCommand(newReadCommand(e), newPromptCommand(e))
+	return cmd
+}
+
+func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}})
+	if err != nil {
+		return err
+	}
+	on, off, err := s.Servers(names...)
+	if err != nil {
+		return err
+	}
+	reg, err := s.LoadServers(ctx, on)
+	if err != nil {
+		return err
+	}
+	if err := print(e, session.Infos(on, off)); err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+func print(e *cli.Env, infos []mcpclient.Info) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
+	}
+	if len(infos) == 0 {
+		e.Note("toolreg: no MCP servers in the settings\n")
+	}
+	t := cli.AgedTable{Table: cli.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"},
+		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
+	for _, s := range infos {
+		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, s.Error)
+	}
+	if e.OutTTY && len(infos) == 0 {
+		return nil
+	}
+	return t.Print(e)
+}

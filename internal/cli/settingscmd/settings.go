@@ -1,0 +1,141 @@
+// Package settingscmd is the command settings: effective settings and where they
+// come from.
+package settingscmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// New is the command settings.
+func New(e *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "settings",
+		Short: "Effective settings, with the origin of each value",
+		Args:  cli.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "show [KEY…]",
+		Short: "Print the effective settings, each with the place it comes from",
+		Long: `Print every setting that has a value, or those named: a setting by its name or
+twin, a group such as policy, or one entry such as mcpServers.NAME. Values are
+JSON with secrets masked; variables stay as written. The origin is file:line, a
+variable, a flag, or default.
+
+In a pipe each setting is one line: key, value and origin, separated by tabs.
+Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
+		RunE: func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
+	}, &cobra.Command{
+		Use:   "path",
+		Short: "Print which settings files were looked for, and what became of them",
+		Long: `Print where settings are looked for, lowest precedence first, and what became of
+each file: read, absent, skipped or refused, and why.
+
+In a pipe each place is one line: state, scope, path and reason, separated by
+tabs. Exit codes: 0, 2.`,
+		Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runPath(e) },
+	}, &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a settings file",
+		Long: `Print the JSON Schema (draft 2020-12) of a settings file, for editors and checks.
+No settings are read. Exit codes: 0, 2.`,
+		Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runSchema(e) },
+	})
+	return cmd
+}
+
+// shownSetting is one setting in the JSON of settings show.
+type shownSetting struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Origin string          `json:"origin"` // file:line, a variable, a flag, or default
+	Scope  settings.Scope  `json:"scope"`
+}
+
+func runShow(ctx context.Context, e *cli.Env, keys []string) error {
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	values, err := chosenSettings(e, s, keys)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		shown := []shownSetting{}
+		for _, v := range values {
+			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), v.Origin.Scope})
+		}
+		return e.PrintJSON(map[string][]shownSetting{"settings": shown})
+	}
+	t := cli.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}}
+	for _, v := range values {
+		t.Add(v.Key, string(v.JSON), v.Origin.String())
+	}
+	return t.Print(e)
+}
+
+// chosenSettings are the settings of the keys in their order, all without any.
+func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings.Value, error) {
+	if len(keys) == 0 {
+		return s.Effective(), nil
+	}
+	var out []settings.Value
+	for _, key := range keys {
+		values, err := s.Find(key)
+		if _, ok := errors.AsType[*settings.UnknownKeyError](err); ok {
+			return nil, &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(values) == 0 && !e.Globals.Quiet && !e.Globals.JSON {
+			e.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
+		}
+		out = append(out, values...)
+	}
+	return out, nil
+}
+
+func runPath(e *cli.Env) error {
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return err
+	}
+	places, err := settings.Look(options)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
+	}
+	t := cli.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}}
+	for _, p := range places {
+		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
+	}
+	return t.Print(e)
+}
+
+func runSchema(e *cli.Env) error {
+	if e.JQ != nil || e.Globals.JSON {
+		return e.PrintJSON(settings.Schema())
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, settings.Schema(), "", "  "); err != nil {
+		return fmt.Errorf("printing the schema: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err := e.Out.Write(b.Bytes())
+	return err
+}

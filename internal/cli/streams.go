@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Streams are what a command reads and writes. Out carries results alone.
+type Streams struct {
+	In                    io.Reader
+	Out, Err              io.Writer
+	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
+}
+
+// errReaderGone tells that nobody reads stdout any more.
+var errReaderGone = errors.New("the reader of stdout is gone")
+
+// pipeWriter writes results. When the reader is gone it calls gone once and
+// swallows the rest: that is no error (spec section 3). Any other failure is
+// kept, so that no result is lost in silence. It is safe for concurrent use.
+type pipeWriter struct {
+	w    io.Writer
+	gone func()
+
+	mu     sync.Mutex
+	broken bool
+	err    error
+}
+
+func (p *pipeWriter) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken {
+		return len(b), nil
+	}
+	n, err := p.w.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		p.broken = true
+		p.gone()
+		return len(b), nil
+	}
+	if err != nil {
+		err = fmt.Errorf("writing the result: %w", err)
+		if p.err == nil {
+			p.err = err
+		}
+	}
+	return n, err
+}
+
+// watch looks whether the reader is gone while nothing is written, until stop is
+// called.
+func (p *pipeWriter) watch() (stop func()) {
+	f, ok := p.w.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	quit := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+			if readerGone(f) {
+				p.mu.Lock()
+				p.broken = true
+				p.mu.Unlock()
+				p.gone()
+				return
+			}
+		}
+	})
+	return func() { close(quit); watching.Wait() }
+}
+
+func (p *pipeWriter) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *pipeWriter) isBroken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}
+
+// untilDone returns what read returns, or the cause of ctx when that ends first:
+// stdin or a named pipe may never give anything. A read that nobody waits for any
+// more ends with the process.
+func untilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	type outcome struct {
+		data []byte
+		err  error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		data, err := read()
+		got <- outcome{data, err}
+	}()
+	select {
+	case o := <-got:
+		return o.data, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// readerFunc is a reader made of a function.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// cancellable returns a reader whose reads end with ctx.
+func cancellable(ctx context.Context, r io.Reader) io.Reader {
+	return readerFunc(func(b []byte) (int, error) {
+		data, err := untilDone(ctx, func() ([]byte, error) {
+			own := make([]byte, len(b)) // b is the caller's again when ctx is done
+			n, err := r.Read(own)
+			return own[:n], err
+		})
+		return copy(b, data), err
+	})
+}
+
+// ReadFile reads a file that the person named on the command line.
+func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
+}
+
+// Absolute is a path of the command line made absolute.
+func (e *Env) Absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(e.Dir, path)
+}
+
+// Stdout is what is behind Out.
+func (e *Env) Stdout() io.Writer { return e.pipe.w }
+
+// WatchReader ends the run when nobody reads stdout any more though nothing is
+// written to it, until stop is called.
+func (e *Env) WatchReader() (stop func()) { return e.pipe.watch() }

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// DescribeProject says what trusting the project means. All of it is the
+// project's own text.
+func DescribeProject(p *settings.Project) string {
+	var b strings.Builder
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString(title + "\n")
+		for _, l := range lines {
+			b.WriteString("  " + terminal.Line(l) + "\n")
+		}
+	}
+	section("files that trust is tied to:", p.Files)
+	section("programs that would run:", p.Runs)
+	section("settings that loosen what toolreg asks about or hides:", p.Loosens)
+	section("variables and references that would be read:", p.Expands)
+	for _, c := range p.Changes {
+		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, terminal.Line(c.Name))
+		if c.Diff != "" {
+			b.WriteString(Block(c.Diff))
+		}
+	}
+	if p.Obstacle != "" {
+		b.WriteString("cannot be trusted as it is: " + terminal.Line(p.Obstacle) + "\n")
+	}
+	return b.String()
+}
+
+// AskTrust shows what trusting a project means and asks. An error that is
+// terminal.ErrNoAnswer is no answer, and not a no.
+func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
+	text := fmt.Sprintf("\nProject %s\n%s\nTrust this project? [y]es, [n]o: ", terminal.Line(p.Root), DescribeProject(p))
+	answer, err := tty.Ask(ctx, text, 0)
+	if cause := context.Cause(ctx); cause != nil {
+		return false, cause
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return err == nil && (answer == "y" || answer == "yes"), err
+}
+
+// GrantTrust remembers that the project may do what it says now.
+func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
+	store, err := e.TrustStore()
+	if err != nil {
+		return err
+	}
+	aside, err := store.Grant(ctx, p.Root, p.Covered, time.Now())
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
+			Message: "the file of earlier grants was damaged; it was moved to " + aside})
+	}
+	if !e.Globals.Quiet && !e.Globals.JSON {
+		e.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
+	}
+	return nil
+}
+
+// offerTrust asks on a terminal, once, whether a project that is not trusted may
+// be (spec section 9). A no is remembered for exactly what was shown; later runs
+// warn only. p may be nil.
+func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
+	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.declined(p) {
+		return false, nil
+	}
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return false, nil // nobody is there; the warning says what to do
+	}
+	defer tty.Close()
+	agreed, err = AskTrust(ctx, tty, p)
+	switch {
+	case errors.Is(err, terminal.ErrNoAnswer):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !agreed:
+		e.decline(ctx, p)
+		return false, nil
+	}
+	if err := e.GrantTrust(ctx, p); err != nil {
+		return false, fmt.Errorf("remembering the trust: %w", err)
+	}
+	return true, nil
+}
+
+// mayOffer reports whether a person is at work who would see the question: not
+// for commands that have to be silent, not inside a tool's run.
+func (e *Env) mayOffer() bool {
+	switch e.command {
+	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
+		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && session.Depth(e.Environ) == 0
+	}
+	return false
+}
+
+// declinedName is the state file that holds the hash of what the person does
+// not trust in a project. Any other content means that nothing was declined.
+func declinedName(p *settings.Project) string {
+	sum := sha256.Sum256([]byte(p.Root))
+	return "declined-" + hex.EncodeToString(sum[:8])
+}
+
+func (e *Env) declined(p *settings.Project) bool {
+	d, err := e.Folders.State()
+	if err != nil {
+		return true // neither answer could be kept
+	}
+	data, err := d.Read(declinedName(p))
+	return err == nil && string(data) == p.Hash+"\n"
+}
+
+func (e *Env) decline(ctx context.Context, p *settings.Project) {
+	d, err := e.Folders.State()
+	if err == nil {
+		err = d.Update(ctx, declinedName(p), func([]byte) ([]byte, error) { return []byte(p.Hash + "\n"), nil })
+	}
+	if err != nil {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
+			Message: "the answer cannot be remembered, so the next run asks again: " + err.Error()})
+	}
+}

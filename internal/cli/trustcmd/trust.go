@@ -1,0 +1,214 @@
+// Package trustcmd is the command trust: trust in a project's settings.
+package trustcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+type options struct{ hash string }
+
+// New is the command trust.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	status := func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), e) }
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "Trust in this project's settings",
+		Long: `A project's settings can run programs, so they count only once you trust them.
+Trust is tied to the exact content of the settings and of the files inside the
+project that they run: when one of them changes, trust has to be granted again.
+
+Exit codes: 0, 2, 3 (the project has no settings), 5 (you said no), 6 (nobody to
+ask).`,
+		Args: cli.NoArgs,
+		RunE: status,
+	}
+	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
+		Long: `Show what the project would run, loosen and read, and trust it after a yes.
+
+Where nobody is there to ask, as in CI, --hash grants without a question if the
+files still have the hash that somebody has looked at: keep the hash that
+"toolreg trust status --jq .hash" prints beside the job. --trust-project trusts
+whatever is there, for one run.
+
+Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
+5 (you said no, or it cannot be trusted), 6 (nobody to ask).`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runGrant(cmd.Context(), e, o) }}
+	grant.Flags().StringVar(&o.hash, "hash", "", "grant without a question if the files have this `hash` (from trust status)")
+	cmd.AddCommand(
+		&cobra.Command{Use: "status", Short: "Show whether the project is trusted, and what it would run", Args: cli.NoArgs, RunE: status},
+		grant,
+		&cobra.Command{Use: "revoke", Short: "Forget that the project is trusted", Args: cli.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return runRevoke(cmd.Context(), e) }},
+	)
+	return cmd
+}
+
+// noProjectError tells that there is nothing to trust.
+type noProjectError struct{ root string }
+
+func (e *noProjectError) Error() string {
+	return fmt.Sprintf("no settings or plugins of a project in %s", e.root)
+}
+
+// Hint says what to do.
+func (e *noProjectError) Hint() string {
+	return "toolreg init makes them; --root DIR names another project"
+}
+
+func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }
+
+// project loads the settings and returns the project's, which must exist.
+func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
+	s, _, err := e.LoadSettings(ctx) // the result says what the warnings would
+	if err != nil {
+		return nil, err
+	}
+	if s.Project == nil {
+		return nil, &noProjectError{root: s.ProjectRoot}
+	}
+	return s.Project, nil
+}
+
+// trustDocument is the JSON of trust status.
+type trustDocument struct {
+	Root     string         `json:"root"`
+	Trusted  bool           `json:"trusted"`
+	Granted  *time.Time     `json:"granted,omitempty"`
+	Hash     string         `json:"hash"`
+	Files    []string       `json:"files"`
+	Runs     []string       `json:"runs"`
+	Loosens  []string       `json:"loosens"`
+	Expands  []string       `json:"expands"`
+	Changes  []trust.Change `json:"changes,omitempty"`
+	Obstacle string         `json:"obstacle,omitempty"`
+}
+
+func runStatus(ctx context.Context, e *cli.Env) error {
+	p, err := project(ctx, e)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
+		if !p.Granted.IsZero() {
+			d.Granted = &p.Granted
+		}
+		return e.PrintJSON(d)
+	}
+	var b strings.Builder
+	state := "not trusted"
+	if p.Trusted {
+		state = "trusted"
+	}
+	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
+	b.WriteString(cli.DescribeProject(p))
+	_, err = e.Out.Write([]byte(b.String()))
+	return err
+}
+
+func runGrant(ctx context.Context, e *cli.Env, o *options) error {
+	if err := e.RefuseInside("granting trust"); err != nil {
+		return err
+	}
+	p, err := project(ctx, e)
+	if err != nil {
+		return err
+	}
+	if p.Obstacle != "" {
+		return fmt.Errorf("%w: the project cannot be trusted as it is: %s", registry.ErrDenied, p.Obstacle)
+	}
+	if err := agreed(ctx, e, p, o.hash); err != nil {
+		return err
+	}
+	if err := e.GrantTrust(ctx, p); err != nil || !e.Globals.JSON {
+		return err
+	}
+	return e.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
+}
+
+// trustedDocument is the JSON of trust grant and trust revoke.
+type trustedDocument struct {
+	Root    string `json:"root"`
+	Trusted bool   `json:"trusted"`
+	Changed *bool  `json:"changed,omitempty"` // by revoke: whether there was trust
+	Hash    string `json:"hash,omitempty"`    // that was granted
+}
+
+// grantNeedsPerson is trust that nobody is there to grant.
+type grantNeedsPerson struct{}
+
+func (*grantNeedsPerson) Error() string {
+	return "granting trust: " + registry.ErrNeedsConfirmation.Error()
+}
+
+// Hint says what to do.
+func (*grantNeedsPerson) Hint() string {
+	return "toolreg trust grant --hash HASH grants without a question; toolreg trust status shows the hash"
+}
+
+func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
+
+// agreed returns nil when the hash on the command line is that of the files,
+// or when the person says yes to what is shown.
+func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
+	if hash != "" {
+		if hash != p.Hash {
+			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "look at toolreg trust status again"}
+		}
+		return nil
+	}
+	if e.Globals.NonInteractive {
+		return &grantNeedsPerson{}
+	}
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return &grantNeedsPerson{}
+	}
+	defer tty.Close()
+	if agreed, err := cli.AskTrust(ctx, tty, p); err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+		return err
+	} else if !agreed {
+		return fmt.Errorf("%w: you said no", registry.ErrDenied)
+	}
+	return nil
+}
+
+func runRevoke(ctx context.Context, e *cli.Env) error {
+	p, err := project(ctx, e)
+	if err != nil {
+		return err
+	}
+	store, err := e.TrustStore()
+	if err != nil {
+		return err
+	}
+	had, err := store.Revoke(ctx, p.Root)
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(trustedDocument{Root: p.Root, Changed: &had})
+	}
+	if !e.Globals.Quiet {
+		text := " was not trusted"
+		if had {
+			text = " is no longer trusted"
+		}
+		e.Note("toolreg: " + terminal.Line(p.Root) + text + "\n")
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+// Package whycmd is the command why: which setting and rule decides about a call.
+package whycmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// New is the command why.
+func New(e *cli.Env) *cobra.Command {
+	o := &cli.ParamsOptions{}
+	cmd := &cobra.Command{
+		Use:   "why TOOL [k=v…]",
+		Short: "Say which setting and rule decides about a call, without calling",
+		Long: `Say whether a tool is registered and, if not, which setting keeps it out; whether
+a call would be allowed, asked about or denied, and by which rule, approval or
+default; and what would allow it. Nothing is run and nobody is asked.
+
+Params are given as to call. Without any the answer is for the tool as a whole:
+rules that speak of commands, paths or addresses are left out then.
+
+Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (params), 8 (its
+source failed).`,
+		Example: `  toolreg why write_file file_path=go.mod content=x
+  toolreg why run_shell_command command='git log | sudo tee log'
+  toolreg why github__create_issue --json`,
+		Args: cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return run(cmd.Context(), e, o, argv[0], argv[1:])
+		},
+	}
+	o.Flags(cmd.Flags())
+	return cmd
+}
+
+// whyDocument is the JSON of why (spec section 3).
+type whyDocument struct {
+	Tool       string                  `json:"tool"`
+	Registered bool                    `json:"registered"`
+	Source     string                  `json:"source,omitempty"`
+	Hidden     *registry.Hidden        `json:"hidden,omitempty"`
+	Decision   *policy.Decision        `json:"decision,omitempty"`
+	Rule       *whyRule                `json:"rule,omitempty"`
+	Commands   []policy.CommandVerdict `json:"commands,omitempty"`
+	Approval   *cli.Approval           `json:"approval,omitempty"`
+	Changes    []whyChange             `json:"changes,omitempty"`
+	Hint       string                  `json:"hint,omitempty"`
+	Note       string                  `json:"note,omitempty"`
+}
+
+// whyRule is what decided: a rule with what it matches, an approval, the mode
+// or a default.
+type whyRule struct {
+	Decision policy.Decision `json:"decision"`
+	Reason   string          `json:"reason"`
+	Origin   string          `json:"origin"`
+	Tool     string          `json:"tool,omitempty"`
+	Source   string          `json:"source,omitempty"`
+	Server   string          `json:"server,omitempty"`
+	Category string          `json:"category,omitempty"`
+	Command  string          `json:"command,omitempty"`
+	Path     string          `json:"path,omitempty"`
+}
+
+func newWhyRule(v policy.Verdict) *whyRule {
+	r := &whyRule{Decision: v.Decision, Reason: v.Reason, Origin: v.Origin}
+	if m := v.Rule; m != nil {
+		r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path = m.Tool, m.Source, m.Server, m.Category, m.Command, m.Path
+	}
+	return r
+}
+
+// whyChange is one part of a tool that voids an approval.
+type whyChange struct {
+	Part string `json:"part"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
+}
+
+func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, argv []string) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	f, err := e.Find(ctx, s, name, session.Query{}, false)
+	if err != nil {
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil {
+			return printWhy(e, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)
+		}
+		return err
+	}
+	reg, tool := f.Registry, f.Tool
+	params, err := e.Params(ctx, o, tool, argv)
+	if err != nil {
+		return err
+	}
+	p, err := s.Policy(reg)
+	if err != nil {
+		return err
+	}
+	verdict, note, err := decideOn(ctx, reg, p, tool, registry.Call{Tool: name, Params: params})
+	if err != nil {
+		return err
+	}
+	d := whyDocument{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
+		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
+	for _, c := range verdict.Changes {
+		d.Changes = append(d.Changes, whyChange(c))
+	}
+	if verdict.Decision == policy.Ask {
+		d.Hint = exec.Hint(tool, verdict)
+	}
+	return printWhy(e, d, verdict.Changes)
+}
+
+// decideOn decides as call would. A tool that wants params and was given none
+// is decided on as a whole, and the note says so.
+func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
+	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
+	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
+		return p.DecideTool(ctx, t), "no params were given: rules on commands, paths and addresses are left out", nil
+	}
+	if err != nil {
+		return v, "", err
+	}
+	return p.Decide(ctx, t, call), note, nil
+}
+
+func isEmptyObject(params []byte) bool {
+	return string(bytes.Join(bytes.Fields(params), nil)) == "{}"
+}
+
+// approvalOf returns the approval that allowed the call, nil if none did.
+func approvalOf(store *policy.Approvals, v policy.Verdict) *cli.Approval {
+	if v.Approval == "" {
+		return nil
+	}
+	list, err := store.List(false)
+	if err != nil {
+		return nil // it was there a moment ago; the verdict names it all the same
+	}
+	for _, x := range list {
+		if x.ID == v.Approval {
+			out := cli.NewApproval(x)
+			return &out
+		}
+	}
+	return nil
+}
+
+func printWhy(e *cli.Env, d whyDocument, changes []policy.Change) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(d)
+	}
+	_, err := io.WriteString(e.Out, whyText(d, changes, e))
+	return err
+}
+
+// whyText is the answer for a person: a field a line, the last one what to do.
+func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
+	var b strings.Builder
+	field := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s%s\n", name+":", terminal.Line(fmt.Sprintf(format, args...)))
+	}
+	field("tool", "%s", d.Tool)
+	field("source", "%s", d.Source)
+	if d.Hidden != nil {
+		field("registered", "no")
+		field("reason", "%s", d.Hidden.Reason)
+		if d.Hidden.Setting != "" {
+			field("set at", "%s", d.Hidden.Setting)
+		}
+		return b.String()
+	}
+	field("registered", "yes")
+	field("decision", "%s", *d.Decision)
+	field("reason", "%s", d.Rule.Reason)
+	field("set at", "%s", d.Rule.Origin)
+	if match := d.Rule.match(); match != "" {
+		field("rule", "%s", match)
+	}
+	for _, c := range d.Commands {
+		text := c.Text
+		if c.Root != "" && !strings.HasPrefix(text, c.Root) { // inside a wrapper
+			text = c.Root + ", in: " + text
+		}
+		field("command", "%s: %s (%s; %s)", c.Decision, text, c.Reason, c.Origin)
+	}
+	if x := d.Approval; x != nil {
+		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
+	}
+	b.WriteString(terminal.Changes(changes, e.WrapWidth()))
+	if d.Note != "" {
+		field("note", "%s", d.Note)
+	}
+	if d.Hint != "" {
+		field("to allow", "%s", d.Hint)
+	}
+	return b.String()
+}
+
+// match names the fields that a rule matches by.
+func (r *whyRule) match() string {
+	var parts []string
+	for _, f := range [][2]string{{"tool", r.Tool}, {"source", r.Source}, {"server", r.Server}, {"category", r.Category}, {"command", r.Command}, {"path", r.Path}} {
+		if f[1] != "" {
+			parts = append(parts, f[0]+"="+f[1])
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// pipeWidth is so wide that nothing is broken in a pipe.
+const pipeWidth = 1 << 20
+
+// wrapWidth is where long text on stdout is broken.
+func wrapWidth(e *cli.Env) int {
+	if e.OutTTY {
+		return e.Width()
+	}
+	return pipeWidth
+}

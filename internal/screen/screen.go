@@ -1,0 +1,181 @@
+// Package screen is what one run shows beside its results: notes on stderr, and
+// live lines while something goes on. While a question stands on the terminal
+// everything else waits, results too, so that nobody answers what they could not
+// read. internal/cli makes the one [Screen] of a run.
+package screen
+
+import (
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/term"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// Limits of what waits for a question, in bytes; beyond them it is written.
+const (
+	maxNotes   = 64 << 10
+	maxResults = 1 << 20
+)
+
+// Screen is safe for concurrent use. Make it with [New].
+type Screen struct {
+	err  io.Writer
+	live bool // live lines are shown
+
+	status atomic.Pointer[terminal.Status] // nil while nothing goes on
+
+	mu        sync.Mutex
+	questions int     // that stand on the terminal
+	notes     []byte  // for after them
+	results   *Writer // nil: results do not go to the terminal
+}
+
+// New returns a screen on stderr without live lines.
+func New(stderr io.Writer) *Screen { return &Screen{err: stderr} }
+
+// Live switches live lines on, which want a terminal that can move its cursor.
+// It is called before anything goes on.
+func (s *Screen) Live(on bool) { s.live = on }
+
+// Note writes text, after the question where one stands on the terminal. There
+// is nowhere to tell that stderr is gone.
+func (s *Screen) Note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.questions > 0 && len(s.notes) < maxNotes {
+		s.notes = append(s.notes, text...)
+		return
+	}
+	_, _ = io.WriteString(s.err, text)
+}
+
+// Results returns a writer of results to the same terminal. Calls that run at
+// once share it.
+func (s *Screen) Results(w io.Writer) *Writer {
+	s.results = &Writer{screen: s, w: w}
+	return s.results
+}
+
+// Writer writes results, after the question where one stands on the terminal.
+// The writer behind it keeps its own failures.
+type Writer struct {
+	screen  *Screen
+	w       io.Writer
+	waiting []byte
+}
+
+// Write implements [io.Writer].
+func (w *Writer) Write(p []byte) (int, error) {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	if w.screen.questions == 0 {
+		return w.w.Write(p)
+	}
+	if w.waiting = append(w.waiting, p...); len(w.waiting) > maxResults {
+		w.flush()
+	}
+	return len(p), nil
+}
+
+// flush writes what waits. The screen's mu is held.
+func (w *Writer) flush() {
+	_, _ = w.w.Write(w.waiting)
+	w.waiting = nil
+}
+
+// Hold leaves the terminal to a question until release is called.
+func (s *Screen) Hold() (release func()) {
+	resume := s.Pause()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions++
+	return func() {
+		s.release()
+		resume()
+	}
+}
+
+// release writes what waited for the last question.
+func (s *Screen) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.questions--; s.questions > 0 {
+		return
+	}
+	_, _ = s.err.Write(s.notes)
+	s.notes = nil
+	if s.results != nil {
+		s.results.flush()
+	}
+}
+
+// Pause takes the live lines away until resume is called.
+func (s *Screen) Pause() (resume func()) {
+	if status := s.status.Load(); status != nil {
+		return status.Pause()
+	}
+	return func() {}
+}
+
+// Watch shows the state of each server on live lines until done is called.
+func (s *Screen) Watch() (done func()) {
+	_, done = s.start()
+	return done
+}
+
+func (s *Screen) start() (*terminal.Status, func()) {
+	o := terminal.StatusOptions{}
+	if s.live {
+		o.Out, o.Size = s.err, SizeOf(s.err)
+	}
+	status := terminal.NewStatus(o)
+	s.status.Store(status)
+	return status, func() {
+		s.status.Store(nil)
+		status.Close()
+	}
+}
+
+// ServerState shows a step of a server on its live line.
+func (s *Screen) ServerState(server string, state mcpclient.State) {
+	switch state {
+	case mcpclient.StateConnecting, mcpclient.StateListing:
+		s.Line(server, string(state))
+	default:
+		s.Line(server, "")
+	}
+}
+
+// Line shows text on the live line of a name, where there are live lines; ""
+// takes the line away.
+func (s *Screen) Line(name, text string) {
+	if status := s.status.Load(); status != nil {
+		status.Set(name, text)
+	}
+}
+
+// Progress shows the notes of a running call on one live line until done is
+// called.
+func (s *Screen) Progress(call string) (show func(registry.Progress), done func()) {
+	status, done := s.start()
+	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, done
+}
+
+// SizeOf returns the size of the terminal behind w in columns and rows, 80 by 24
+// where it does not tell.
+func SizeOf(w io.Writer) func() (columns, rows int) {
+	return func() (int, int) {
+		if f, ok := w.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+				return columns, rows
+			}
+		}
+		return 80, 24
+	}
+}

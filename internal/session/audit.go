@@ -1,0 +1,200 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// auditLog opens the log of calls on first need, one for all of a session.
+type auditLog struct {
+	folders *Folders
+	set     settings.Audit
+
+	mu  sync.Mutex
+	log *audit.Log // nil until something is added
+}
+
+// open returns the log; the error tells that there is no place for it.
+func (l *auditLog) open() (*audit.Log, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log != nil {
+		return l.log, nil
+	}
+	var err error
+	l.log, err = OpenAudit(l.folders, l.set)
+	return l.log, err
+}
+
+func (l *auditLog) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log == nil {
+		return nil
+	}
+	return l.log.Close()
+}
+
+// OpenAudit returns the log of calls. Nothing is written before something is
+// added.
+func OpenAudit(folders *Folders, set settings.Audit) (*audit.Log, error) {
+	d, err := folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
+}
+
+// addEntry writes to the audit log, if there is a place for it.
+func (s *Session) addEntry(ctx context.Context, e audit.Entry) {
+	e.Project = s.set.ProjectRoot
+	log, err := s.audit.open()
+	if err == nil {
+		err = log.Add(context.WithoutCancel(ctx), e)
+	}
+	if err != nil {
+		s.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "the setting audit.enabled: false switches the log off")
+	}
+}
+
+// recordCall writes one call to the audit log. That it cannot be written does
+// not stop the call.
+func (s *Session) recordCall(ctx context.Context, r exec.Record) {
+	e := s.newEntry(ctx, r)
+	o := optionsOf(s.set, r.Tool)
+	if o.log == settings.LogNone && e.Outcome.Made() {
+		return
+	}
+	if o.log == settings.LogParams || o.log == "" && s.set.AuditParams {
+		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
+			e.Params = maskedParams(r.Call.Params)
+		}
+	}
+	s.addEntry(ctx, e)
+}
+
+// maxLogged is the size of params from which on not even their beginning is
+// logged: masking has to read all of them.
+const maxLogged = 64 << 10
+
+// RefusedParams logs a call that was refused before anything decided on it,
+// because its params could not be read, and returns the error.
+func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // it was the reading that ended
+	}
+	if s.set.Audit.Enabled {
+		e := s.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
+		if e.Outcome == audit.Invalid {
+			e.ParamsSHA256 = ""
+			s.addEntry(ctx, e)
+		}
+	}
+	return err
+}
+
+// newEntry says of a call what the log holds of it.
+func (s *Session) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+	t := r.Tool
+	e := audit.Entry{
+		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
+		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
+		DurationMs:  audit.Milliseconds(time.Since(r.Start)),
+		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
+		Cached: r.Result.Cached, Attempts: r.Result.Attempts,
+	}
+	if t.IsMCP() {
+		e.Tool = t.Qualified()
+	}
+	if r.Result.Duration > 0 { // without the time that a person took to answer
+		e.DurationMs = audit.Milliseconds(r.Result.Duration)
+	}
+	for _, c := range r.Result.Content {
+		e.ResultBytes += int64(len(c.Text) + len(c.Data))
+	}
+	e.Outcome, e.Code, e.Exit = s.outcomeOf(ctx, r.Result, r.Err)
+	if denied, ok := errors.AsType[*exec.Denied](r.Err); ok {
+		e.Rule = denied.Origin
+	} else if _, ok := errors.AsType[*hooks.Denied](r.Err); ok {
+		e.Rule = "hook"
+	}
+	if e.Outcome == audit.Invalid && r.Verdict.Origin == "" {
+		e.Decision = "" // it did not come to one
+	}
+	return e
+}
+
+// ResultError is the error that the outcome of a call stands for: that of a
+// result which says so is a *ToolError.
+func ResultError(r registry.Result, err error) error {
+	if err == nil && r.IsError {
+		return &ToolError{Category: r.ErrorCategory}
+	}
+	return err
+}
+
+// ToolError tells that a tool ran and reported an error, which is in its result.
+type ToolError struct{ Category registry.ErrorCategory }
+
+func (e *ToolError) Error() string { return "the tool reported an error" }
+
+// outcomeOf says how a call ended, in the words of the log and of the exit code.
+func (s *Session) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+	failure := ResultError(r, err)
+	if failure == nil {
+		return audit.OK, "", 0
+	}
+	code, exit := s.deps.Outcome(ctx, failure)
+	switch code {
+	case "denied", "needs_approval":
+		return audit.Denied, code, exit
+	case "invalid_params":
+		return audit.Invalid, code, exit
+	case "timeout":
+		return audit.Timeout, code, exit
+	case "interrupted":
+		return audit.Cancelled, code, exit
+	}
+	if err != nil && (errors.Is(err, context.Canceled) || ctx.Err() != nil) {
+		return audit.Cancelled, code, exit
+	}
+	return audit.Error, code, exit
+}
+
+// recordQuestion logs what became of a server's question: who asked, during
+// what, and whether it was answered, never the answer.
+func (s *Session) recordQuestion(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+	if !s.set.Audit.Enabled {
+		return
+	}
+	asked := q.Schema
+	if asked == nil {
+		asked, _ = json.Marshal(map[string]string{"url": q.URL}) // a string always encodes
+	}
+	const method = "elicitation/create"
+	e := audit.Entry{
+		Time: start, Tool: registry.ValidName(q.Server + "__" + method), ServerTool: method, Source: registry.MCPPrefix + q.Server, Server: q.Server,
+		Decision: "ask", Rule: "person", DurationMs: audit.Milliseconds(time.Since(start)),
+		ParamsBytes: len(asked), ParamsSHA256: audit.HashParams(asked), Outcome: audit.OK,
+	}
+	switch action {
+	case "decline":
+		e.Outcome, e.Code = audit.Denied, "denied"
+	case "cancel":
+		e.Outcome, e.Code = audit.Cancelled, "cancelled"
+	}
+	if e.Code != "" {
+		_, e.Exit = s.deps.Outcome(ctx, registry.ErrDenied)
+	}
+	s.addEntry(ctx, e)
+}

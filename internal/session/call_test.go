@@ -1,0 +1,83 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestOptionsOfATool(t *testing.T) {
+	second, minute, two, six, size := time.Second, time.Minute, 2, 6, int64(5)
+	s := &settings.Settings{ToolOptions: []settings.ToolOption{
+		{Pattern: "*", Timeout: &second, Retries: &two, Log: settings.LogNone},
+		{Pattern: "git__l*", Timeout: &minute},
+		{Pattern: "log", Retries: &six, Log: settings.LogParams},
+		{Pattern: "other", MaxOutput: &size},
+	}}
+	tool := &registry.Tool{Definition: registry.Definition{Name: "log", Source: "mcp:git", Server: "git", ServerTool: "log"}}
+	got := optionsOf(s, tool)
+	want := toolOptions{timeout: &minute, retries: &six, log: settings.LogParams, named: true}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(toolOptions{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMaskedParams(t *testing.T) {
+	got := maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
+	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+type allowing struct{}
+
+func (allowing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+	return policy.Verdict{Decision: policy.Allow, Origin: "default"}
+}
+
+// BenchmarkCall measures what a call costs with nothing around the tool, and
+// with everything that the settings can put there beside hooks.
+func BenchmarkCall(b *testing.B) {
+	home := b.TempDir()
+	retries := 3
+	set := &settings.Settings{ProjectRoot: home, Audit: settings.Audit{Enabled: true, MaxSize: 10 << 20, Keep: 5},
+		Limits: settings.Limits{Output: 10 << 20, Spill: 1 << 30}, ToolOptions: []settings.ToolOption{{Pattern: "*", Retries: &retries}}}
+	environ := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache")}
+	session, err := New(b.Context(), set, Deps{Environ: environ, Folders: &Folders{Environ: environ}, Warn: func(registry.Diagnostic) {}}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer session.Close()
+	tool := &registry.Tool{
+		Definition: registry.Definition{Name: "read_file", Source: "builtin", Category: registry.CategoryRead},
+		Run: func(context.Context, registry.Call) (registry.Result, error) {
+			return registry.TextResult("hello"), nil
+		},
+	}
+	for _, surrounded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {
+			x := &exec.Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: allowing{}}
+			if surrounded {
+				if err := session.surround(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if _, err := x.Execute(b.Context(), tool, registry.Call{Params: json.RawMessage(`{"file_path":"a.txt"}`)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// pluginSettings are the settings of one plugin, expanded; nil for none.
+func (s *Session) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
+	for _, n := range s.set.RawNamed("plugins.settings") {
+		if n.Name == id {
+			return expandJSON(n.JSON, func(text string) (string, error) { return s.expander.Secret(ctx, text) })
+		}
+	}
+	return nil, nil
+}
+
+// expandJSON expands every string value in a document.
+func expandJSON(raw json.RawMessage, expand func(string) (string, error)) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	v, err := expandValue(v, expand)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+func expandValue(v any, expand func(string) (string, error)) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		return expand(v)
+	case []any:
+		for i := range v {
+			if v[i], err = expandValue(v[i], expand); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for k := range v {
+			if v[k], err = expandValue(v[k], expand); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// context is the context of this run (spec section 6.2): the setting context,
+// --context over it, and what only we know.
+func (s *Session) context() json.RawMessage {
+	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
+	for _, n := range s.set.RawNamed("context") {
+		value, err := expandJSON(n.JSON, s.expander.Expand)
+		if err != nil {
+			s.warn("context_unset", "", fmt.Sprintf("%s: context.%s is left out: %s", n.Origin, n.Name, err), "")
+			continue
+		}
+		facts[n.Name] = value
+	}
+	for _, fact := range s.opts.Context {
+		facts[fact.Name] = fact.Value
+	}
+	set := func(name, value string) {
+		if text, err := json.Marshal(value); err == nil && value != "" {
+			facts[name] = text
+		}
+	}
+	set("channel", s.set.Globals.Channel)
+	set("workspace", s.set.Workspace)
+	set("projectRoot", s.set.ProjectRoot)
+	out, err := json.Marshal(facts)
+	if err != nil {
+		return json.RawMessage("{}") // each value is JSON already
+	}
+	return out
+}
+
+// fact is one fact of the context as text, "" where it is not set or no text
+// or number.
+func (s *Session) fact(name string) string {
+	var value json.RawMessage
+	for _, n := range s.set.RawNamed("context") {
+		if n.Name == name {
+			// One that does not expand is told of where the context is used.
+			value, _ = expandJSON(n.JSON, s.expander.Expand)
+		}
+	}
+	for _, fact := range s.opts.Context {
+		if fact.Name == name {
+			value = fact.Value
+		}
+	}
+	var text string
+	var number json.Number
+	if json.Unmarshal(value, &text) != nil && json.Unmarshal(value, &number) == nil {
+		text = number.String()
+	}
+	return text
+}
+
+// Fact is one fact of the context that was given for this run.
+type Fact struct {
+	Name  string
+	Value json.RawMessage
+}

@@ -1,0 +1,119 @@
+package session
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// DepthVariable tells a child how many tool runs it is inside of. Inside one,
+// nobody is asked and no trust is granted: a tool must not approve itself.
+const DepthVariable = "TOOLREG_DEPTH"
+
+// Depth returns how many tool runs a process of this environment is inside of.
+// Text that is no number counts as inside.
+func Depth(environ []string) int {
+	v, ok := LookupEnv(environ, DepthVariable)
+	if !ok || v == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return 1
+	}
+	return n
+}
+
+// LookupEnv returns the last entry of a variable, which is the one that counts.
+func LookupEnv(environ []string, name string) (string, bool) {
+	for _, kv := range slices.Backward(environ) {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// childEnviron is an environment with the depth of a child in it, by which a
+// tool's run is told from a person's.
+func childEnviron(environ []string) []string {
+	return append(slices.Clone(environ), DepthVariable+"="+strconv.Itoa(Depth(environ)+1))
+}
+
+// environ is the environment of commands that tools run: the minimum a program
+// needs, what the setting env adds, all of ours with inheritEnv.
+func (s *Session) environ(ctx context.Context) ([]string, error) {
+	return ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
+}
+
+// ToolEnviron is the environment of commands that tools run, made of the
+// settings and of that of the process. The error is about a variable that the
+// setting env wants and that is not set.
+func ToolEnviron(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) ([]string, error) {
+	pairs, err := x.Pairs(ctx, set.Env)
+	if err != nil {
+		return nil, err
+	}
+	env := settings.Environment(environ, pairs, set.InheritEnv)
+	return append(env, DepthVariable+"="+strconv.Itoa(Depth(environ)+1)), nil
+}
+
+// fetchOptions tells web_fetch what the settings say. What is to be expanded is
+// expanded when a page is fetched.
+func (s *Session) fetchOptions() builtin.FetchOptions {
+	set := s.set
+	o := builtin.FetchOptions{
+		AllowHosts:   set.FetchAllow.Values(),
+		Processor:    func() ([]string, error) { return s.expander.Command(set.Fetch.Processor) },
+		ProcessorDir: set.ProjectRoot,
+		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
+		Version: s.deps.Version,
+		Headers: s.fetchHeaders,
+	}
+	if dir, err := state.DefaultCacheDir(s.deps.Environ); err == nil {
+		o.CacheDir = dir
+	}
+	if set.Fetch.Proxy {
+		o.Proxy = proxyOf(s.deps.Environ)
+	}
+	return o
+}
+
+// fetchHeaders are the headers that the settings have for one origin.
+func (s *Session) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
+	var out []builtin.FetchHeader
+	for _, o := range s.set.Fetch.Headers {
+		if o.URL != origin {
+			continue
+		}
+		pairs, err := s.expander.Headers(ctx, o.Headers)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pairs {
+			out = append(out, builtin.FetchHeader{Name: p.Name, Value: p.Value})
+		}
+	}
+	return out, nil
+}
+
+// proxyOf reads the variables that name proxies, in capitals or not.
+func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
+	either := func(name string) string {
+		v, ok := LookupEnv(environ, name)
+		if !ok {
+			v, _ = LookupEnv(environ, strings.ToLower(name))
+		}
+		return v
+	}
+	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	return c.ProxyFunc()
+}

@@ -1,0 +1,313 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Query says what tools are looked for. The zero value looks for a tool by a
+// name of the registry, or else by one that declarations of any format give it.
+type Query struct {
+	// Call wants the definition that the tool's server has now, whatever is kept
+	// of it in the cache.
+	Call bool
+	// Whole wants tools of servers under the names that the whole registry gives
+	// them, as declarations do.
+	Whole bool
+	// Format makes names those that declarations of this format have. "": names
+	// of the registry come first.
+	Format string
+}
+
+// Found is a tool with the registry that it was found in, which may hold a part
+// of all tools alone.
+type Found struct {
+	Registry *registry.Registry
+	Tool     *registry.Tool
+}
+
+// found are the registries that were loaded to find tools in, by the name of
+// the step; those of later steps hold more.
+type found struct {
+	registries map[string]*registry.Registry
+	declared   map[string]map[string]string // format -> name as declared -> name
+}
+
+// The steps of a search; a step that starts one server has its source's name.
+const (
+	stepBuiltin = "builtin"
+	stepLocal   = "local"
+	stepAll     = "all"
+)
+
+// step is one registry to look in.
+type step struct {
+	name    string
+	sources []registry.Source
+	server  *mcpclient.Source // that the name speaks of; nil = none
+}
+
+// Find returns the tool of a name. It starts what the name cannot rule out and
+// nothing else (spec section 6.4): the name of a built-in tool starts neither
+// plugins nor servers, server__tool that one server, the name of any other local
+// tool no server; every other name starts all. Where the source that a name
+// speaks of failed, that is the error; no other is started then.
+//
+// Errors: a *registry.NotFoundError, with registry.ErrSourceFailed where a source
+// failed that could have had the tool; the failure of the source; the cause of
+// ctx. The registry that was looked in last comes with every error but the last,
+// for what was noticed while it was loaded.
+func (s *Session) Find(ctx context.Context, name string, q Query) (Found, error) {
+	s.finding.Lock()
+	defer s.finding.Unlock()
+	f, err := s.lookup(ctx, name, q)
+	for s.renewFor(ctx, f, err, q) {
+		s.found = found{}
+		f, err = s.lookup(ctx, name, q)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return Found{}, cause
+	}
+	if err := s.announce(ctx, f.Registry); err != nil {
+		return f, err
+	}
+	return f, s.explain(f.Registry, err)
+}
+
+// lookup takes the steps of a search until one finds the tool.
+func (s *Session) lookup(ctx context.Context, name string, q Query) (Found, error) {
+	for _, step := range s.steps(name) {
+		reg := s.load(ctx, step)
+		t, err := s.lookupIn(reg, step.name, name, q)
+		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
+			return Found{reg, t}, nil
+		}
+		if failed := sourceError(reg, step.server); failed != nil {
+			return Found{Registry: reg}, failed
+		}
+		if step.name == stepAll {
+			return Found{Registry: reg}, err
+		}
+	}
+	panic("the last step holds all sources")
+}
+
+// steps are the registries to look for a name in, the smallest first and all
+// sources last. Once all are loaded nothing is won by looking elsewhere.
+func (s *Session) steps(name string) []step {
+	all := step{stepAll, s.sources.all(), s.sources.serverOf(name)}
+	if s.found.registries[stepAll] != nil {
+		return []step{all}
+	}
+	var out []step
+	if few := s.sources.withoutPlugins(name); few != nil && s.found.registries[stepLocal] == nil {
+		out = append(out, step{stepBuiltin, few, nil})
+	}
+	switch one := all.server; {
+	case len(s.sources.servers) == 0:
+	case one == nil:
+		out = append(out, step{stepLocal, s.sources.local, nil})
+	case len(s.sources.servers) > 1:
+		out = append(out, step{one.Name(), append(slices.Clone(s.sources.local), one), one})
+	}
+	return append(out, all)
+}
+
+// load loads the registry of a step, once.
+func (s *Session) load(ctx context.Context, step step) *registry.Registry {
+	if reg := s.found.registries[step.name]; reg != nil {
+		return reg
+	}
+	reg := s.loadSources(ctx, step.sources, step.name != stepAll)
+	if s.found.registries == nil {
+		s.found.registries = map[string]*registry.Registry{}
+	}
+	s.found.registries[step.name] = reg
+	return reg
+}
+
+// loadSources runs sources, showing what goes on.
+func (s *Session) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
+	done := s.deps.Screen.Watch()
+	defer done()
+	return s.loader.Load(ctx, from, partial)
+}
+
+// lookupIn finds a tool in one registry. Names as declared are those of the
+// whole registry alone: in a part of it they could mean another tool.
+func (s *Session) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
+	t, err := reg.Lookup(name)
+	if step != stepAll {
+		if err == nil && q.Format != "" && t.Name != name { // an alias may be what a server's tool is declared as
+			return nil, &registry.NotFoundError{Name: name}
+		}
+		return t, err
+	}
+	if err == nil && q.Format == "" {
+		return t, nil
+	}
+	if original := s.declaredNames(reg, q.Format)[name]; original != "" {
+		return reg.Lookup(original)
+	}
+	return t, err
+}
+
+// declaredNames maps the names that declarations of a format have to those of
+// the registry; with format "" those of all formats, without the ambiguous ones.
+func (s *Session) declaredNames(reg *registry.Registry, format string) map[string]string {
+	if names := s.found.declared[format]; names != nil {
+		return names
+	}
+	if s.found.declared == nil {
+		s.found.declared = map[string]map[string]string{}
+	}
+	names := declare.OriginalNames(format, Definitions(reg, nil))
+	s.found.declared[format] = names
+	return names
+}
+
+// explain completes the error about a missing tool: with the setting that hides
+// it, and with the failure of a source that could have had it.
+func (s *Session) explain(reg *registry.Registry, err error) error {
+	missing, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok {
+		return err
+	}
+	if missing.Hidden == nil {
+		missing.Hidden = s.hidden(reg, missing.Name)
+	}
+	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
+	if slices.ContainsFunc(reg.Reports(), failed) {
+		return fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
+	}
+	return err
+}
+
+// sourceError returns why a server gave no tools; nil where it did, and of none.
+func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
+	if server == nil {
+		return nil
+	}
+	for _, r := range reg.Reports() {
+		if r.Name == server.Name() {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// hidden finds the tool that a name would mean if no setting kept it out: by
+// its name, an alias, server__tool or name@version. nil: there is none.
+func (s *Session) hidden(reg *registry.Registry, name string) *registry.Hidden {
+	plain := name
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		plain = name[:i]
+	}
+	canonical := builtin.Aliases()[plain]
+	for _, h := range reg.Hidden() {
+		server, isMCP := strings.CutPrefix(h.Source, registry.MCPPrefix)
+		qualified := server + "__" + h.Name
+		switch {
+		case h.Name == name, h.Name == plain,
+			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical,
+			isMCP && (qualified == plain || registry.ValidName(qualified) == plain):
+			return &h
+		}
+	}
+	for _, off := range s.sources.off {
+		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {
+			return &registry.Hidden{Name: plain, Source: registry.MCPPrefix + off.Name, Reason: "its server is " + off.Reason(), Setting: off.setting()}
+		}
+	}
+	return nil
+}
+
+// All loads the whole registry. The error is the cause of ctx, or a
+// *settings.Error about composites that name no tool.
+func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
+	s.finding.Lock()
+	defer s.finding.Unlock()
+	reg := s.load(ctx, step{name: stepAll, sources: s.sources.all()})
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return reg, cmp.Or(s.announce(ctx, reg), s.checkComposites(reg))
+}
+
+// Local loads the tools that need no server. Tools of servers are not in it.
+func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
+	s.finding.Lock()
+	defer s.finding.Unlock()
+	return s.load(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
+}
+
+// Definitions lists tools under the names that find these very versions; of a
+// nil list all tools of the registry with all their versions.
+func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
+	if tools == nil {
+		for _, t := range reg.Tools() {
+			tools = append(tools, reg.Versions(t.Name)...)
+		}
+	}
+	out := make([]registry.Definition, len(tools))
+	for i, t := range tools {
+		out[i] = Definition(reg, t)
+	}
+	return out
+}
+
+// Definition is a tool's definition under the name that finds this very version.
+func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
+	d := t.Definition
+	if newest, err := reg.Lookup(t.Name); err == nil && newest != t && t.Version != "" {
+		d.Name = t.Name + "@" + t.Version
+	}
+	return d
+}
+
+// FindAll finds the tools of several names in one registry, in its order and with
+// the versions that were named; it is the whole one where a server's tool is
+// among them, since its name depends on all servers. Errors are those of
+// [Session.Find], with the registry that was looked in.
+func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
+	var reg *registry.Registry
+	found := make([]Found, len(names))
+	for i, name := range names {
+		f, err := s.Find(ctx, name, Query{Whole: true})
+		if err != nil {
+			return f.Registry, nil, err
+		}
+		if found[i] = f; reg == nil || f.Registry.Len() > reg.Len() { // what holds more holds the others
+			reg = f.Registry
+		}
+	}
+	wanted := map[*registry.Tool]bool{}
+	for i, f := range found {
+		t := f.Tool
+		if f.Registry != reg {
+			var err error
+			if t, err = reg.Lookup(names[i]); err != nil {
+				return reg, nil, err
+			}
+		}
+		wanted[t] = true
+	}
+	var tools []*registry.Tool
+	for _, t := range reg.Tools() {
+		for _, v := range reg.Versions(t.Name) {
+			if wanted[v] {
+				tools = append(tools, v)
+			}
+		}
+	}
+	return reg, tools, nil
+}

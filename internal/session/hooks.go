@@ -1,0 +1,70 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Hooks reads the setting hooks of all places; nil where there are none. The
+// error is an *InputError.
+func (s *Session) Hooks(ctx context.Context) (*hooks.Set, error) {
+	set, unknown, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ)
+	for _, d := range unknown {
+		s.deps.Warn(d)
+	}
+	return set, err
+}
+
+// ReadHooks is [Session.Hooks] without a session; environ is that of the
+// process. What is unknown among the hooks is told in the diagnostics.
+func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, []registry.Diagnostic, error) {
+	var all []hooks.Hook
+	var origins []settings.Origin
+	var diags []registry.Diagnostic
+	for place, raw := range set.RawEach("hooks") {
+		found, unknown, err := hooks.Parse(raw.JSON)
+		if err != nil {
+			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "see docs/running.md"}
+		}
+		for _, name := range unknown {
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: hooks.%s is no hook of toolreg", raw.Origin, name),
+				Hint: "the hooks are beforeCall, afterCall, onRegister and onDiagnostic"})
+		}
+		for i := range found {
+			found[i].Place, found[i].Origin = place, raw.Origin.String()
+		}
+		all, origins = append(all, found...), append(origins, raw.Origin)
+	}
+	if len(all) == 0 {
+		return nil, diags, nil
+	}
+	env, envErr := ToolEnviron(ctx, set, x, environ)
+	return &hooks.Set{Hooks: all, Dir: set.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
+		Expand: func(h *hooks.Hook) ([]string, error) {
+			if envErr != nil {
+				return nil, envErr
+			}
+			return hookCommand(x, h, origins[h.Place])
+		}}, diags, nil
+}
+
+// hookCommand expands a hook's command. A program that the system's or the
+// user's settings name by a relative path is beside those settings: hooks run in
+// the project, which must not be able to put something in its place.
+func hookCommand(x *settings.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
+	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
+	if err != nil {
+		return nil, err
+	}
+	ours := origin.Scope == settings.ScopeUser || origin.Scope == settings.ScopeSystem
+	if ours && strings.ContainsRune(filepath.ToSlash(argv[0]), '/') && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(filepath.Dir(origin.Name), argv[0])
+	}
+	return argv, nil
+}

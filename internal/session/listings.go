@@ -1,0 +1,295 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// protocolAge is how long it is remembered how a server was reached: now and
+// then it is found out anew, since servers are replaced by better ones.
+const protocolAge = 30 * 24 * time.Hour
+
+// listings is what earlier runs left: what sources listed, by the setting
+// cache.discovery, and always how servers were reached.
+type listings struct {
+	sources   *cache.Store
+	protocols *cache.Store
+	set       *settings.Settings
+	expander  *settings.Expander // runs nothing
+	environ   []string
+	version   string
+	counts    bool // prompts and resources are to be known too
+}
+
+// newListings opens nothing yet.
+func (s *Session) newListings() *listings {
+	dir := func() (*state.Dir, error) { return s.deps.Folders.Cache("discovery") }
+	protocols := cache.Fresh
+	if s.opts.Cache == cache.Renew {
+		protocols = cache.Renew
+	}
+	return &listings{
+		sources:   cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: s.set.DiscoveryTTL, Mode: s.opts.Cache, Warn: s.deps.Warn}),
+		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: s.protocolsDamaged}),
+		set:       s.set, expander: s.expander.Still(), environ: childEnviron(s.deps.Environ), version: s.deps.Version, counts: s.opts.Counts,
+	}
+}
+
+// protocolsDamaged tells of a damaged file. That there is no place for one is no
+// matter: nobody asked for it, and it saves milliseconds.
+func (s *Session) protocolsDamaged(d registry.Diagnostic) {
+	if d.Code == "cache_not_kept" {
+		s.deps.Log.Debug("how servers were reached is not remembered", "reason", d.Message)
+		return
+	}
+	s.deps.Warn(d)
+}
+
+// flush writes what is to be kept.
+func (l *listings) flush() {
+	l.sources.Flush()
+	l.protocols.Flush()
+}
+
+// keyOnce is a key that is made on first need.
+type keyOnce struct {
+	once sync.Once
+	key  string
+	err  error
+}
+
+func (k *keyOnce) get(make func() (string, error)) (string, error) {
+	k.once.Do(func() { k.key, k.err = make() })
+	return k.key, k.err
+}
+
+// noKey is what becomes of a source whose entry cannot be found: it is asked,
+// unless that may not be.
+func (l *listings) noKey(source string, err error) error {
+	if _, _, offline := l.sources.Recall(source, "", nil); offline != nil {
+		return fmt.Errorf("%w: %w", offline, err)
+	}
+	return nil
+}
+
+// serverListing is what is kept of one server. It implements mcpclient.Listings
+// and mcpclient.Protocols.
+type serverListing struct {
+	*listings
+	server settings.Server
+
+	listing, protocol keyOnce
+
+	knowing sync.Mutex
+	known   string // how it was reached; "" = not known yet
+}
+
+func (l *listings) ofServer(server settings.Server) *serverListing {
+	return &serverListing{listings: l, server: server}
+}
+
+func (l *serverListing) source() string { return registry.MCPPrefix + l.server.Name }
+
+// keyOf is made of the server's settings, expanded, and of its program; with
+// files also of those that its words name, on which a listing may depend. Values
+// that a command would give count as they are written, since nothing is to be
+// run for a listing that is kept.
+func (l *serverListing) keyOf(ctx context.Context, files bool) (string, error) {
+	s, err := l.expander.Server(ctx, l.server)
+	if err != nil {
+		return "", err
+	}
+	oauth, err := json.Marshal(s.OAuth)
+	if err != nil {
+		return "", err
+	}
+	root := l.set.ProjectRoot
+	k := cache.NewKey("server", l.version, root, l.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+		fmt.Sprint(s.InheritEnv, l.set.Limits))
+	k.Add(s.Args...)
+	var given []string
+	for _, p := range s.Env {
+		k.Add("env", p.Name, p.Value)
+		given = append(given, p.Value)
+	}
+	for _, p := range s.Headers {
+		k.Add("header", p.Name, p.Value)
+	}
+	if s.URL != "" || s.HTTPURL != "" {
+		return k.String(), nil
+	}
+	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
+		Env: settings.Environment(l.environ, s.Env, s.InheritEnv), Given: given}
+	err = k.AddProgram(p)
+	if err == nil && files {
+		err = k.AddFiles(p)
+	}
+	return k.String(), err
+}
+
+func (l *serverListing) listingKey(ctx context.Context) (string, error) {
+	return l.listing.get(func() (string, error) { return l.keyOf(ctx, true) })
+}
+
+func (l *serverListing) protocolKey(ctx context.Context) (string, error) {
+	return l.protocol.get(func() (string, error) { return l.keyOf(ctx, false) })
+}
+
+// folderIn is a folder as settings name it: relative to root, "" = root itself.
+func folderIn(root, dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(root, dir)
+}
+
+// Recall implements [mcpclient.Listings].
+func (l *serverListing) Recall(ctx context.Context) (out mcpclient.Listing, ok bool, err error) {
+	if !l.sources.Active() {
+		return out, false, nil
+	}
+	key, err := l.listingKey(ctx)
+	if err != nil {
+		return out, false, l.noKey(l.source(), err)
+	}
+	e, ok, err := l.sources.Recall(l.source(), key, func(e cache.Entry) bool {
+		var facts mcpclient.Facts
+		return json.Unmarshal(e.Facts, &facts) == nil && (facts.Counted || !l.counts)
+	})
+	if err != nil || !ok {
+		return out, false, err
+	}
+	out.Tools, out.Kept = e.Parts, e.Stored
+	if err := json.Unmarshal(e.Facts, &out.Facts); err != nil {
+		return out, false, nil // written by hand: the server is asked
+	}
+	return out, true, nil
+}
+
+// Keep implements [mcpclient.Listings].
+func (l *serverListing) Keep(ctx context.Context, given mcpclient.Listing) {
+	if !l.sources.Active() {
+		return
+	}
+	key, err := l.listingKey(ctx)
+	facts, jsonErr := json.Marshal(given.Facts)
+	if err == nil && jsonErr == nil {
+		l.sources.Keep(l.source(), key, cache.Entry{Facts: facts, Parts: given.Tools})
+	}
+}
+
+// ForgetListing drops what is kept of a server's listing: another login may get
+// to see other tools.
+func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
+	l := s.cached.ofServer(server)
+	key, err := l.listingKey(ctx)
+	if err == nil {
+		err = l.sources.Drop(ctx, key)
+	}
+	if err != nil {
+		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
+	}
+}
+
+// Known implements [mcpclient.Protocols].
+func (l *serverListing) Known(ctx context.Context) string {
+	key, err := l.protocolKey(ctx)
+	if err != nil {
+		return ""
+	}
+	l.knowing.Lock()
+	defer l.knowing.Unlock()
+	if l.known == "" {
+		e, ok, _ := l.protocols.Recall(l.source(), key, nil) // it never errs in its modes
+		if !ok || json.Unmarshal(e.Facts, &l.known) != nil {
+			return ""
+		}
+	}
+	return l.known
+}
+
+// Learned implements [mcpclient.Protocols]. What is known already is not written.
+func (l *serverListing) Learned(ctx context.Context, generation string) {
+	key, err := l.protocolKey(ctx)
+	if err != nil {
+		return
+	}
+	l.knowing.Lock()
+	defer l.knowing.Unlock()
+	if l.known == generation {
+		return
+	}
+	l.known = generation
+	l.protocols.Keep(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
+}
+
+// outputListing is what is kept of a program that declares tools. It implements
+// discover.Outputs.
+type outputListing struct {
+	*listings
+	source string
+	tree   string // a folder whose every file counts; "" = none
+	once   keyOnce
+}
+
+func (l *listings) ofOutput(source, tree string) discover.Outputs {
+	return &outputListing{listings: l, source: source, tree: tree}
+}
+
+func (l *outputListing) key(i discover.Invocation) (string, error) {
+	return l.once.get(func() (string, error) {
+		k := cache.NewKey("output", l.version, l.source, l.set.ProjectRoot, string(i.Stdin))
+		var given []string
+		for _, p := range l.set.Env {
+			value, _ := LookupEnv(i.Env, p.Name)
+			given = append(given, value)
+		}
+		p := cache.Program{Root: l.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
+		err := errors.Join(k.AddProgram(p), k.AddFiles(p))
+		if err == nil && l.tree != "" {
+			err = k.AddTree(l.tree)
+		}
+		return k.String(), err
+	})
+}
+
+// Recall implements [discover.Outputs].
+func (l *outputListing) Recall(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
+	if !l.sources.Active() {
+		return nil, false, nil
+	}
+	key, err := l.key(i)
+	if err != nil {
+		return nil, false, l.noKey(l.source, err)
+	}
+	e, ok, err := l.sources.Recall(l.source, key, func(e cache.Entry) bool { return len(e.Parts) == 1 })
+	if err != nil || !ok || len(e.Parts) != 1 {
+		return nil, false, err
+	}
+	return e.Parts[0], true, nil
+}
+
+// Keep implements [discover.Outputs].
+func (l *outputListing) Keep(_ context.Context, i discover.Invocation, stdout []byte) {
+	if !l.sources.Active() {
+		return
+	}
+	if key, err := l.key(i); err == nil {
+		l.sources.Keep(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
+	}
+}
+
+// CachedListings tells what the cache holds of sources, the oldest first.
+func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }

@@ -1,0 +1,252 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// The places of plugins.
+const (
+	PlaceProject = "project"
+	PlaceUser    = "user"
+	PlaceSetting = "setting"
+)
+
+// Plugin is a plugin with what the settings say of it.
+type Plugin struct {
+	*discover.Plugin
+	Place     string
+	Disabled  *registry.Entry // of plugins.disabled; nil = on
+	Untrusted bool            // its project is not trusted: nothing of it counts
+	source    registry.Source // nil: not run
+}
+
+// SourceName is the name of its source, "" where it is not run.
+func (p *Plugin) SourceName() string {
+	if p.source == nil {
+		return ""
+	}
+	return p.source.Name()
+}
+
+// Plugins are all plugins that were found, those that do not count too, in the
+// order in which they take names.
+func (s *Session) Plugins() []Plugin { return s.sources.plugins }
+
+// pluginFinder collects the plugins of one run in the order in which they take
+// names: the project's, the user's, those of plugins.paths.
+type pluginFinder struct {
+	set     *settings.Settings
+	x       *settings.Expander
+	environ []string
+	found   []Plugin
+}
+
+// findPlugins finds all plugins, those that do not count too. Nothing of them
+// runs.
+func (s *Session) findPlugins(ctx context.Context) []Plugin {
+	f := &pluginFinder{set: s.set, x: s.expander, environ: s.deps.Environ}
+	if p := s.set.Project; p != nil && !s.set.Globals.NoProject {
+		dir := filepath.Join(s.set.ProjectRoot, ".toolreg", "plugins")
+		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
+	}
+	if user := settings.UserDir(s.deps.Environ); user != "" && !s.set.Globals.NoUser {
+		dir := filepath.Join(user, "plugins")
+		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
+	}
+	for _, e := range s.set.PluginPaths.Entries {
+		f.addSetting(ctx, e)
+	}
+	f.judge()
+	return f.found
+}
+
+// add adds the plugins of one place; project is set for those that a grant of
+// the project covers.
+func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+	for _, p := range discover.FindPlugins(ctx, at) {
+		found := Plugin{Plugin: p, Place: place}
+		switch {
+		case project != nil:
+			found.Untrusted = !project.Trusted
+			f.checkGrant(p, project)
+		case place == PlaceUser:
+			f.checkOwner(p, at.Path)
+		}
+		f.found = append(f.found, found)
+	}
+}
+
+// addSetting adds what an entry of plugins.paths names. Relative paths start at
+// the project root; those of the system's and the user's settings beside the
+// file, since a project must not be able to put something there.
+func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
+	path, err := f.pathOf(e)
+	if err != nil {
+		f.refuse(e, err.Error(), "")
+		return
+	}
+	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true}
+	inside := e.Origin.Scope == settings.ScopeProject && within(f.set.ProjectRoot, path)
+	switch {
+	case inside && !filepath.IsLocal(e.Value):
+		f.refuse(e, fmt.Sprintf("%q is inside the project, but not written relative to it, so that trust does not cover it", e.Value), "write it relative to the project root")
+	case inside:
+		f.add(ctx, PlaceSetting, at, f.set.Project)
+	default:
+		f.add(ctx, PlaceSetting, at, nil)
+	}
+}
+
+func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
+	f.found = append(f.found, Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
+		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
+}
+
+// pathOf is the absolute path of an entry.
+func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
+	path, err := f.x.Expand(e.Value)
+	if err != nil {
+		return "", err
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, known := LookupEnv(f.environ, "HOME"); known {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	base := f.set.ProjectRoot
+	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
+		base = filepath.Dir(e.Origin.Name)
+	}
+	return filepath.Join(base, path), nil
+}
+
+// within reports whether a path is in a folder, links resolved.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(realPath(dir), realPath(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// checkGrant makes sure that the manifest that was read is the one that was
+// granted.
+func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
+	if p.Sum == "" || !project.Trusted {
+		return
+	}
+	real := realPath(p.Path)
+	for _, covered := range project.Covered {
+		if covered.Path == real && covered.Sum == p.Sum {
+			return
+		}
+	}
+	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it is not as it was when the project was judged", Hint: "run the command again"})
+}
+
+// checkOwner refuses what somebody else could have put into the user's folder.
+func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
+	for _, path := range []string{folder, p.Dir, p.Path} {
+		if reason := trust.Foreign(realPath(path)); reason != "" {
+			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make it yours and writable by you alone"})
+			return
+		}
+	}
+}
+
+// judge finds what is switched off, and ids that are taken.
+func (f *pluginFinder) judge() {
+	off := entries(f.set.PluginsOff)
+	first := map[string]string{}
+	for i := range f.found {
+		p := &f.found[i]
+		if e, ok := registry.MatchAny(off, p.ID); ok {
+			p.Disabled = &e
+		}
+		if p.Untrusted || p.Disabled != nil || len(p.Problems) > 0 {
+			continue
+		}
+		if slices.Contains(builtin.Names(), p.ID) {
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is the name of a built-in tool; none of its tools is registered", p.ID),
+				Hint: "give the plugin another id"}}
+			continue
+		}
+		if path, taken := first[p.ID]; taken {
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q is already there: %s", p.ID, path),
+				Hint: "give one of them another id, or remove it"}}
+			continue
+		}
+		first[p.ID] = p.Path
+	}
+}
+
+// pluginSources finds the plugins and makes the sources of those that count.
+// envErr is what is wrong with the environment that they would run in.
+func (s *Session) pluginSources(ctx context.Context, envErr error) []Plugin {
+	found := s.findPlugins(ctx)
+	if len(found) == 0 {
+		return nil
+	}
+	for i := range found {
+		p := &found[i]
+		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
+			continue
+		}
+		if envErr != nil && p.Disabled == nil {
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + envErr.Error()})
+		}
+		opts := s.PluginOptions(p.ID)
+		opts.Disabled = p.Disabled != nil
+		tree := ""
+		if p.Sum != "" {
+			tree = p.Dir
+		}
+		opts.Outputs = s.cached.ofOutput(registry.PluginPrefix+p.ID, tree)
+		p.source = discover.NewPlugin(p.Plugin, opts)
+	}
+	return found
+}
+
+// PluginOptions say how the plugin of an id runs.
+func (s *Session) PluginOptions(id string) discover.PluginOptions {
+	return discover.PluginOptions{
+		Context: s.context(), ProjectRoot: s.set.ProjectRoot, Env: s.env,
+		Settings: func(ctx context.Context) (json.RawMessage, error) { return s.pluginSettings(ctx, id) },
+		Timeout:  s.set.DiscoveryTimeout, MaxDiscovery: s.set.Limits.DiscoveryOutput, MaxOutput: s.set.Limits.Result, MaxTools: s.set.Limits.Tools,
+	}
+}
+
+// pluginPaths are what no tool may change of the plugins: their folders, or the
+// script or manifest alone where the workspace is in that folder.
+func pluginPaths(plugins []Plugin, workspace string) []string {
+	var out []string
+	for _, p := range plugins {
+		switch {
+		case p.Path == "" || !filepath.IsAbs(p.Path):
+		case p.Sum == "" || within(p.Dir, workspace):
+			out = append(out, p.Path)
+		default:
+			out = append(out, p.Dir)
+		}
+	}
+	return out
+}

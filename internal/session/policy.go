@@ -1,0 +1,115 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Policy puts the rules in their order (spec section 8.3): exclusions and bans
+// deny before anything allows; then the rules of the settings, then allowedTools,
+// then remembered answers. The error is an *InputError.
+func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) {
+	mode, err := policy.ParseMode(s.set.ApprovalMode)
+	if err != nil {
+		return nil, &InputError{Err: err}
+	}
+	p := &policy.Policy{Mode: mode, ModeOrigin: s.set.ApprovalOrigin.String(), Workspace: s.set.Workspace, Guarded: builtin.Guarded}
+	if s.set.Globals.Yes && mode != policy.ModePlan {
+		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
+	}
+	names := builtin.Aliases()
+	for _, name := range builtin.Names() {
+		names[name] = name
+	}
+	p.Canonical = func(name string) string { return names[name] }
+	if p.Rules, err = rules(s.set); err != nil {
+		return nil, err
+	}
+	if p.Defaults, err = policyDefaults(s.set); err != nil {
+		return nil, err
+	}
+	p.Banned = entries(s.set.ShellBanned)
+	p.Shell = builtin.Shell(s.env) // the grammar is that of the shell that will run
+	p.Approvals = Approvals(s.set, s.deps.Folders, s.deps.Warn)
+	p.Approvals.Siblings = siblings(reg)
+	return p, nil
+}
+
+// Approvals is where answers for the project are remembered. Without a state
+// folder nothing is found there, and remembering fails with the reason.
+func Approvals(set *settings.Settings, folders *Folders, warn func(registry.Diagnostic)) *policy.Approvals {
+	d, err := folders.State()
+	project := set.ProjectRoot
+	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
+		project = path // however the person came here, it is one project
+	}
+	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Warn: warn}
+}
+
+// siblings finds the tools that an approval of a server or of edits covers.
+func siblings(reg *registry.Registry) func(string) []*registry.Tool {
+	return func(source string) []*registry.Tool {
+		return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return t.Source != source })
+	}
+}
+
+func rules(set *settings.Settings) ([]policy.Rule, error) {
+	out, err := entryRules(nil, set.ExcludeTools, policy.Deny)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range set.Rules {
+		rule, err := ruleOf(r, policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rule)
+	}
+	return entryRules(out, set.AllowedTools, policy.Allow)
+}
+
+// entryRules appends a rule for each entry of a list such as excludeTools.
+func entryRules(out []policy.Rule, list settings.List, decision policy.Decision) ([]policy.Rule, error) {
+	for _, e := range entries(list) {
+		r, err := policy.EntryRule(e, decision)
+		if err != nil {
+			return nil, &InputError{Err: fmt.Errorf("%s: %w", e.Setting, err)}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, error) {
+	out := map[registry.Category]policy.Rule{}
+	for category, r := range set.PolicyDefaults {
+		if r.Origin.Scope == settings.ScopeDefault {
+			continue // the policy's own, which says more of servers and discovered tools
+		}
+		rule, err := ruleOf(r, policy.Rule{Category: category})
+		if err != nil {
+			return nil, err
+		}
+		out[registry.Category(category)] = rule
+	}
+	return out, nil
+}
+
+// ruleOf completes a rule that has what it matches by.
+func ruleOf(r settings.Rule, rule policy.Rule) (policy.Rule, error) {
+	decision, err := policy.ParseDecision(r.Decision)
+	if err == nil {
+		rule.Decision, rule.Reason, rule.Origin = decision, r.Reason, r.Origin.String()
+		err = rule.Validate()
+	}
+	if err != nil {
+		return rule, &InputError{Err: fmt.Errorf("%s: %w", r.Origin, err)}
+	}
+	return rule, nil
+}

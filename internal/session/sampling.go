@@ -1,0 +1,191 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+const (
+	samplingMethod = "sampling/createMessage"
+	samplingOutput = 1 << 20
+	samplingTail   = 500 // bytes of stderr that a failure shows
+)
+
+// sampler returns what answers sampling requests of a server: the command of
+// sampling.command, behind the same gate as a call of a tool. It costs the
+// person money, so it is decided on like a tool of that server, named
+// SERVER__sampling: a trusted server is not asked about, others are, at the
+// terminal, and an answer of always is kept; rules, modes, hooks and the audit
+// log hold for it.
+func (s *Session) sampler(ctx context.Context, server settings.Server) func(context.Context, ask.Sampling) (json.RawMessage, error) {
+	var one sync.Mutex // request at a time
+	var x *exec.Executor
+	return func(callCtx context.Context, q ask.Sampling) (json.RawMessage, error) {
+		one.Lock()
+		defer one.Unlock()
+		if err := context.Cause(callCtx); err != nil {
+			return nil, err
+		}
+		if x == nil { // the first request pays for what most runs never need
+			var err error
+			if x, err = s.samplingExecutor(ctx); err != nil {
+				return nil, err
+			}
+		}
+		tool := s.samplingTool(server, q.During)
+		result, err := x.Execute(callCtx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
+		switch {
+		case errors.Is(err, registry.ErrNeedsConfirmation):
+			s.requestDeclined(server.Name, "sampling request", fmt.Sprintf("nobody is there to ask; a rule that allows the tool %q would, or trust: true of the server", tool.Name))
+			return nil, errors.New("the user does not allow it")
+		case errors.Is(err, registry.ErrDenied):
+			s.requestDeclined(server.Name, "sampling request", err.Error())
+			return nil, errors.New("the user does not allow it")
+		case err != nil:
+			s.requestDeclined(server.Name, "sampling request", err.Error())
+			return nil, err
+		case result.IsError:
+			return nil, errors.New(result.Text())
+		}
+		if result.Structured == nil { // a hook put words in its place
+			said, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0]))
+			if err != nil {
+				s.requestDeclined(server.Name, "sampling request", "a hook replaced the answer, and "+err.Error())
+			}
+			return said, err
+		}
+		return result.Structured, nil
+	}
+}
+
+func (s *Session) samplingExecutor(ctx context.Context) (*exec.Executor, error) {
+	reg := registry.NewLoader(registry.Options{}).Load(ctx, nil, true)
+	x, err := s.newExecutor(ctx, reg)
+	if err != nil {
+		return nil, err
+	}
+	x.Decider = samplingDecider{x.Decider}
+	return x, nil
+}
+
+// samplingDecider offers to remember an answer for sampling alone: nobody who is
+// asked about a model means every tool of the server.
+type samplingDecider struct{ exec.Decider }
+
+// Decide implements exec.Decider.
+func (d samplingDecider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+	v := d.Decider.Decide(ctx, t, call)
+	v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
+	return v
+}
+
+// samplingTool makes a tool of the command, for one server.
+func (s *Session) samplingTool(server settings.Server, during string) *registry.Tool {
+	command := s.set.Sampling.Command
+	source := registry.MCPPrefix + server.Name
+	// What is behind an approval: this command for this server, as written.
+	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
+		"args": server.Args, "url": server.URL, "httpUrl": server.HTTPURL}) // strings alone: cannot fail
+	return &registry.Tool{
+		Definition: registry.Definition{
+			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
+			Description: "Asks your model what the server wants to know.", Category: registry.CategoryOther,
+			InputSchema: json.RawMessage(`{"type":"object"}`),
+		},
+		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
+		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			return s.runSampling(ctx, call.Params)
+		},
+		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
+			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q wants your model to answer what follows.\nThe answer goes to the server. The command is %q (%s).",
+				during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
+		},
+	}
+}
+
+// runSampling runs the command: the params of the request on its stdin, the
+// result or plain text on its stdout.
+func (s *Session) runSampling(ctx context.Context, params json.RawMessage) (registry.Result, error) {
+	argv, err := s.expander.Command(s.set.Sampling.Command)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: samplingOutput})
+	switch {
+	case context.Cause(ctx) != nil:
+		return registry.Result{}, context.Cause(ctx)
+	case err != nil:
+		return s.samplingFailed(err.Error(), nil), nil
+	case out.Signal != "":
+		return s.samplingFailed("ended by "+out.Signal, out.Stderr), nil
+	case out.ExitCode != 0:
+		return s.samplingFailed(fmt.Sprintf("exit code %d", out.ExitCode), out.Stderr), nil
+	}
+	message, err := samplingResult(out.Stdout, filepath.Base(argv[0]))
+	if err != nil {
+		return s.samplingFailed(err.Error(), out.Stderr), nil
+	}
+	r := registry.TextResult(string(message))
+	r.Structured = message
+	return r, nil
+}
+
+// samplingFailed tells the person how the command failed, and the server no more
+// than that it did.
+func (s *Session) samplingFailed(why string, stderr []byte) registry.Result {
+	text := "sampling.command failed: " + why
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-samplingTail):]), ""))
+	if said != "" {
+		said = "; its stderr ends:\n" + said
+	}
+	s.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	return registry.ErrorResult(registry.ErrorExecution, text)
+}
+
+// samplingResult reads what the command printed: a result of
+// sampling/createMessage, or a text that is the assistant's answer.
+func samplingResult(printed []byte, model string) (json.RawMessage, error) {
+	printed = bytes.TrimSpace(printed)
+	var head struct {
+		Role    *string         `json:"role"`
+		Model   *string         `json:"model"`
+		Content json.RawMessage `json:"content"`
+	}
+	if len(printed) > 0 && printed[0] == '{' && json.Unmarshal(printed, &head) == nil && head.Content != nil {
+		if head.Role == nil || head.Model == nil || head.Content[0] != '{' {
+			return nil, errors.New("its JSON is no message: role, model and a content object are needed")
+		}
+		return json.RawMessage(printed), nil
+	}
+	switch {
+	case len(printed) == 0:
+		return nil, errors.New("it printed nothing")
+	case !utf8.Valid(printed):
+		return nil, errors.New("it printed what is no text")
+	}
+	type content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return json.Marshal(struct {
+		Role       string  `json:"role"`
+		Content    content `json:"content"`
+		Model      string  `json:"model"`
+		StopReason string  `json:"stopReason"`
+	}{"assistant", content{"text", string(printed)}, model, "endTurn"})
+}

@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// NoServerError tells that the settings have no server of a name. It counts as
+// [registry.ErrNotFound].
+type NoServerError struct {
+	Name  string
+	Known []string // the servers there are
+}
+
+func (e *NoServerError) Error() string {
+	message := fmt.Sprintf("no server named %q (%d in the settings)", e.Name, len(e.Known))
+	if near := registry.Near(e.Name, e.Known); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return message
+}
+
+// Is reports that it is a [registry.ErrNotFound].
+func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
+
+// Servers returns the servers whose names match patterns, those that are
+// switched off apart; all without any pattern. A pattern that matches neither is
+// a *NoServerError. None of them is started.
+func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
+	if len(patterns) == 0 {
+		return s.sources.servers, s.sources.off, nil
+	}
+	for _, pattern := range patterns {
+		matched := false
+		for _, server := range s.sources.servers {
+			if registry.MatchName(pattern, server.Info().Name) {
+				matched = true
+				if !slices.Contains(on, server) {
+					on = append(on, server)
+				}
+			}
+		}
+		for _, server := range s.sources.off {
+			if registry.MatchName(pattern, server.Name) {
+				matched = true
+				if !slices.ContainsFunc(off, func(o OffServer) bool { return o.Name == server.Name }) {
+					off = append(off, server)
+				}
+			}
+		}
+		if !matched {
+			return nil, nil, &NoServerError{pattern, s.serverNames()}
+		}
+	}
+	return on, off, nil
+}
+
+func (s *Session) serverNames() []string {
+	var out []string
+	for _, server := range s.sources.servers {
+		out = append(out, server.Info().Name)
+	}
+	for _, off := range s.sources.off {
+		out = append(out, off.Name)
+	}
+	return out
+}
+
+// Infos is what there is to show of servers, those that are switched off last.
+func Infos(on []*mcpclient.Source, off []OffServer) []mcpclient.Info {
+	out := make([]mcpclient.Info, 0, len(on)+len(off))
+	for _, server := range on {
+		out = append(out, server.Info())
+	}
+	for _, server := range off {
+		out = append(out, server.info())
+	}
+	return out
+}
+
+// LoadServers connects servers and lists their tools, which go by qualified
+// names. The error is the cause of ctx.
+func (s *Session) LoadServers(ctx context.Context, servers []*mcpclient.Source) (*registry.Registry, error) {
+	from := make([]registry.Source, len(servers))
+	for i, server := range servers {
+		from[i] = server
+	}
+	return s.loadSources(ctx, from, true), context.Cause(ctx)
+}
+
+// Discovery runs all sources, or the servers of some names alone, and tells what
+// became of each; the tools are in the registry. The error is a *NoServerError,
+// the cause of ctx, or a *settings.Error about composites.
+func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
+	from := s.sources.all()
+	on, off, err := s.Servers(servers...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(servers) > 0 {
+		from = nil
+		for _, server := range on {
+			from = append(from, server)
+		}
+	}
+	reg := s.loadSources(ctx, from, false)
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, err
+	}
+	if len(servers) == 0 {
+		if err := s.checkComposites(reg); err != nil {
+			return nil, nil, err
+		}
+	}
+	return reg, s.Reports(reg, off), nil
+}
+
+// SourceReport tells what one source gave (spec section 3, discover).
+type SourceReport struct {
+	Name       string         `json:"name"`
+	Kind       string         `json:"kind"`
+	State      registry.State `json:"state"`
+	Tools      int            `json:"tools"`
+	DurationMs int64          `json:"durationMs"`
+	Error      string         `json:"error,omitempty"`
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // of a source that was not asked
+	AgeMs      int64          `json:"ageMs,omitempty"`    // likewise
+}
+
+// Reports lists what became of each source of a registry, servers that are
+// switched off last.
+func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceReport {
+	out := []SourceReport{}
+	for _, r := range reg.Reports() {
+		kind, _, _ := strings.Cut(r.Name, ":")
+		report := SourceReport{Name: r.Name, Kind: kind, State: r.State, Tools: r.Tools, DurationMs: r.Duration.Milliseconds()}
+		if r.Err != nil {
+			report.Error = r.Err.Error()
+		}
+		if at, cached := s.cached.sources.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, s.cached.sources.Age(r.Name).Milliseconds()
+		}
+		out = append(out, report)
+	}
+	for _, server := range off {
+		out = append(out, SourceReport{Name: registry.MCPPrefix + server.Name, Kind: "mcp", State: registry.StateSkipped, Error: server.Reason()})
+	}
+	return out
+}
+
+// RemoteServer returns a server of the settings that is reached over HTTP. The
+// error is a *NoServerError or an *InputError.
+func (s *Session) RemoteServer(name string) (settings.Server, error) {
+	names := make([]string, 0, len(s.set.Servers))
+	for _, server := range s.set.Servers {
+		if server.Name == name && server.URL == "" && server.HTTPURL == "" {
+			return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
+		}
+		if server.Name == name {
+			return server, nil
+		}
+		names = append(names, server.Name)
+	}
+	return settings.Server{}, &NoServerError{name, names}
+}

@@ -1,0 +1,301 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/oauth"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// sources are the sources of one run in the order of registration (spec
+// section 5).
+type sources struct {
+	local   []registry.Source   // started for every request
+	servers []*mcpclient.Source // started for those that need them
+	off     []OffServer         // disabled or not allowed, never started
+
+	plugins    []Plugin             // all that were found
+	composites *discover.Composites // nil: none
+}
+
+// newSources makes the sources without starting any.
+func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
+	env, envErr := s.environ(ctx)
+	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
+		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
+	}
+	s.env = env
+	out := &sources{plugins: s.pluginSources(ctx, envErr), composites: composites}
+	own := s.builtinOptions()
+	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.set.Workspace)...)
+	out.local = []registry.Source{builtin.Source(own)}
+	for _, p := range out.plugins {
+		if p.source != nil {
+			out.local = append(out.local, p.source)
+		}
+	}
+	if composites != nil {
+		out.local = append(out.local, composites)
+	}
+	if s.set.DiscoveryCommand.IsSet() {
+		out.local = append(out.local, discover.NewCommand(s.commandOptions(envErr)))
+	}
+	for _, server := range s.set.Servers {
+		options := s.ServerOptions(ctx, server)
+		if server.Disabled || server.Excluded != nil {
+			out.off = append(out.off, OffServer{server, options})
+			continue
+		}
+		out.servers = append(out.servers, mcpclient.New(options))
+	}
+	out.narrow(s.opts.Preset)
+	return out
+}
+
+// all are all sources in the order of registration.
+func (s *sources) all() []registry.Source {
+	out := slices.Clone(s.local)
+	for _, server := range s.servers {
+		out = append(out, server)
+	}
+	return out
+}
+
+// withoutPlugins returns the local sources without the plugins for the name of
+// a built-in tool, which no plugin can take: a call to it waits for none of
+// them. nil for other names, and where there are no plugins.
+func (s *sources) withoutPlugins(name string) []registry.Source {
+	if len(s.plugins) == 0 || !slices.Contains(builtin.Names(), name) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.local), func(source registry.Source) bool {
+		return strings.HasPrefix(source.Name(), registry.PluginPrefix)
+	})
+}
+
+// serverOf returns the server that a name of the form server__tool speaks of,
+// nil if none; the longest server name wins.
+func (s *sources) serverOf(name string) *mcpclient.Source {
+	var found *mcpclient.Source
+	longest := 0
+	for _, server := range s.servers {
+		raw := server.Info().Name
+		for _, prefix := range []string{raw + "__", registry.ValidName(raw + "__")} {
+			if strings.HasPrefix(name, prefix) && len(raw) > longest {
+				found, longest = server, len(raw)
+			}
+		}
+	}
+	return found
+}
+
+// ServerOptions say how to reach a server of the settings.
+func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
+	kept := s.cached.ofServer(server)
+	logins := s.Logins()
+	o := mcpclient.Options{
+		Server:      server,
+		Expand:      s.expander.Server,
+		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: childEnviron(s.deps.Environ), Version: s.deps.Version,
+		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept,
+		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
+		Limits: mcpclient.Limits{
+			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
+			Samples: s.set.Sampling.Requests,
+		},
+		Elicit: s.elicit, Refused: s.requestDeclined, LogLevel: s.deps.LogLevel,
+	}
+	if s.deps.ServerLog != nil {
+		o.OnLog = s.deps.ServerLog()
+	}
+	if s.set.Sampling.Command.IsSet() {
+		o.Sample = s.sampler(ctx, server)
+	}
+	if s.set.Globals.ConnectSet {
+		o.ConnectTimeout = s.set.Globals.ConnectTimeout
+	}
+	return o
+}
+
+// Logins returns where logins to servers are kept. Servers are connected at
+// once, so the folder is looked for here and not when they ask for it.
+func (s *Session) Logins() *oauth.Store {
+	dir, err := s.deps.Folders.State()
+	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
+}
+
+// OAuthClient has the tokens of an expanded server. It reads nothing before it
+// is asked.
+func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
+	return oauth.New(server, logins, func(err error) {
+		s.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
+	})
+}
+
+// OffServer is a server that the settings keep out.
+type OffServer struct {
+	settings.Server
+	options mcpclient.Options
+}
+
+// Reason says which setting keeps it out.
+func (o OffServer) Reason() string {
+	if o.Disabled {
+		return "disabled at " + o.Origin.String()
+	}
+	return "not allowed: " + o.Excluded.String()
+}
+
+// setting is the place that keeps it out.
+func (o OffServer) setting() string {
+	if o.Disabled {
+		return o.Origin.String()
+	}
+	return o.Excluded.String()
+}
+
+// info is what there is to show of it.
+func (o OffServer) info() mcpclient.Info {
+	info := mcpclient.New(o.options).Info()
+	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
+	return info
+}
+
+// commandOptions describes the discovery and call commands. A variable that is
+// not set fails this source alone, when it is used.
+func (s *Session) commandOptions(envErr error) discover.CommandOptions {
+	return discover.CommandOptions{
+		Discovery: s.set.DiscoveryCommand, Call: s.set.CallCommand,
+		Expand: func(c settings.Command) ([]string, error) {
+			if envErr != nil {
+				return nil, envErr
+			}
+			return s.expander.Command(c)
+		},
+		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Outputs: s.cached.ofOutput(registry.SourceCommand, ""),
+	}
+}
+
+// builtinOptions tells the built-in tools where they may work.
+func (s *Session) builtinOptions() builtin.Options {
+	set := s.set
+	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
+		MaxOutput: shellOutput(set), Protected: set.OwnPaths(s.deps.Environ, s.deps.Dir, set.Globals.Files), Fetch: s.fetchOptions(),
+		Session: s.fact("sessionKey"), Caller: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
+	o.Protected = append(o.Protected, filepath.Join(set.ProjectRoot, lock.Name))
+	if d, err := s.deps.Folders.State(); err == nil {
+		o.StateDir = d.Path
+		o.Protected = append(o.Protected, d.Path)
+	}
+	return o
+}
+
+// Endless stands for a time limit that is switched off with 0.
+const Endless = 100_000 * time.Hour
+
+func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }
+
+// shellOutput is what run_shell_command keeps of stdout and of stderr: half of
+// the limit each, so that its report is not cut a second time.
+func shellOutput(set *settings.Settings) int64 {
+	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
+	limit := set.Limits.Output
+	if m := optionsOf(set, shell).maxOutput; m != nil {
+		limit = *m
+	}
+	const labels = 1 << 10 // the lines of the report beside the output
+	return max(limit/2-labels, limit/4, 1)
+}
+
+// filters turns the settings that keep tools out into filters, in the order of
+// spec section 5.
+func filters(set *settings.Settings) []registry.Filter {
+	out := []registry.Filter{discover.DisabledFilter(entries(set.PluginsOff))}
+	if set.CoreTools.Set {
+		origin := ""
+		if len(set.CoreTools.Entries) > 0 {
+			origin = set.CoreTools.Entries[0].Origin.String()
+		}
+		out = append(out, registry.CoreToolsFilter(entries(set.CoreTools), origin))
+	}
+	for _, server := range set.Servers {
+		if server.IncludeTools.Set || server.ExcludeTools.Set {
+			out = append(out, mcpclient.Filter(server))
+		}
+	}
+	return append(out,
+		registry.PermissionsFilter(deniedPermissions(set)),
+		discover.ConditionFilter(),
+		registry.OptionalFilter(entries(set.AllowOptional)),
+		registry.ExcludeFilter(entries(set.ExcludeTools)))
+}
+
+func entries(l settings.List) []registry.Entry {
+	out := make([]registry.Entry, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String()}
+	}
+	return out
+}
+
+// deniedPermissions maps each permission that is switched off to its setting.
+func deniedPermissions(set *settings.Settings) map[string]string {
+	out := map[string]string{}
+	for name, allowed := range set.Permissions {
+		if !allowed {
+			out[name] = set.DeniedBy[name].String()
+		}
+	}
+	return out
+}
+
+// presetFilters hide the built-in tools that are not in the preset.
+func presetFilters(preset string) []registry.Filter {
+	if preset == "" {
+		return nil
+	}
+	return []registry.Filter{func(t *registry.Tool) *registry.Hidden {
+		if t.Source != registry.SourceBuiltin || InPreset(preset, t) {
+			return nil
+		}
+		return &registry.Hidden{Reason: "it is not in the preset " + preset, Setting: "--preset"}
+	}}
+}
+
+// CheckPreset refuses the name of a preset that does not exist; "" is none and
+// fine. The error is an *InputError.
+func CheckPreset(preset string) error {
+	if preset == "" || slices.Contains(builtin.Presets(), preset) {
+		return nil
+	}
+	return &InputError{Err: fmt.Errorf("unknown preset %q", preset), Hint: "one of " + strings.Join(builtin.Presets(), ", ")}
+}
+
+// InPreset reports whether a tool is in a preset; "" holds all, and only "full"
+// has tools that are not built in.
+func InPreset(preset string, t *registry.Tool) bool {
+	return preset == "" || preset == "full" || t.Source == registry.SourceBuiltin && builtin.InPreset(preset, t.Name)
+}
+
+// narrow drops the sources that no tool of the preset comes from: only "full"
+// has tools that are not built in.
+func (s *sources) narrow(preset string) {
+	if preset == "" || preset == "full" {
+		return
+	}
+	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	s.servers, s.off = nil, nil
+}

@@ -1,0 +1,125 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/middleware"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// toolOptions is what all matching entries of the setting toolOptions make
+// together; nil fields are not set.
+type toolOptions struct {
+	timeout, retryDelay, cache *time.Duration
+	maxOutput                  *int64
+	retries                    *int
+	log                        string
+	named                      bool // by its very name, not by a glob
+}
+
+// optionsOf looks the options of a tool up, by any of its names.
+func optionsOf(set *settings.Settings, t *registry.Tool) toolOptions {
+	var out toolOptions
+	for i := range set.ToolOptions {
+		o := &set.ToolOptions[i]
+		if !matchesAny(o.Pattern, t) {
+			continue
+		}
+		out.named = out.named || !strings.ContainsAny(o.Pattern, "*?[")
+		setIf(&out.timeout, o.Timeout)
+		setIf(&out.retryDelay, o.RetryDelay)
+		setIf(&out.cache, o.Cache)
+		setIf(&out.maxOutput, o.MaxOutput)
+		setIf(&out.retries, o.Retries)
+		if o.Log != "" {
+			out.log = o.Log
+		}
+	}
+	return out
+}
+
+func matchesAny(pattern string, t *registry.Tool) bool {
+	if registry.MatchName(pattern, t.Name) {
+		return true
+	}
+	for _, name := range t.Spellings() {
+		if registry.MatchName(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func setIf[T any](to **T, from *T) {
+	if from != nil {
+		*to = from
+	}
+}
+
+func valueOf[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func (s *Session) limitOutput(t registry.Tool) registry.Tool {
+	o := middleware.Output{Limit: s.set.Limits.Output, Spill: s.set.Limits.Spill, Dir: func() (*state.Dir, error) { return s.deps.Folders.Cache("output") }}
+	if m := optionsOf(s.set, &t).maxOutput; m != nil {
+		o.Limit = *m
+	}
+	if s.opts.Uncut {
+		o.Limit = 0
+	}
+	return o.Wrap(t)
+}
+
+func (s *Session) cacheResults(t registry.Tool) registry.Tool {
+	o := optionsOf(s.set, &t)
+	if valueOf(o.cache) <= 0 {
+		return t
+	}
+	if !middleware.ReadOnly(&t) {
+		s.optionIgnored(&t, o, "cache", "only results of tools that read are kept")
+		return t
+	}
+	dir, err := s.deps.Folders.Cache("results")
+	if err != nil {
+		s.resultNotCached(err)
+		return t
+	}
+	scope := strings.Join([]string{s.set.ProjectRoot, s.set.Workspace, s.set.Globals.Channel}, "\x00")
+	return middleware.Cache{Dir: dir, TTL: *o.cache, Scope: scope, Failed: s.resultNotCached}.Wrap(t)
+}
+
+func (s *Session) resultNotCached(err error) {
+	s.warn("cache_not_kept", "", "results cannot be kept: "+err.Error(), "")
+}
+
+func (s *Session) retryCalls(t registry.Tool) registry.Tool {
+	o := optionsOf(s.set, &t)
+	if valueOf(o.retries) <= 0 {
+		return t
+	}
+	if !middleware.Repeatable(&t) {
+		s.optionIgnored(&t, o, "retries", "a call that changes something is never made twice")
+		return t
+	}
+	return middleware.Retry{Retries: *o.retries, Delay: valueOf(o.retryDelay)}.Wrap(t)
+}
+
+// optionIgnored tells that an option that names a tool does not count for it. A
+// glob may well hold tools that it is not meant for.
+func (s *Session) optionIgnored(t *registry.Tool, o toolOptions, key, why string) {
+	if !o.named {
+		return
+	}
+	s.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+		Message: fmt.Sprintf("the option %s of %q does not count: %s", key, t.Name, why),
+		Hint:    "it counts for tools of category read, and for those that a server with trust: true calls read-only or idempotent"})
+}

@@ -90,7 +90,7 @@ func rooms() map[string][]string {
 		"internal/settings/document":   {"internal/trust"},
 		"internal/settings/edit":       {"internal/trust", "internal/settings", "internal/settings/document"},
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
-		"internal/state":               {"internal/registry"},
+		"internal/state":               {"internal/registry", "internal/atomicfile"},
 		"internal/text":                {},
 		"internal/terminal":            {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":               {"internal/registry", "internal/state"},

@@ -231,8 +231,8 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 	return a.update(ctx, func(list []Approval) []Approval { return slices.DeleteFunc(list, gone) })
 }
 
-// update changes the file under its lock. A damaged file is kept under another
-// name first, a newer one is left alone.
+// update changes the file under its lock. A damaged file is set aside, a newer
+// one is left alone.
 func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
 	if a.Dir == nil {
 		why := a.Unavailable
@@ -241,10 +241,10 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 		}
 		return fmt.Errorf("saving approvals: %w", why)
 	}
-	err := a.Dir.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
+	aside, err := a.Dir.UpdateOrSetAside(ctx, approvalsFile, func(old []byte) ([]byte, error) {
 		f, err := parseApprovals(old)
 		if errors.Is(err, errDamaged) {
-			f, err = approvalFile{}, a.keepDamaged(ctx, old)
+			return nil, state.ErrDamaged
 		}
 		if err != nil {
 			return nil, err
@@ -253,27 +253,15 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 		text, err := json.MarshalIndent(f, "", "  ")
 		return append(text, '\n'), err
 	})
+	if aside != "" && a.Warn != nil {
+		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
+			Message: "the approvals file was damaged and starts anew; the old one is kept as " + aside})
+	}
 	if errors.Is(err, errNewer) {
 		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, mend(err))
 	}
 	if err != nil {
 		return fmt.Errorf("saving approvals: %w", err)
-	}
-	return nil
-}
-
-// keepDamaged copies a damaged file under a name made of its hash. It does not
-// rename the file: we hold its lock, and between giving that up and taking it
-// again another run could put a good file in its place.
-func (a *Approvals) keepDamaged(ctx context.Context, data []byte) error {
-	sum := sha256.Sum256(data)
-	name := approvalsFile + ".bad-" + hex.EncodeToString(sum[:4])
-	if err := a.Dir.Update(ctx, name, func([]byte) ([]byte, error) { return data, nil }); err != nil {
-		return fmt.Errorf("setting the damaged file aside: %w", err)
-	}
-	if a.Warn != nil {
-		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the approvals file was damaged and starts anew; the old one is kept as " + filepath.Join(a.Dir.Path, name)})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -263,28 +264,55 @@ func TestUpdateWaitsForTheLockWithinBounds(t *testing.T) {
 	}
 }
 
-func TestSetAsideKeepsEveryDamagedFile(t *testing.T) {
+func TestEveryDamagedFileIsKept(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
-	var moved []string
-	for _, content := range []string{"first", "second", "third"} {
+	change := func(old []byte) ([]byte, error) {
+		if strings.HasPrefix(string(old), "bad") {
+			return nil, fmt.Errorf("reading: %w", ErrDamaged)
+		}
+		return append(old, '+'), nil
+	}
+	names := map[string]bool{}
+	for _, content := range []string{"bad 1", "bad 2", "bad 1"} {
 		write(t, dir, "f", content)
-		to, err := dir.SetAside(t.Context(), "f")
+		aside, err := dir.UpdateOrSetAside(t.Context(), "f", change)
 		if err != nil {
 			t.Fatal(err)
 		}
-		moved = append(moved, filepath.Base(to))
-		if got, err := os.ReadFile(to); string(got) != content {
-			t.Errorf("%s holds %q, %v", to, got, err)
+		names[aside] = true
+		if got, err := os.ReadFile(aside); string(got) != content || !strings.HasPrefix(aside, filepath.Join(dir.Path, "f.bad-")) {
+			t.Errorf("%s holds %q, %v, want %q", aside, got, err, content)
 		}
-		if _, err := dir.Read("f"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the damaged file is still there: %v", err)
+		if got, err := dir.Read("f"); string(got) != "+" {
+			t.Errorf("the file starts with %q, %v, as if it had been absent", got, err)
 		}
 	}
-	if diff := cmp.Diff([]string{"f.bad", "f.bad.1", "f.bad.2"}, moved); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
+	if len(names) != 2 {
+		t.Errorf("names %v, want one for each content", names)
 	}
-	if _, err := dir.SetAside(t.Context(), "f"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an absent file: %v", err)
+	if aside, err := dir.UpdateOrSetAside(t.Context(), "f", change); aside != "" || err != nil {
+		t.Errorf("a good file was set aside as %q, %v", aside, err)
+	}
+	if got, _ := dir.Read("f"); string(got) != "++" {
+		t.Errorf("a good file became %q", got)
+	}
+	if aside, err := dir.UpdateOrSetAside(t.Context(), "absent", func([]byte) ([]byte, error) { return nil, nil }); aside != "" || err != nil {
+		t.Errorf("an absent file: %q, %v", aside, err)
+	}
+}
+
+func TestADamagedFileStaysWhereNothingTakesItsPlace(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	write(t, dir, "f", "bad")
+	failed := errors.New("no")
+	_, err := dir.UpdateOrSetAside(t.Context(), "f", func(old []byte) ([]byte, error) {
+		if old != nil {
+			return nil, ErrDamaged
+		}
+		return nil, failed
+	})
+	if got, readErr := dir.Read("f"); !errors.Is(err, failed) || string(got) != "bad" {
+		t.Errorf("%v left %q, %v", err, got, readErr)
 	}
 }
 

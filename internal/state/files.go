@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
 // Put writes a file as a whole, without a lock: of two runs that write at once
@@ -153,6 +155,6 @@ func (d *Dir) Remove(ctx context.Context, name string) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return mustWork(err)
 		}
-		return mustWork(syncDir(root))
+		return mustWork(atomicfile.SyncFolder(root))
 	})
 }

@@ -23,13 +23,3 @@ func ours(info fs.FileInfo) error {
 
 // loose reports whether others may read or write.
 func loose(info fs.FileInfo) bool { return info.Mode().Perm() != 0o700 }
-
-// syncDir makes a rename in the directory durable.
-func syncDir(root *os.Root) error {
-	f, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}

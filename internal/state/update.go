@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,67 +14,78 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
 // Update replaces a file by what change makes of it, under a lock: no other
-// Update, SetAside or Rotate of that name, in whatever process, comes between.
-// old is nil when the file is absent; a nil result or one equal to old leaves
-// all as it is. The new content is on disk when Update returns.
+// Update or Rotate of that name, in whatever process, comes between. old is nil
+// when the file is absent; a nil result or one equal to old leaves all as it is.
+// The new content is on disk when Update returns.
 //
 // An error of change is returned as it is, and nothing is written. The cause of
 // ctx ends the wait for the lock. Every other error wraps [ErrUnavailable].
 func (d *Dir) Update(ctx context.Context, name string, change func(old []byte) ([]byte, error)) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		old, err := readFile(root, name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return unavailable(err)
+		if err != nil {
+			return err
 		}
 		next, err := change(old)
 		if err != nil {
 			return err
 		}
-		if next == nil || old != nil && bytes.Equal(old, next) {
-			return nil
-		}
-		return mustWork(replace(root, name, next, true))
+		return commit(root, name, old, next)
 	})
 }
 
-// SetAside moves a damaged file out of the way and returns the new path,
-// name.bad or the first of name.bad.1, name.bad.2, … that is free. An absent
-// file is an error that wraps [fs.ErrNotExist].
-func (d *Dir) SetAside(ctx context.Context, name string) (to string, err error) {
+// ErrDamaged is what the function that [Dir.UpdateOrSetAside] calls returns for
+// content that cannot be read.
+var ErrDamaged = errors.New("the file is damaged")
+
+// UpdateOrSetAside is [Dir.Update] for a file that may be damaged. Where change
+// returns an error that wraps [ErrDamaged], it is called again as for an absent
+// file; then the damaged one gets a name of its own and aside is its new path.
+// All happens under one lock, so that the file that is set aside is the one that
+// change has seen.
+func (d *Dir) UpdateOrSetAside(ctx context.Context, name string, change func(old []byte) ([]byte, error)) (aside string, err error) {
 	err = d.locked(ctx, name, func(root *os.Root) error {
-		if _, err := root.Lstat(name); err != nil {
-			return unavailable(err)
-		}
-		free, err := freeName(root, name+".bad")
+		old, err := readFile(root, name)
 		if err != nil {
-			return mustWork(err)
+			return err
 		}
-		to = filepath.Join(d.Path, free)
-		return mustWork(errors.Join(root.Rename(name, free), syncDir(root)))
+		next, err := change(old)
+		if errors.Is(err, ErrDamaged) {
+			if next, err = change(nil); err == nil {
+				aside, err = setAside(root, name, old)
+			}
+			old = nil
+		}
+		if err != nil {
+			return err
+		}
+		return commit(root, name, old, next)
 	})
-	if err != nil {
-		return "", err
-	}
-	return to, nil
+	return aside, err
 }
 
-// maxAside bounds the search for a free name.
-const maxAside = 1000
-
-func freeName(root *os.Root, base string) (string, error) {
-	name := base
-	for i := 1; i <= maxAside; i++ {
-		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
-		}
-		name = fmt.Sprintf("%s.%d", base, i)
+// commit writes what became of a file, if it did.
+func commit(root *os.Root, name string, old, next []byte) error {
+	if next == nil || old != nil && bytes.Equal(old, next) {
+		return nil
 	}
-	return "", fmt.Errorf("%s and %d more damaged files are there; remove some", filepath.Join(root.Name(), base), maxAside)
+	return mustWork(replace(root, name, next, true))
+}
+
+// setAside renames a damaged file to one that tells by its name what it holds:
+// the same damage is kept once.
+func setAside(root *os.Root, name string, content []byte) (string, error) {
+	sum := sha256.Sum256(content)
+	to := name + ".bad-" + hex.EncodeToString(sum[:4])
+	if err := errors.Join(root.Rename(name, to), atomicfile.SyncFolder(root)); err != nil {
+		return "", mustWork(err)
+	}
+	return filepath.Join(root.Name(), to), nil
 }
 
 // locked runs do while holding the lock of name.
@@ -149,47 +162,27 @@ func prepareLock(root *os.Root, name string) error {
 	return err
 }
 
+// readFile returns the content of a file, nil of an absent one.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := openFile(root, name, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
 	defer f.Close()
-	return readAll(f)
+	data, err := readAll(f)
+	return data, unavailable(err)
 }
 
 // tempInfix marks the files that become others by a rename.
 const tempInfix = ".tmp-"
 
-// replace writes a file beside name and renames it: the rename is the commit.
-// With durable set it returns when both are on disk.
+// replace puts data in the place of a file. With durable set it returns when that
+// is on disk.
 func replace(root *os.Root, name string, data []byte, durable bool) error {
-	temp := name + tempInfix + rand.Text()
-	if err := writeFile(root, temp, data, durable); err != nil {
-		_ = root.Remove(temp) // a full disk needs it gone
-		return err
-	}
-	if err := root.Rename(temp, name); err != nil {
-		_ = root.Remove(temp)
-		return err
-	}
-	if !durable {
-		return nil
-	}
-	return syncDir(root)
-}
-
-func writeFile(root *os.Root, name string, data []byte, durable bool) error {
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o600))
-	if durable {
-		err = errors.Join(err, f.Sync())
-	}
-	return errors.Join(err, f.Close())
+	return atomicfile.Write(root, name, data, atomicfile.Options{Mode: 0o600, Temp: name + tempInfix + rand.Text(), Volatile: !durable})
 }
 
 // removeTemps removes what killed runs left of name. The lock is held, so that

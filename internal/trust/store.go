@@ -90,16 +90,7 @@ func (g grant) stands(name string) bool {
 // Grant remembers consent to exactly these files, in place of an older grant.
 // A damaged file is set aside first; its new path is returned.
 func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Time) (setAside string, err error) {
-	g := newGrant(resolved(root), files, at)
-	err = s.replace(ctx, g)
-	if !errors.Is(err, ErrDamaged) {
-		return "", err
-	}
-	setAside, err = s.dir.SetAside(ctx, fileName(g.Root))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("setting a damaged grant aside: %w", err)
-	}
-	return setAside, s.replace(ctx, g)
+	return s.replace(ctx, newGrant(resolved(root), files, at))
 }
 
 // Revoke forgets the grant for a project and reports whether there was one.
@@ -109,7 +100,7 @@ func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 	if err != nil || old.Hash == "" {
 		return false, err
 	}
-	err = s.replace(ctx, grant{Version: grantVersion, Root: root})
+	_, err = s.replace(ctx, grant{Version: grantVersion, Root: root})
 	return err == nil, err
 }
 
@@ -137,17 +128,22 @@ func (s *Store) read(root string) (grant, error) {
 	return s.decode(root, data)
 }
 
-func (s *Store) replace(ctx context.Context, g grant) error {
-	err := s.dir.Update(ctx, fileName(g.Root), func(old []byte) ([]byte, error) {
-		if _, err := s.decode(g.Root, old); err != nil {
+// replace writes a grant. A damaged one before it is set aside.
+func (s *Store) replace(ctx context.Context, g grant) (setAside string, err error) {
+	setAside, err = s.dir.UpdateOrSetAside(ctx, fileName(g.Root), func(old []byte) ([]byte, error) {
+		_, err := s.decode(g.Root, old)
+		if errors.Is(err, ErrDamaged) {
+			return nil, state.ErrDamaged
+		}
+		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(g)
 	})
 	if err != nil {
-		return fmt.Errorf("saving a grant: %w", err)
+		return "", fmt.Errorf("saving a grant: %w", err)
 	}
-	return nil
+	return setAside, nil
 }
 
 // decode reads a grant's file; nil is the content of an absent one.

@@ -124,11 +124,15 @@ func (f *todoFile) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// setAside moves a damaged file out of the way. Another run may have been
-// faster.
+// setAside moves a damaged list out of the way, if it is one still.
 func (p *todoPlace) setAside(ctx context.Context) (to string, err error) {
-	to, err = p.dir.SetAside(ctx, p.list)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	to, err = p.dir.UpdateOrSetAside(ctx, p.list, func(old []byte) ([]byte, error) {
+		if _, err := decodeTodos(old); old != nil && err != nil {
+			return nil, state.ErrDamaged
+		}
+		return nil, nil
+	})
+	if err != nil {
 		return "", fmt.Errorf("setting a damaged todo list aside: %w", err)
 	}
 	return to, nil
@@ -163,7 +167,7 @@ func (l *todoList) replace(ctx context.Context, todos []registry.Todo) (m *todoM
 		before := &todoFile{}
 		if old != nil {
 			if before, err = decodeTodos(old); err != nil {
-				return nil, err
+				return nil, state.ErrDamaged
 			}
 		}
 		if m, err = before.merge(l.change(todos, began)); err != nil {
@@ -172,12 +176,7 @@ func (l *todoList) replace(ctx context.Context, todos []registry.Todo) (m *todoM
 		m.after.Workspace, m.after.Session = p.workspace, l.opts.Session
 		return m.after.encode()
 	}
-	err = p.dir.Update(ctx, p.list, change)
-	if errors.Is(err, errDamagedTodos) {
-		if aside, err = p.setAside(ctx); err == nil {
-			err = p.dir.Update(ctx, p.list, change)
-		}
-	}
+	aside, err = p.dir.UpdateOrSetAside(ctx, p.list, change)
 	if err != nil {
 		return nil, "", err
 	}

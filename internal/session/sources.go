@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -116,7 +117,8 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
 			Samples: s.set.Sampling.Requests,
 		},
-		Elicit: s.elicit, Refused: s.requestDeclined, LogLevel: s.deps.LogLevel,
+		Callbacks: ask.Callbacks{Elicit: s.elicit, Refused: s.requestDeclined},
+		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
 	}
 	if s.deps.ServerLog != nil {
 		o.OnLog = s.deps.ServerLog()

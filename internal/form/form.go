@@ -8,12 +8,9 @@ package form
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits of what a person can be asked to fill in.
@@ -54,84 +51,17 @@ type Field struct {
 	Required    bool
 	Default     json.RawMessage // fits the field; nil = none
 
-	Format       string         // of Text: "", email, uri, date or date-time
-	Pattern      string         // of Text, "" = none
-	pattern      *regexp.Regexp // nil where Pattern is no RE2: the server checks it
-	Least, Most  *int           // characters of Text, items of Choices
-	Minimum, Max *float64       // of Number and Integer
-	Options      []Option       // of Choice and Choices
+	Format           string         // of Text: "", email, uri, date or date-time
+	Pattern          string         // of Text, "" = none
+	pattern          *regexp.Regexp // nil where Pattern is no RE2: the server checks it
+	Least, Most      *int           // characters of Text, items of Choices
+	Minimum, Maximum *float64       // of Number and Integer
+	Options          []Option       // of Choice and Choices
 }
 
 // Form is a question with fields. One without fields wants a yes or no alone.
 type Form struct {
 	Fields []Field // in the order of the schema
-}
-
-// Parse reads a requested schema. The error says in words for the person why
-// the form cannot be shown; it quotes the schema's own names.
-func Parse(schema json.RawMessage) (*Form, error) {
-	if len(schema) > MaxSchema {
-		return nil, fmt.Errorf("its schema has %d bytes, the limit is %d", len(schema), MaxSchema)
-	}
-	whole, err := jsonx.Parse(schema, jsonx.Options{})
-	if err != nil {
-		return nil, errors.New("its schema is no JSON")
-	}
-	if err := flat(whole, 0); err != nil {
-		return nil, err
-	}
-	root, err := members(schema)
-	if err != nil {
-		return nil, fmt.Errorf("its schema %w", err)
-	}
-	if kind := root.text("type"); root.has("type") && kind != "object" {
-		return nil, errors.New("its schema is not that of an object")
-	}
-	required := map[string]bool{}
-	for _, name := range root.texts("required") {
-		required[name] = true
-	}
-	f := &Form{}
-	if !root.has("properties") {
-		return f, nil
-	}
-	properties, err := members(root.get("properties"))
-	if err != nil {
-		return nil, fmt.Errorf("the properties of its schema: %w", err)
-	}
-	if len(properties) > MaxFields {
-		return nil, fmt.Errorf("it has %d fields, the limit is %d", len(properties), MaxFields)
-	}
-	for _, p := range properties {
-		field, err := parseField(p.key, p.value)
-		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", text.Clip(p.key, maxTitle), err)
-		}
-		field.Required = required[p.key]
-		f.Fields = append(f.Fields, field)
-	}
-	return f, nil
-}
-
-// flat refuses references and deep nesting anywhere in a decoded schema.
-func flat(v *jsonx.Value, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
-	}
-	for _, m := range v.Members {
-		if m.Name == "$ref" || m.Name == "$dynamicRef" || m.Name == "$recursiveRef" {
-			return errors.New("its schema holds references")
-		}
-		if err := flat(m.Value, depth+1); err != nil {
-			return err
-		}
-	}
-	for _, item := range v.Items {
-		if err := flat(item, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Encode returns the content of an answer: the values by the names of fields, in

@@ -5,98 +5,74 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// member is one entry of an object.
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
-// object is a decoded object in the order in which it was sent.
-type object []member
-
-// members decodes one object, keeping its order. A key that comes twice is an
-// error: what is shown must be what the server checks.
-func members(raw json.RawMessage) (object, error) {
-	if jsonx.KindOf(raw) != jsonx.Object {
-		return nil, errors.New("is no object")
+// Parse reads a requested schema. The error says in words for the person why
+// the form cannot be shown; it quotes the schema's own names.
+func Parse(schema json.RawMessage) (*Form, error) {
+	if len(schema) > MaxSchema {
+		return nil, fmt.Errorf("its schema has %d bytes, the limit is %d", len(schema), MaxSchema)
 	}
-	var o object
-	seen := map[string]bool{}
-	for key, value := range jsonx.Members(raw) {
-		if seen[key] {
-			return nil, fmt.Errorf("has %q twice", text.Clip(key, maxTitle))
+	whole, err := jsonx.Parse(schema, jsonx.Options{})
+	if err != nil {
+		return nil, errors.New("its schema is no JSON")
+	}
+	if err := flat(whole, 0); err != nil {
+		return nil, err
+	}
+	root, err := members(schema)
+	if err != nil {
+		return nil, fmt.Errorf("its schema %w", err)
+	}
+	if kind := root.text("type"); root.has("type") && kind != "object" {
+		return nil, errors.New("its schema is not that of an object")
+	}
+	f := &Form{}
+	if !root.has("properties") {
+		return f, nil
+	}
+	properties, err := members(root.get("properties"))
+	if err != nil {
+		return nil, fmt.Errorf("the properties of its schema: %w", err)
+	}
+	if len(properties) > MaxFields {
+		return nil, fmt.Errorf("it has %d fields, the limit is %d", len(properties), MaxFields)
+	}
+	required := root.texts("required")
+	for _, p := range properties {
+		field, err := parseField(p.key, p.value)
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", text.Clip(p.key, maxTitle), err)
 		}
-		seen[key] = true
-		o = append(o, member{key, value})
+		field.Required = slices.Contains(required, p.key)
+		f.Fields = append(f.Fields, field)
 	}
-	return o, nil
+	return f, nil
 }
 
-func (o object) get(key string) json.RawMessage {
-	for _, m := range o {
-		if m.key == key {
-			return m.value
+// flat refuses references and deep nesting anywhere in a decoded schema.
+func flat(v *jsonx.Value, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
+	}
+	for _, m := range v.Members {
+		if m.Name == "$ref" || m.Name == "$dynamicRef" || m.Name == "$recursiveRef" {
+			return errors.New("its schema holds references")
+		}
+		if err := flat(m.Value, depth+1); err != nil {
+			return err
+		}
+	}
+	for _, item := range v.Items {
+		if err := flat(item, depth+1); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// has reports whether a key has a value other than null.
-func (o object) has(key string) bool {
-	v := o.get(key)
-	return len(v) > 0 && string(v) != "null"
-}
-
-func (o object) text(key string) string {
-	s, _ := jsonx.Text(o.get(key))
-	return s
-}
-
-func (o object) texts(key string) []string {
-	var list []string
-	if json.Unmarshal(o.get(key), &list) != nil {
-		return nil
-	}
-	return list
-}
-
-func (o object) objects(key string) []object {
-	var list []json.RawMessage
-	if json.Unmarshal(o.get(key), &list) != nil {
-		return nil
-	}
-	out := make([]object, 0, len(list))
-	for _, raw := range list {
-		m, err := members(raw)
-		if err != nil {
-			return nil
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-func (o object) number(key string) *float64 {
-	var f float64
-	if !o.has(key) || json.Unmarshal(o.get(key), &f) != nil {
-		return nil
-	}
-	return &f
-}
-
-// count reads a number of characters or items.
-func (o object) count(key string) *int {
-	f := o.number(key)
-	if f == nil || *f < 0 || *f > 1<<30 {
-		return nil
-	}
-	n := int(*f)
-	return &n
 }
 
 func parseField(name string, raw json.RawMessage) (Field, error) {
@@ -144,7 +120,7 @@ func (f *Field) parseKind(o object) error {
 	case "string":
 		return f.parseText(o)
 	case "number", "integer":
-		f.Kind, f.Minimum, f.Max = Kind(kind), o.number("minimum"), o.number("maximum")
+		f.Kind, f.Minimum, f.Maximum = Kind(kind), o.number("minimum"), o.number("maximum")
 	case "boolean":
 		f.Kind = Boolean
 	case "array":
@@ -254,6 +230,6 @@ func (f *Field) checkOptions() error {
 // empty reports whether the bounds leave nothing to answer.
 func (f *Field) empty() bool {
 	return f.Least != nil && f.Most != nil && *f.Least > *f.Most ||
-		f.Minimum != nil && f.Max != nil && *f.Minimum > *f.Max ||
+		f.Minimum != nil && f.Maximum != nil && *f.Minimum > *f.Maximum ||
 		f.Kind == Choices && f.Least != nil && *f.Least > len(f.Options)
 }

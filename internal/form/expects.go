@@ -1,0 +1,67 @@
+package form
+
+import "fmt"
+
+func formats() map[string]string {
+	return map[string]string{
+		"email": "an e-mail address", "uri": "an address such as https://example.com/",
+		"date": "a date such as 2026-07-28", "date-time": "a time such as 2026-07-28T14:30:00Z",
+	}
+}
+
+// Expects says in words what the field takes, such as "a whole number from 1 to
+// 10". It holds none of the server's words.
+func (f *Field) Expects() string {
+	switch f.Kind {
+	case Number, Integer:
+		return f.expectsNumber()
+	case Boolean:
+		return "yes or no"
+	case Choice:
+		return "one of these"
+	case Choices:
+		if f.Least == nil && f.Most == nil {
+			return "any of these, separated by commas"
+		}
+		return bounds(f.Least, f.Most, "of these") + ", separated by commas"
+	}
+	what := "text"
+	if format := formats()[f.Format]; format != "" {
+		what = format
+	}
+	if f.Least != nil || f.Most != nil {
+		what += ", " + bounds(f.Least, f.Most, "characters")
+	}
+	if f.Pattern != "" {
+		what += ", matching the pattern"
+	}
+	return what
+}
+
+func (f *Field) expectsNumber() string {
+	what := "a number"
+	if f.Kind == Integer {
+		what = "a whole number"
+	}
+	switch {
+	case f.Minimum != nil && f.Maximum != nil:
+		return fmt.Sprintf("%s from %v to %v", what, *f.Minimum, *f.Maximum)
+	case f.Minimum != nil:
+		return fmt.Sprintf("%s, at least %v", what, *f.Minimum)
+	case f.Maximum != nil:
+		return fmt.Sprintf("%s, at most %v", what, *f.Maximum)
+	}
+	return what
+}
+
+func bounds(least, most *int, of string) string {
+	switch {
+	case least != nil && most != nil && *least == *most:
+		return fmt.Sprintf("%d %s", *least, of)
+	case least != nil && most != nil:
+		return fmt.Sprintf("%d to %d %s", *least, *most, of)
+	case least != nil:
+		return fmt.Sprintf("at least %d %s", *least, of)
+	}
+	return fmt.Sprintf("at most %d %s", *most, of)
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -65,15 +64,4 @@ func parseAnswer(data []byte) (answer, error) {
 		a.Result = nil
 	}
 	return a, nil
-}
-
-// decodeKnown decodes JSON that holds no other keys than v has. The error says
-// what is wrong without the name of the package that found it.
-func decodeKnown(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
 }

@@ -15,6 +15,30 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// Name is the name of the file in the project root.
+const Name = "toolreg.lock"
+
+const format = 1
+
+// File is what a lock file holds. Tools is sorted by source, name and version.
+type File struct {
+	Version int     `json:"version"` // of the file's format
+	Tools   []Entry `json:"tools"`
+}
+
+// Entry is one locked tool.
+type Entry struct {
+	Source      string `json:"source"`
+	Name        string `json:"name"` // as its source gave it
+	Version     string `json:"version,omitempty"`
+	Fingerprint string `json:"fingerprint"`
+	// Definition holds what the fingerprint covers, for people to read and for
+	// diffs. It counts too: what a review has seen must be what is let in.
+	Definition json.RawMessage `json:"definition"`
+}
+
+func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
+
 // MaxFile bounds a lock file, in bytes.
 const MaxFile = 64 << 20
 

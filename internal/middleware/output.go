@@ -3,9 +3,7 @@ package middleware
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
@@ -21,12 +19,6 @@ type Output struct {
 	Dir func() (*state.Dir, error)
 }
 
-// Limits on the files that hold whole outputs.
-const (
-	spillAge   = 7 * 24 * time.Hour
-	spillFiles = 100
-)
-
 // Wrap is a [registry.Middleware].
 func (o Output) Wrap(t registry.Tool) registry.Tool {
 	if o.Limit <= 0 {
@@ -34,7 +26,7 @@ func (o Output) Wrap(t registry.Tool) registry.Tool {
 	}
 	run, name, emits := t.Run, t.Name, t.CanUpdateOutput
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		s := &spill{output: o, tool: name}
+		s := o.spill(name)
 		if emits {
 			emit := call.Emit
 			call.Emit = func(c registry.Content) {
@@ -46,6 +38,10 @@ func (o Output) Wrap(t registry.Tool) registry.Tool {
 		return o.limit(r, s), err
 	}
 	return t
+}
+
+func (o Output) spill(tool string) *spill {
+	return &spill{limit: o.Limit, largest: o.Spill, dir: o.Dir, tool: tool}
 }
 
 // limit cuts a result that is too large, and names the files that hold the rest.
@@ -146,7 +142,7 @@ func addNote(parts []registry.Content, text string) []registry.Content {
 
 // whole writes all text to a file.
 func (o Output) whole(tool string, parts []registry.Content) string {
-	s := &spill{output: o, tool: tool}
+	s := o.spill(tool)
 	for _, c := range parts {
 		s.add(c.Text)
 	}
@@ -157,18 +153,7 @@ func (o Output) whole(tool string, parts []registry.Content) string {
 }
 
 func (o Output) file(tool, what, data string) string {
-	s := &spill{output: o, tool: tool}
+	s := o.spill(tool)
 	s.add(data)
 	return s.finish(what)
-}
-
-// fileNote says which file holds what.
-func fileNote(what string, path string, written, total int64, err error) string {
-	switch {
-	case err != nil:
-		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be kept: %v]", what, total, err)
-	case written < total:
-		return fmt.Sprintf("[the %s of %d bytes is cut; its first %d bytes (limits.spill) are in %s]", what, total, written, path)
-	}
-	return fmt.Sprintf("[the %s of %d bytes is whole in %s]", what, total, filepath.ToSlash(path))
 }

@@ -4,17 +4,27 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Limits on the files that hold whole outputs.
+const (
+	spillAge   = 7 * 24 * time.Hour
+	spillFiles = 100
 )
 
 // spill takes what a call gives: a little in memory, then in a file.
 // Its methods are safe for concurrent use, as Emit has to be.
 type spill struct {
-	output Output
-	tool   string
+	limit   int64 // bytes that may stay in memory alone
+	largest int64 // size of the file
+	dir     func() (*state.Dir, error)
+	tool    string
 
 	mu       sync.Mutex
 	chunks   []string
@@ -39,7 +49,7 @@ func (s *spill) add(text string) {
 		return
 	}
 	s.total += int64(len(text))
-	if s.file == nil && s.buffered+int64(len(text)) <= min(s.output.Limit, maxBuffered) {
+	if s.file == nil && s.buffered+int64(len(text)) <= min(s.limit, maxBuffered) {
 		s.chunks = append(s.chunks, text)
 		s.buffered += int64(len(text))
 		return
@@ -60,7 +70,7 @@ func (s *spill) flush() {
 }
 
 func (s *spill) open() {
-	dir, err := s.output.Dir()
+	dir, err := s.dir()
 	if err != nil {
 		s.err = err
 		return
@@ -79,7 +89,7 @@ func (s *spill) write(text string) {
 	if s.file == nil || s.err != nil {
 		return
 	}
-	if room := s.output.Spill - s.written; int64(len(text)) > room {
+	if room := s.largest - s.written; int64(len(text)) > room {
 		text = text[:max(room, 0)]
 	}
 	n, err := s.file.WriteString(text)
@@ -110,4 +120,15 @@ func (s *spill) discard() {
 		_ = s.file.Close()
 		_ = os.Remove(s.path)
 	}
+}
+
+// fileNote says which file holds what.
+func fileNote(what string, path string, written, total int64, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be kept: %v]", what, total, err)
+	case written < total:
+		return fmt.Sprintf("[the %s of %d bytes is cut; its first %d bytes (limits.spill) are in %s]", what, total, written, path)
+	}
+	return fmt.Sprintf("[the %s of %d bytes is whole in %s]", what, total, filepath.ToSlash(path))
 }

@@ -24,7 +24,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	d.warnOfHost(u)
 	d.v.printf("What you do there, the server may get to know. It is not opened unless you say so.")
 	words := []string{"yes", "myself", "cancel", "no"}
-	if d.asker.Open == nil {
+	if d.open == nil {
 		words = words[1:]
 	} else {
 		d.v.printf("yes: in the browser; myself: you open it by hand")
@@ -38,7 +38,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	case word == "no":
 		return Decline, nil
 	case word == "yes":
-		if err := d.asker.Open(ctx, u.String()); err != nil {
+		if err := d.open(ctx, u.String()); err != nil {
 			d.v.printf("%s; open the address above by hand.", Line(err.Error()))
 		}
 	}
@@ -49,7 +49,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 // waits for that.
 func (d *dialog) waitUntilDone(ctx context.Context) (Reply, error) {
 	if d.q.Done == nil {
-		return Accept, d.asker.TTY.write(ctx, d.flushed())
+		return Accept, d.tty.write(ctx, d.flushed())
 	}
 	done := errors.New("the server says that it is done")
 	inner, cancel := context.WithCancelCause(ctx)

@@ -59,7 +59,7 @@ func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, 
 		case q.Choices[i] != exec.Edit:
 			return exec.Answer{Choice: q.Choices[i]}, nil
 		default:
-			content, err := c.edit(ctx, q.Preview)
+			content, err := textEditor{c.TTY, c.Editor}.edit(ctx, q.Preview)
 			if err == nil || context.Cause(ctx) != nil {
 				return exec.Answer{Choice: exec.Edit, Content: content}, context.Cause(ctx)
 			}

@@ -22,9 +22,15 @@ const editorGrace = 500 * time.Millisecond
 // maxEdited is the longest content that is taken back from an editor, in bytes.
 const maxEdited = 64 << 20
 
-// edit opens the person's editor on the proposed content and returns what it
-// was changed to, which may be nothing at all.
-func (c *Confirmer) edit(ctx context.Context, p registry.Preview) (string, error) {
+// textEditor is the person's editor.
+type textEditor struct {
+	tty  *TTY
+	line string // its command line; "" means vi (notepad on Windows)
+}
+
+// edit opens the editor on the proposed content and returns what it was changed
+// to, which may be nothing at all.
+func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error) {
 	dir, err := os.MkdirTemp("", "toolreg-edit-") // 0700
 	if err != nil {
 		return "", fmt.Errorf("preparing the edit: %w", err)
@@ -34,7 +40,7 @@ func (c *Confirmer) edit(ctx context.Context, p registry.Preview) (string, error
 	if err := os.WriteFile(file, []byte(p.NewContent), 0o600); err != nil {
 		return "", fmt.Errorf("preparing the edit: %w", err)
 	}
-	if err := c.runEditor(ctx, file); err != nil {
+	if err := e.run(ctx, file); err != nil {
 		return "", err
 	}
 	info, err := os.Stat(file)
@@ -66,11 +72,11 @@ func editName(name string) string {
 	return "content" + ext
 }
 
-// runEditor runs the editor on the terminal and waits for it. It stays in our
+// run runs the editor on the terminal and waits for it. It stays in our
 // session: an editor has to read the terminal, which the children of
 // internal/process must not.
-func (c *Confirmer) runEditor(ctx context.Context, file string) error {
-	argv, err := editorArgv(c.Editor)
+func (e textEditor) run(ctx context.Context, file string) error {
+	argv, err := editorArgv(e.line)
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (c *Confirmer) runEditor(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("starting the editor %q: %w; set VISUAL or EDITOR", argv[0], err)
 	}
-	in, out, err := c.TTY.reopen()
+	in, out, err := e.tty.reopen()
 	if err != nil {
 		return fmt.Errorf("opening the terminal for the editor: %w", err)
 	}

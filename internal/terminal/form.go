@@ -1,0 +1,165 @@
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/form"
+)
+
+// Words of a form that are no answers.
+const (
+	declineWord = "/decline"
+	skipWord    = "/skip"
+)
+
+// fill asks for each field, shows what would be sent, and asks whether to.
+func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
+	d.heading("asks you something")
+	fields := d.q.Form.Fields
+	if len(fields) > 0 {
+		d.v.printf("What you type is sent to the server: no passwords, keys or tokens in a form.")
+		d.v.printf("%s refuses to answer, Ctrl-D leaves the question open, Ctrl-C ends the call.", declineWord)
+	}
+	words, question := []string{"yes", "edit", "cancel", "no"}, "Send this?"
+	if len(fields) == 0 {
+		words, question = []string{"yes", "cancel", "no"}, "Agree?"
+	}
+	values := map[string]json.RawMessage{}
+	for {
+		if refused, err := d.fields(ctx, values); err != nil || refused {
+			return Decline, nil, err
+		}
+		d.review(values)
+		word, err := d.choose(ctx, question, words...)
+		switch {
+		case err != nil:
+			return Cancel, nil, err
+		case word == "yes":
+			return Accept, d.q.Form.Encode(values), nil
+		case word == "cancel":
+			return Cancel, nil, nil
+		case word == "no":
+			return Decline, nil, nil
+		}
+	}
+}
+
+// fields asks for each field and puts the answers into values, which may hold
+// those of an earlier round.
+func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) (refused bool, err error) {
+	for i := range d.q.Form.Fields {
+		f := &d.q.Form.Fields[i]
+		value, refused, err := d.field(ctx, f, i, values[f.Name])
+		if err != nil || refused {
+			return refused, err
+		}
+		delete(values, f.Name)
+		if value != nil {
+			values[f.Name] = value
+		}
+	}
+	return false, nil
+}
+
+// review shows what would be sent.
+func (d *dialog) review(values map[string]json.RawMessage) {
+	fields := d.q.Form.Fields
+	if len(fields) == 0 {
+		return
+	}
+	d.v.printf("\nThis would go to %s:", name(d.q.Server))
+	if len(values) == 0 {
+		d.v.printf("%s(nothing: every field is left out)", bar)
+	}
+	for i := range fields {
+		if value := values[fields[i].Name]; value != nil {
+			d.v.row([]Span{{Text: Line(fields[i].Name) + ": " + Line(fields[i].Show(value))}})
+		}
+	}
+}
+
+// field asks for one field until the answer fits. given is the answer of an
+// earlier round, nil if none. The value is nil where the field is left out.
+func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, refused bool, err error) {
+	suggestion := f.Default
+	if given != nil {
+		suggestion = given
+	}
+	d.describe(f, i, suggestion)
+	shown := d.flushed() + "> "
+	for {
+		line, err := d.tty.ask(ctx, shown, 0)
+		if err != nil {
+			return nil, false, err
+		}
+		switch {
+		case line == declineWord:
+			return nil, true, nil
+		case line == "" && suggestion != nil:
+			return suggestion, false, nil
+		case line == "" && !f.Required, line == skipWord && !f.Required:
+			return nil, false, nil
+		case line == "" && f.Kind != form.Choices:
+			err = errors.New("an answer is needed")
+		default:
+			value, err = f.Read(line)
+		}
+		if err == nil {
+			return value, false, nil
+		}
+		shown = "Not so: " + Line(err.Error()) + ".\n> "
+	}
+}
+
+// describe shows what a field wants.
+func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
+	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
+	if Width(head)+Width(label) < d.v.width {
+		d.v.printf("%s %s", head, label)
+	} else { // what is longer could begin a row of the screen
+		d.v.printf("%s", head)
+		d.v.row([]Span{{Text: label}})
+	}
+	if f.Description != "" {
+		d.v.quote(f.Description)
+	}
+	for n, o := range f.Options {
+		line := o.Label()
+		if f.Numbered() {
+			line = fmt.Sprintf("%d  %s", n+1, line)
+		}
+		d.v.row([]Span{{Text: Line(line)}})
+	}
+	if f.Pattern != "" {
+		d.v.quote("pattern: " + Line(f.Pattern))
+	}
+	d.v.printf("%s", Cut("("+d.hint(f, suggestion)+")", max(d.v.width-1, 40)))
+}
+
+// hint says what a field takes, and what Enter does.
+func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
+	hint, suggested := Line(f.Expects()), ""
+	if suggestion != nil {
+		suggested = Line(f.Show(suggestion))
+		if Width(suggested) > maxSuggested {
+			d.v.quote("so far: " + suggested)
+			suggested = "that"
+		}
+	}
+	switch {
+	case suggestion != nil && f.Required:
+		return hint + "; Enter takes " + suggested
+	case suggestion != nil:
+		return hint + "; Enter takes " + suggested + ", " + skipWord + " leaves it out"
+	case f.Required:
+		return hint + "; needed"
+	}
+	return hint + "; Enter leaves it out"
+}
+
+// maxSuggested is how many columns of what Enter takes are shown within a line of
+// our own.
+const maxSuggested = 30

@@ -2,7 +2,6 @@ package jsonx
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -227,11 +226,10 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 		if !ok || c != '"' {
 			return nil, p.unexpected(where)
 		}
-		m, err := p.member(base, seen, depth)
-		if err != nil {
+		var err *SyntaxError
+		if seen, err = p.member(base, seen, depth); err != nil {
 			return nil, err
 		}
-		seen = p.add(base, seen, m)
 		switch c, _ = p.next(); c {
 		case '}':
 			p.pos++
@@ -248,24 +246,33 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 	}
 }
 
-// member reads a key and its value.
-func (p *Parser) member(base int, seen map[string]int, depth int) (Member, *SyntaxError) {
+// member reads a key and its value into the object that starts at base, where it
+// replaces the value of the same key. It returns the index of names.
+func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]int, *SyntaxError) {
 	token, err := p.string()
 	if err != nil {
-		return Member{}, err
+		return seen, err
 	}
-	m := Member{Name: unquote(token), Token: token}
-	if p.Strict && p.find(base, seen, m.Name) >= 0 {
-		return m, p.fail("duplicate key %q at %s", m.Name, p.place()).within(m.Name)
+	name := unquote(token)
+	at := p.find(base, seen, name)
+	if at >= 0 && p.Strict {
+		return seen, p.fail("duplicate key %q at %s", name, p.place()).within(name)
 	}
 	if c, _ := p.next(); c != ':' {
-		return m, p.unexpected("after object key").within(m.Name)
+		return seen, p.unexpected("after object key").within(name)
 	}
 	p.pos++
-	if m.Value, err = p.value(depth); err != nil {
-		return m, err.within(m.Name)
+	v, err := p.value(depth)
+	if err != nil {
+		return seen, err.within(name)
 	}
-	return m, nil
+	if at >= 0 {
+		p.Duplicate = true
+		p.openMembers[base+at].Value = v
+		return seen, nil
+	}
+	p.openMembers = append(p.openMembers, Member{Name: name, Token: token, Value: v})
+	return p.indexed(base, seen), nil
 }
 
 // maxScan is the number of members up to which looking through them beats a
@@ -273,7 +280,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (Member, *Synt
 const maxScan = 32
 
 // find returns which member of the object that starts at base has a name, -1 if
-// none.
+// none. It loops over the members in place: a function for each costs a copy.
 func (p *Parser) find(base int, seen map[string]int, name string) int {
 	if seen != nil {
 		if i, ok := seen[name]; ok {
@@ -281,28 +288,28 @@ func (p *Parser) find(base int, seen map[string]int, name string) int {
 		}
 		return -1
 	}
-	return slices.IndexFunc(p.openMembers[base:], func(m Member) bool { return m.Name == name })
+	all := p.openMembers[base:]
+	for i := range all {
+		if all[i].Name == name {
+			return i
+		}
+	}
+	return -1
 }
 
-// add puts m into the object that starts at base, or replaces the value of the
-// same key. It returns the index of names once there are many.
-func (p *Parser) add(base int, seen map[string]int, m Member) map[string]int {
+// indexed returns the index of names of the object that starts at base, behind
+// its newest member; nil while there are few.
+func (p *Parser) indexed(base int, seen map[string]int) map[string]int {
 	all := p.openMembers[base:]
-	if seen == nil && len(all) == maxScan {
+	switch {
+	case seen != nil:
+		seen[all[len(all)-1].Name] = len(all) - 1
+	case len(all) == maxScan:
 		seen = make(map[string]int, 4*maxScan)
 		for i := range all {
 			seen[all[i].Name] = i
 		}
 	}
-	if i := p.find(base, seen, m.Name); i >= 0 {
-		p.Duplicate = true
-		all[i].Value = m.Value
-		return seen
-	}
-	if seen != nil {
-		seen[m.Name] = len(all)
-	}
-	p.openMembers = append(p.openMembers, m)
 	return seen
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,21 +149,15 @@ func (k *Key) file(path string, info fs.FileInfo) {
 // environment adds variables in an order of their own, without those that differ
 // from shell to shell and change nothing.
 func (k *Key) environment(env []string) {
-	last := map[string]string{}
+	values := map[string]string{} // of two the last counts
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
-		switch name {
-		case "_", "SHLVL", "PWD", "OLDPWD", "TOOLREG_DEPTH":
-		default:
-			last[name] = value
-		}
+		values[name] = value
 	}
-	names := make([]string, 0, len(last))
-	for name := range last {
-		names = append(names, name)
+	for _, name := range []string{"_", "SHLVL", "PWD", "OLDPWD", "TOOLREG_DEPTH"} {
+		delete(values, name)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		k.Add("env", name, last[name])
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		k.Add("env", name, values[name])
 	}
 }

@@ -62,10 +62,7 @@ type Options struct {
 // files are for any number of processes: each is replaced as a whole.
 type Store struct {
 	opts Options
-
-	opened sync.Once
-	dir    *state.Dir
-	failed error // why there is no dir
+	dir  func() (*state.Dir, error) // Options.Dir, called once
 
 	mu      sync.Mutex
 	served  map[string]time.Time // by source: when what was recalled was kept
@@ -87,7 +84,7 @@ func NewStore(o Options) *Store {
 	if o.Warn == nil {
 		o.Warn = func(registry.Diagnostic) {}
 	}
-	return &Store{opts: o, served: map[string]time.Time{}, expired: map[string]bool{}}
+	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[string]bool{}}
 }
 
 // Active reports whether anything is read or kept: where nothing is, nobody
@@ -110,21 +107,13 @@ func (s *Store) Recall(source, key string, enough func(Entry) bool) (e Entry, ok
 	if skip || !s.reads() {
 		return Entry{}, false, nil
 	}
-	offline := s.opts.Mode == Offline
 	e, ok = s.read(source, key)
-	switch age := s.opts.Now().Sub(e.Stored); {
-	case !ok:
-	case offline:
-	case age < 0 || age >= s.opts.TTL: // a clock that was set back makes nothing younger
-		ok = false
-	default:
-		ok = enough == nil || enough(e)
-	}
-	if !ok {
-		if offline {
+	if s.opts.Mode == Offline {
+		if !ok {
 			return Entry{}, false, ErrNothingKept
 		}
-		return Entry{}, false, nil
+	} else if age := s.opts.Now().Sub(e.Stored); !ok || age < 0 || age >= s.opts.TTL || enough != nil && !enough(e) {
+		return Entry{}, false, nil // a clock that was set back makes nothing younger
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +161,7 @@ func (s *Store) Keep(source, key string, e Entry) {
 
 // Drop removes what is kept under a key, in every mode. There may be nothing.
 func (s *Store) Drop(ctx context.Context, key string) error {
-	dir, err := s.open()
+	dir, err := s.dir()
 	if err != nil {
 		return err
 	}
@@ -189,29 +178,29 @@ func (s *Store) Flush() {
 	if len(pending) == 0 {
 		return
 	}
-	dir, err := s.open()
-	for _, f := range pending {
-		if err != nil {
-			break
-		}
-		var data []byte
-		if data, err = f.entry.encode(f.source, f.key); err != nil || len(data) > maxEntry {
-			continue
-		}
-		err = dir.Put(s.name(f.key), data)
-	}
-	if err == nil {
-		err = dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
-	}
-	if err != nil {
+	if err := s.write(pending); err != nil {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "what the sources gave cannot be kept: " + err.Error(),
 			Hint: "cache.discovery: 0 switches the cache off"})
 	}
 }
 
-func (s *Store) open() (*state.Dir, error) {
-	s.opened.Do(func() { s.dir, s.failed = s.opts.Dir() })
-	return s.dir, s.failed
+// write writes entries, but for those that are too large, and removes what is
+// old or too much.
+func (s *Store) write(entries []file) error {
+	dir, err := s.dir()
+	if err != nil {
+		return err
+	}
+	for _, f := range entries {
+		data, err := f.entry.encode(f.source, f.key)
+		if err == nil && len(data) <= maxEntry {
+			err = dir.Put(s.name(f.key), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
 }
 
 func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
@@ -219,7 +208,7 @@ func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
 // read reads an entry. A file that is not as it should be is as good as none,
 // but somebody may want to know.
 func (s *Store) read(source, key string) (Entry, bool) {
-	dir, err := s.open()
+	dir, err := s.dir()
 	if err != nil {
 		return Entry{}, false
 	}
@@ -248,7 +237,7 @@ type Kept struct {
 
 // List tells what is kept, oldest first, whatever key it has.
 func (s *Store) List() ([]Kept, error) {
-	dir, err := s.open()
+	dir, err := s.dir()
 	if err != nil {
 		return nil, err
 	}

@@ -23,22 +23,6 @@ type Options struct {
 // maxDepth is where encoding/json gives up.
 const maxDepth = 10_000
 
-// SyntaxError tells what is wrong with a JSON text and where.
-type SyntaxError struct {
-	Pointer string // JSON pointer to the value that holds the mistake, or is it
-	Offset  int    // in bytes from the start
-	Message string // with line and column where they help
-}
-
-// Error returns the message.
-func (e *SyntaxError) Error() string { return e.Message }
-
-// within adds the step from an object or array to the value with the mistake.
-func (e *SyntaxError) within(step string) *SyntaxError {
-	e.Pointer = "/" + EscapeToken(step) + e.Pointer
-	return e
-}
-
 // Parse reads one JSON value with nothing but white space behind it. Like
 // encoding/json it turns each byte that is no UTF-8 and half a surrogate pair into
 // U+FFFD, and of a key that comes twice the last value counts, in the place of
@@ -62,9 +46,8 @@ type Parser struct {
 	// Duplicate is set by Parse when an object held a key twice.
 	Duplicate bool
 
+	scanner
 	checks bool // no tree is wanted
-	src    string
-	pos    int
 	// What trees are made of.
 	values  []Value
 	members []Member
@@ -84,7 +67,7 @@ func (p *Parser) Parse(data []byte) (*Value, error) {
 }
 
 func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
-	p.src, p.pos, p.Duplicate = string(data), 0, false
+	p.scanner, p.Duplicate = scanner{src: string(data)}, false
 	if !utf8.ValidString(p.src) {
 		if p.Strict {
 			at := invalidUTF8(p.src)
@@ -104,100 +87,61 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 	return v, nil
 }
 
-func invalidUTF8(s string) int {
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
-}
-
-// next steps over white space and returns the byte behind it, and false at the
-// end of the text, where it stays before the white space.
-func (p *Parser) next() (byte, bool) {
-	for i := p.pos; i < len(p.src); i++ {
-		if c := p.src[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			p.pos = i
-			return c, true
-		}
-	}
-	return 0, false
-}
-
-func (p *Parser) fail(format string, args ...any) *SyntaxError {
-	return &SyntaxError{Offset: p.pos, Message: fmt.Sprintf(format, args...)}
-}
-
-// place is where the parser stands, for a person.
-func (p *Parser) place() string {
-	line, column := NewLines([]byte(p.src)).At(p.pos)
-	return fmt.Sprintf("line %d, column %d", line, column)
-}
-
-// unexpected is the error at the next byte, in the words of encoding/json.
-func (p *Parser) unexpected(where string) *SyntaxError {
-	c, ok := p.next()
-	if !ok {
-		return p.early()
-	}
-	return p.invalid(c, where)
-}
-
-// early is the error of a text that ends within what begins at pos.
-func (p *Parser) early() *SyntaxError { return p.fail("it ends too early, at %s", p.place()) }
-
-// invalid is the error of a byte in what begins at pos.
-func (p *Parser) invalid(c byte, where string) *SyntaxError {
-	return p.fail("invalid character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), p.place())
-}
-
-func quoteByte(c byte) string {
-	switch c {
-	case '\'':
-		return `'\''`
-	case '"':
-		return `'"'`
-	}
-	quoted := strconv.Quote(string(rune(c)))
-	return "'" + quoted[1:len(quoted)-1] + "'"
-}
-
 func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 	c, ok := p.next()
 	if !ok {
 		return nil, p.unexpected("")
 	}
-	switch c {
-	case '{', '[':
-		p.pos++
-		if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
-			return nil, p.fail("nesting deeper than %d", min(max(limit, depth), maxDepth))
-		}
-		if c == '{' {
-			return p.object(depth + 1)
-		}
-		return p.array(depth + 1)
-	case '"':
-		token, err := p.string()
-		return p.scalar(String, token), err
-	case 't':
-		return p.literal("true", True)
-	case 'f':
-		return p.literal("false", False)
-	case 'n':
-		return p.literal("null", Null)
+	if c == '{' || c == '[' {
+		return p.nested(c, depth)
 	}
-	if c == '-' || c >= '0' && c <= '9' {
-		return p.number()
+	v := Value{}
+	var err *SyntaxError
+	switch {
+	case c == '"':
+		v.Kind = String
+		v.Token, err = p.string()
+	case c == 't':
+		v.Kind = True
+		v.Token, err = p.literal("true")
+	case c == 'f':
+		v.Kind = False
+		v.Token, err = p.literal("false")
+	case c == 'n':
+		v.Kind = Null
+		v.Token, err = p.literal("null")
+	case c == '-' || c >= '0' && c <= '9':
+		v.Kind = Number
+		v.Token, err = p.checkedNumber()
+	default:
+		err = p.unexpected("looking for beginning of value")
 	}
-	return nil, p.unexpected("looking for beginning of value")
+	if err != nil {
+		return nil, err
+	}
+	return p.alloc(v), nil
 }
 
-func (p *Parser) scalar(k Kind, token string) *Value {
-	return p.alloc(Value{Kind: k, Token: token})
+// nested reads an object or an array, whose bracket is the next byte.
+func (p *Parser) nested(bracket byte, depth int) (*Value, *SyntaxError) {
+	p.pos++
+	if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
+		return nil, p.fail("nesting deeper than %d", min(max(limit, depth), maxDepth))
+	}
+	if bracket == '{' {
+		return p.object(depth + 1)
+	}
+	return p.array(depth + 1)
+}
+
+func (p *Parser) checkedNumber() (string, *SyntaxError) {
+	token, err := p.number()
+	if err == nil && p.Number != nil {
+		if wrong := p.Number(token); wrong != "" {
+			return "", p.fail("%s", wrong)
+		}
+	}
+	return token, err
 }
 
 // alloc returns a value in the parser's own memory. Full memory is left to the

@@ -6,46 +6,46 @@ import (
 )
 
 // literal reads true, false or null.
-func (p *Parser) literal(word string, k Kind) (*Value, *SyntaxError) {
+func (s *scanner) literal(word string) (string, *SyntaxError) {
 	for i := 1; i < len(word); i++ {
-		if p.pos+i >= len(p.src) {
-			return nil, p.early()
+		if s.pos+i >= len(s.src) {
+			return "", s.early()
 		}
-		if c := p.src[p.pos+i]; c != word[i] {
-			return nil, p.invalid(c, "in literal "+word+" (expecting '"+word[i:i+1]+"')")
+		if c := s.src[s.pos+i]; c != word[i] {
+			return "", s.invalid(c, "in literal "+word+" (expecting '"+word[i:i+1]+"')")
 		}
 	}
-	p.pos += len(word)
-	return p.scalar(k, word), nil
+	s.pos += len(word)
+	return word, nil
 }
 
 // string reads a string and returns its JSON text.
-func (p *Parser) string() (string, *SyntaxError) {
+func (s *scanner) string() (string, *SyntaxError) {
 	surrogates := false
-	for i := p.pos + 1; i < len(p.src); i++ {
-		switch c := p.src[i]; {
+	for i := s.pos + 1; i < len(s.src); i++ {
+		switch c := s.src[i]; {
 		case c == '"':
-			token := p.src[p.pos : i+1]
-			p.pos = i + 1
+			token := s.src[s.pos : i+1]
+			s.pos = i + 1
 			if surrogates {
 				token = mendSurrogates(token)
 			}
 			return token, nil
 		case c == '\\':
-			n, where := escapeLength(p.src[i:])
+			n, where := escapeLength(s.src[i:])
 			if where != "" {
-				if i+n >= len(p.src) {
-					return "", p.early()
+				if i+n >= len(s.src) {
+					return "", s.early()
 				}
-				return "", p.invalid(p.src[i+n], where)
+				return "", s.invalid(s.src[i+n], where)
 			}
-			surrogates = surrogates || n == 6 && p.src[i+2]|0x20 == 'd'
+			surrogates = surrogates || n == 6 && s.src[i+2]|0x20 == 'd'
 			i += n - 1
 		case c < ' ':
-			return "", p.invalid(c, "in string literal")
+			return "", s.invalid(c, "in string literal")
 		}
 	}
-	return "", p.early()
+	return "", s.early()
 }
 
 // escapeLength returns the length of the escape that s begins with. Where it is
@@ -72,60 +72,54 @@ func escapeLength(s string) (n int, where string) {
 // mendSurrogates rewrites a string that holds half a surrogate pair, which
 // strict readers refuse together with the whole document.
 func mendSurrogates(token string) string {
-	s := unquote(token)
-	if !strings.ContainsRune(s, utf8.RuneError) {
+	text := unquote(token)
+	if !strings.ContainsRune(text, utf8.RuneError) {
 		return token
 	}
-	return Quote(s)
+	return Quote(text)
 }
 
 // number reads a number. What follows it is for the caller to refuse.
-func (p *Parser) number() (*Value, *SyntaxError) {
-	i := p.pos
-	if p.src[i] == '-' {
+func (s *scanner) number() (string, *SyntaxError) {
+	i := s.pos
+	if s.src[i] == '-' {
 		i++
 	}
 	var err *SyntaxError
-	if i < len(p.src) && p.src[i] == '0' {
+	if i < len(s.src) && s.src[i] == '0' {
 		i++
-	} else if i, err = p.digits(i, "in numeric literal"); err != nil {
-		return nil, err
+	} else if i, err = s.digits(i, "in numeric literal"); err != nil {
+		return "", err
 	}
-	if i < len(p.src) && p.src[i] == '.' {
-		if i, err = p.digits(i+1, "after decimal point in numeric literal"); err != nil {
-			return nil, err
+	if i < len(s.src) && s.src[i] == '.' {
+		if i, err = s.digits(i+1, "after decimal point in numeric literal"); err != nil {
+			return "", err
 		}
 	}
-	if i < len(p.src) && p.src[i]|0x20 == 'e' {
-		if i++; i < len(p.src) && (p.src[i] == '+' || p.src[i] == '-') {
+	if i < len(s.src) && s.src[i]|0x20 == 'e' {
+		if i++; i < len(s.src) && (s.src[i] == '+' || s.src[i] == '-') {
 			i++
 		}
-		if i, err = p.digits(i, "in exponent of numeric literal"); err != nil {
-			return nil, err
+		if i, err = s.digits(i, "in exponent of numeric literal"); err != nil {
+			return "", err
 		}
 	}
-	token := p.src[p.pos:i]
-	if p.Number != nil {
-		if wrong := p.Number(token); wrong != "" {
-			p.pos = i
-			return nil, p.fail("%s", wrong)
-		}
-	}
-	p.pos = i
-	return p.scalar(Number, token), nil
+	token := s.src[s.pos:i]
+	s.pos = i
+	return token, nil
 }
 
 // digits returns the index behind the digits at i, of which there has to be one.
-func (p *Parser) digits(i int, where string) (int, *SyntaxError) {
+func (s *scanner) digits(i int, where string) (int, *SyntaxError) {
 	start := i
-	for i < len(p.src) && p.src[i] >= '0' && p.src[i] <= '9' {
+	for i < len(s.src) && s.src[i] >= '0' && s.src[i] <= '9' {
 		i++
 	}
 	switch {
 	case i > start:
 		return i, nil
-	case i >= len(p.src):
-		return i, p.early()
+	case i >= len(s.src):
+		return i, s.early()
 	}
-	return i, p.invalid(p.src[i], where)
+	return i, s.invalid(s.src[i], where)
 }

@@ -1,0 +1,91 @@
+package jsonx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// SyntaxError tells what is wrong with a JSON text and where.
+type SyntaxError struct {
+	Pointer string // JSON pointer to the value that holds the mistake, or is it
+	Offset  int    // in bytes from the start
+	Message string // with line and column where they help
+}
+
+// Error returns the message.
+func (e *SyntaxError) Error() string { return e.Message }
+
+// within adds the step from an object or array to the value with the mistake.
+func (e *SyntaxError) within(step string) *SyntaxError {
+	e.Pointer = "/" + EscapeToken(step) + e.Pointer
+	return e
+}
+
+// scanner reads the tokens of a JSON text.
+type scanner struct {
+	src string
+	pos int // of the next byte
+}
+
+// next steps over white space and returns the byte behind it, and false at the
+// end of the text, where it stays before the white space.
+func (s *scanner) next() (byte, bool) {
+	for i := s.pos; i < len(s.src); i++ {
+		if c := s.src[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			s.pos = i
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func (s *scanner) fail(format string, args ...any) *SyntaxError {
+	return &SyntaxError{Offset: s.pos, Message: fmt.Sprintf(format, args...)}
+}
+
+// place is where the scanner stands, for a person.
+func (s *scanner) place() string {
+	line, column := NewLines([]byte(s.src)).At(s.pos)
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// unexpected is the error at the next byte, in the words of encoding/json.
+func (s *scanner) unexpected(where string) *SyntaxError {
+	c, ok := s.next()
+	if !ok {
+		return s.early()
+	}
+	return s.invalid(c, where)
+}
+
+// early is the error of a text that ends within what begins at pos.
+func (s *scanner) early() *SyntaxError { return s.fail("it ends too early, at %s", s.place()) }
+
+// invalid is the error of a byte in what begins at pos.
+func (s *scanner) invalid(c byte, where string) *SyntaxError {
+	return s.fail("invalid character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
+}
+
+func quoteByte(c byte) string {
+	switch c {
+	case '\'':
+		return `'\''`
+	case '"':
+		return `'"'`
+	}
+	quoted := strconv.Quote(string(rune(c)))
+	return "'" + quoted[1:len(quoted)-1] + "'"
+}
+
+func invalidUTF8(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}

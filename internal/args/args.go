@@ -19,17 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Error tells which argument cannot be used and why. It is a matter of params
-// (exit code 4), unless Usage is set (exit code 2): then the argument has no
-// form that could be params.
-type Error struct {
-	Arg     string
-	Message string
-	Usage   bool
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("argument %q: %s", e.Arg, e.Message) }
-
 // Options say what the arguments are read against.
 type Options struct {
 	Schema json.RawMessage // input schema of the tool; may be empty
@@ -92,6 +81,24 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	return set(root, arg, path, v)
 }
 
+// add appends a value to a list that arguments build; the first one replaces
+// what the base had.
+func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
+	at, err := parent(root, arg, path)
+	if err != nil {
+		return err
+	}
+	key := path[len(path)-1]
+	list := at.Get(key)
+	if list == nil || !p.lists[list] {
+		list = jsonx.NewArray()
+		p.lists[list] = true
+		at.Set(key, list)
+	}
+	list.Items = append(list.Items, value)
+	return nil
+}
+
 // cut splits k=v and k:=v.
 func cut(arg string) (key, value string, raw bool, err error) {
 	key, value, found := strings.Cut(arg, "=")
@@ -141,15 +148,6 @@ func (p *parser) value(arg string, typ schemaType, text string, raw bool) (*json
 		return nil, &Error{Arg: arg, Message: err.Error()}
 	}
 	return v, nil
-}
-
-// parseStrict reads JSON that is fit to be part of params.
-func parseStrict(text string) (*jsonx.Value, error) {
-	data := []byte(strings.TrimSpace(text))
-	if err := registry.CheckJSON(data); err != nil {
-		return nil, err
-	}
-	return jsonx.Parse(data, jsonx.Options{})
 }
 
 func isJSONList(text string) bool {

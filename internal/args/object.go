@@ -38,21 +38,3 @@ func set(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error
 	}
 	return err
 }
-
-// add appends a value to a list that arguments build; the first one replaces
-// what the base had.
-func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
-	at, err := parent(root, arg, path)
-	if err != nil {
-		return err
-	}
-	key := path[len(path)-1]
-	list := at.Get(key)
-	if list == nil || !p.lists[list] {
-		list = jsonx.NewArray()
-		p.lists[list] = true
-		at.Set(key, list)
-	}
-	list.Items = append(list.Items, value)
-	return nil
-}

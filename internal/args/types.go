@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -146,6 +147,15 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 		return jsonx.NewString(given), nil
 	}
 	return nil, fmt.Errorf("want %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
+}
+
+// parseStrict reads JSON that is fit to be part of params.
+func parseStrict(text string) (*jsonx.Value, error) {
+	data := []byte(strings.TrimSpace(text))
+	if err := registry.CheckJSON(data); err != nil {
+		return nil, err
+	}
+	return jsonx.Parse(data, jsonx.Options{})
 }
 
 // fits reports whether the text starts like a value of one of the types that

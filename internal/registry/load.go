@@ -9,57 +9,6 @@ import (
 	"time"
 )
 
-// State says what became of a source (spec section 3, discover).
-type State string
-
-// The states of a source.
-const (
-	StateOK      State = "ok"
-	StateFailed  State = "failed"
-	StateSkipped State = "skipped"
-)
-
-// SourceReport tells what one source gave.
-type SourceReport struct {
-	Name     string
-	State    State
-	Tools    int // tools found, before filters and conflicts
-	Duration time.Duration
-	Err      error // why it failed
-}
-
-// Hidden is a tool that a setting kept out of the registry.
-type Hidden struct {
-	Name    string `json:"name"`
-	Source  string `json:"source"`
-	Reason  string `json:"reason"`
-	Setting string `json:"setting,omitempty"` // file:line, flag or "default"
-}
-
-// Filter decides whether a tool is registered: nil lets it in. The Hidden it
-// returns needs no Name and Source; they are filled in.
-type Filter func(*Tool) *Hidden
-
-// Conflict rules for discovered tools (setting conflicts.discovered).
-const (
-	ConflictOverwrite = "overwrite"
-	ConflictReject    = "reject"
-	ConflictQualify   = "qualify"
-)
-
-// Options tune a [Loader]. The zero value registers everything.
-type Options struct {
-	// Filters run in order on each tool before it takes a name; the first that
-	// hides it is the one reported.
-	Filters []Filter
-	// Conflicts is the rule for discovered tools whose name is taken; "" means
-	// overwrite.
-	Conflicts string
-	// Observe is called as each source finishes, from that source's goroutine.
-	// May be nil.
-	Observe func(SourceReport)
-}
-
 // Loader runs sources and builds registries from what they gave. Each source
 // is discovered at most once in the life of a Loader, so that a registry can be
 // widened by further sources at no further cost.
@@ -67,14 +16,6 @@ type Loader struct {
 	opts  Options
 	mu    sync.Mutex
 	found map[Source]*finding
-}
-
-type finding struct {
-	once   sync.Once
-	done   chan struct{} // closed when the rest is there
-	tools  []Tool
-	diags  []Diagnostic
-	report SourceReport
 }
 
 // NewLoader returns a Loader that has run nothing yet.

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,3 +151,46 @@ func (r *Registry) Diagnostics() []Diagnostic { return slices.Clone(r.diagnostic
 
 // Reports returns one report per source, in source order.
 func (r *Registry) Reports() []SourceReport { return slices.Clone(r.reports) }
+
+// Validator returns the one validator of a tool's input schema.
+func (r *Registry) Validator(t *Tool) *Validator {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.validators[t]
+	if v == nil {
+		v = NewValidator(t.InputSchema)
+		r.validators[t] = v
+	}
+	return v
+}
+
+// Validate checks params against the input schema of a tool. Violations come
+// as *ArgsError; any other error means that the schema cannot be used, and
+// wraps [ErrSourceFailed]: whoever sent it has to mend it.
+func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage) error {
+	violations, err := r.Validator(t).Validate(ctx, params)
+	if err != nil {
+		return fmt.Errorf("%w: the input schema of %s cannot be used: %w", ErrSourceFailed, t.Name, err)
+	}
+	if len(violations) > 0 {
+		return &ArgsError{Tool: t.Name, Violations: violations}
+	}
+	return nil
+}
+
+// CompileAll compiles the input schema of every tool and returns a diagnostic
+// for each that does not compile or is checked in part only.
+func (r *Registry) CompileAll(ctx context.Context) []Diagnostic {
+	var out []Diagnostic
+	for _, t := range r.tools {
+		notes, err := r.Validator(t).Compile(ctx)
+		if err != nil {
+			out = append(out, Diagnostic{Severity: SeverityError, Code: "schema_invalid", Source: t.Source, Tool: t.Name,
+				Message: "the input schema cannot be used: " + err.Error(), Hint: "the tool is listed, but calls to it are refused"})
+		}
+		for _, n := range notes {
+			out = append(out, Diagnostic{Severity: SeverityWarning, Code: "schema_partly_checked", Source: t.Source, Tool: t.Name, Message: n})
+		}
+	}
+	return out
+}

@@ -3,9 +3,10 @@ package registry
 import "context"
 
 // Source gives tools. Discover must return soon after ctx is done. It is called
-// at most once, but again by [Loader.Renew], which wants what the source has now. What could not be used of a working source is a
-// diagnostic; the error means that the source as a whole failed, and then the
-// tools count no more. Discover may be called from its own goroutine.
+// at most once, but again by [Loader.Renew], which wants what the source has
+// now. What could not be used of a working source is a diagnostic; the error
+// means that the source as a whole failed, and then the tools count no more.
+// Discover may be called from its own goroutine.
 //
 // A source that holds processes or connections also implements io.Closer;
 // whoever loads the registry closes it, after a failed Discover too.

@@ -1,0 +1,14 @@
+package args
+
+import "fmt"
+
+// Error tells which argument cannot be used and why. It is a matter of params
+// (exit code 4), unless Usage is set (exit code 2): then the argument has no
+// form that could be params.
+type Error struct {
+	Arg     string
+	Message string
+	Usage   bool
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("argument %q: %s", e.Arg, e.Message) }

@@ -88,7 +88,7 @@ func rooms() map[string][]string {
 		"internal/settings":            {"internal/registry", "internal/trust", "internal/process", "internal/settings/document", "internal/settings/table", "internal/settings/consent"},
 		"internal/settings/consent":    {"internal/process", "internal/trust", "internal/settings/document", "internal/settings/table"},
 		"internal/settings/document":   {"internal/trust"},
-		"internal/settings/edit":       {"internal/trust", "internal/settings", "internal/settings/document"},
+		"internal/settings/edit":       {"internal/trust", "internal/atomicfile", "internal/settings", "internal/settings/document"},
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/state":               {"internal/registry", "internal/atomicfile"},
 		"internal/text":                {},

@@ -94,6 +94,8 @@ func TestEditsThatCannotBe(t *testing.T) {
 		{"broken", "s.yaml", add("a"), "x: [\n", "s.yaml:"},
 		{"wrong type", "s.yaml", add("a"), "mcpServers: 3\n", "s.yaml:1:13: mcpServers: expected an object, got number"},
 		{"shared by an alias", "s.yaml", Change{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}}}\nmcpServers: *s\n", "cannot be edited safely"},
+		{"part of another server", "s.yaml", turn("a", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
+		{"another server's value", "s.yaml", turn("b", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
 		{"no object", "s.yaml", turn("a", true), "mcpServers:\n  a: 3\n", `server "a" is no object`},
 	}
 	for _, test := range tests {
@@ -167,6 +169,23 @@ func TestFileReplacesAtOnce(t *testing.T) {
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(data) {
 		t.Errorf("a failed change left %q", after)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestAFileThatAnotherChangedIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.yaml")
+	const theirs = "env: {A: b}\n"
+	err := File(path, func([]byte) ([]byte, error) {
+		return []byte("mcpServers: {}\n"), os.WriteFile(path, []byte(theirs), 0o600)
+	})
+	if err == nil || !strings.Contains(err.Error(), "somebody else has changed it meanwhile") {
+		t.Errorf("error %v", err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != theirs {
+		t.Errorf("the file became %q", data)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -23,7 +24,7 @@ func File(path string, change func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	old, mode, err := readForEdit(path)
+	old, info, err := readForEdit(path)
 	if err != nil {
 		return err
 	}
@@ -31,18 +32,38 @@ func File(path string, change func(old []byte) ([]byte, error)) error {
 	if err != nil || old != nil && bytes.Equal(old, out) {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	dir, name := filepath.Split(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	temp, err := writeTemp(path, out, mode)
+	folder, err := os.OpenRoot(dir)
 	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := replace(folder, name, out, atomicfile.Options{Like: info, Mode: 0o600}, func() bool {
+		now, _, err := readForEdit(path)
+		return err == nil && bytes.Equal(now, old)
+	}); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer os.Remove(temp) // gone already when all went well
-	if now, _, err := readForEdit(path); err != nil || !bytes.Equal(now, old) {
-		return fmt.Errorf("writing %s: somebody else has changed it meanwhile; try again", path)
+	return nil
+}
+
+// replace puts data in the place of a file that is unchanged still.
+func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, unchanged func() bool) error {
+	f, err := atomicfile.Stage(folder, name, data, o)
+	if err != nil {
+		return err
 	}
-	return os.Rename(temp, path)
+	defer f.Close()
+	if !unchanged() {
+		return errors.New("somebody else has changed it meanwhile; try again")
+	}
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	return atomicfile.SyncFolder(folder)
 }
 
 // Create makes a settings file with its folder. One that is there already is
@@ -62,31 +83,16 @@ func Create(path string, data []byte, mode, folder fs.FileMode) error {
 	return err
 }
 
-func readForEdit(path string) ([]byte, fs.FileMode, error) {
+// readForEdit returns the bytes of a file and what it is; nil and nil where there
+// is none.
+func readForEdit(path string) ([]byte, fs.FileInfo, error) {
 	f, err := trust.Read(path, document.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0o600, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, 0, settings.NewError([]document.Problem{document.Unreadable(path, err)})
+		return nil, nil, settings.NewError([]document.Problem{document.Unreadable(path, err)})
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	return f.Data, info.Mode().Perm(), nil
-}
-
-// writeTemp writes a new file beside path, down to the disk.
-func writeTemp(path string, data []byte, mode fs.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".settings-*.tmp")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), err
+	return f.Data, info, err
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -120,10 +120,8 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, known := LookupEnv(f.environ, "HOME"); known {
-			path = filepath.Join(home, rest)
-		}
+	if home, known := LookupEnv(f.environ, "HOME"); known {
+		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {
 		return path, nil

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // program is the name of our folder within the user's.
@@ -43,17 +44,18 @@ func cachePlace() place {
 }
 
 func location(environ []string, goos string, p place) (string, error) {
-	if dir := lookup(environ, p.xdg); filepath.IsAbs(dir) {
+	env := expand.NewEnviron(environ)
+	if dir := env.Get(p.xdg); filepath.IsAbs(dir) {
 		return filepath.Join(dir, program), nil
 	}
 	if goos == "windows" {
-		dir := lookup(environ, "LOCALAPPDATA")
+		dir := env.Get("LOCALAPPDATA")
 		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("%w: neither %s nor LOCALAPPDATA names a directory", ErrUnavailable, p.xdg)
 		}
 		return filepath.Join(dir, program, p.windows), nil
 	}
-	home := lookup(environ, "HOME")
+	home := env.Get("HOME")
 	if !filepath.IsAbs(home) {
 		return "", fmt.Errorf("%w: neither %s nor HOME is set to an absolute path; set one of them", ErrUnavailable, p.xdg)
 	}
@@ -62,14 +64,4 @@ func location(environ []string, goos string, p place) (string, error) {
 		parent = p.darwin
 	}
 	return filepath.Join(home, filepath.FromSlash(parent), program), nil
-}
-
-// lookup returns the value of the last entry for name, "" if there is none.
-func lookup(environ []string, name string) string {
-	for i := len(environ) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
-			return v
-		}
-	}
-	return ""
 }

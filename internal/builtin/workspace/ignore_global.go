@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // globalExcludes returns the path of the person's own ignore file: git's
@@ -21,10 +23,7 @@ func (w *Dir) globalExcludes() string {
 	}
 	for _, file := range []string{filepath.Join(home, ".gitconfig"), filepath.Join(config, "git", "config")} {
 		if path := excludesFile(readOutside(file)); path != "" {
-			if below, ok := strings.CutPrefix(path, "~/"); ok {
-				path = filepath.Join(home, below)
-			}
-			return path
+			return expand.Home(path, home)
 		}
 	}
 	return filepath.Join(config, "git", "ignore")

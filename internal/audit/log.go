@@ -145,8 +145,8 @@ func (s *scanner) advance() error {
 }
 
 // newer opens the files that are newer than the one being read, oldest first.
-// They are opened newest first: a rotation in between shows one twice, which
-// can be told, and never leaves one out.
+// They are opened newest first: a rotation in between shows one twice, which is
+// noticed, and never leaves one out.
 func (s *scanner) newer() ([]*os.File, error) {
 	var out []*os.File
 	for i := range cmp.Or(s.log.Keep, DefaultKeep) + 1 {

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check tells why a value does not fit the field, nil if it does.
+// Check returns why a value does not fit the field, nil if it does.
 func (f *Field) Check(value json.RawMessage) error {
 	switch f.Kind {
 	case Number, Integer:

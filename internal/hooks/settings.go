@@ -42,8 +42,8 @@ type Hook struct {
 	Timeout time.Duration
 	// Origin is where it was set, for messages; "" = not known.
 	Origin string
-	// Place tells the settings apart that hooks come from: a later one has a higher
-	// number, and no say over what a hook of an earlier one refuses.
+	// Place is the rank of the settings that the hook comes from: later ones have a
+	// higher number, and no say over what a hook of earlier ones refuses.
 	Place int
 }
 

@@ -43,7 +43,7 @@ func Compare(was, now *File) []Change {
 		switch {
 		case o == nil:
 			out = append(out, Change{Kind: Added, Source: e.Source, Name: e.Name, Version: e.Version})
-		case !o.holds(e):
+		case !o.matches(e):
 			out = append(out, Change{Kind: Changed, Source: e.Source, Name: e.Name, Version: e.Version, Parts: changedParts(o, e),
 				Diff: udiff.Unified("locked", "now", o.pretty(), e.pretty())})
 		}
@@ -56,9 +56,9 @@ func Compare(was, now *File) []Change {
 	return out
 }
 
-// holds reports whether now is what e has locked, by its fingerprint and in
+// matches reports whether now is what e has locked, by its fingerprint and in
 // the text that people read.
-func (e *Entry) holds(now *Entry) bool {
+func (e *Entry) matches(now *Entry) bool {
 	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
 }
 

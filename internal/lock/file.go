@@ -42,8 +42,8 @@ func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Ve
 // MaxFile bounds a lock file, in bytes.
 const MaxFile = 64 << 20
 
-// ErrUnusable tells that there is no lock file that can be used: absent, no
-// file, damaged, of a later format.
+// ErrUnusable is the error when there is no lock file that can be used: absent,
+// not a regular file, damaged, of a later format.
 var ErrUnusable = errors.New("no lock to hold to")
 
 // Read reads the lock file in dir. The error wraps ErrUnusable.

@@ -73,7 +73,7 @@ func (r *Recorder) File() *File {
 }
 
 // Filter returns the filter that hides tools that f does not hold as they are
-// now. drift, if not nil, is told of each of them, perhaps more than once.
+// now. drift, if not nil, is called for each of them, perhaps more than once.
 func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 	locked := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {
@@ -84,7 +84,7 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		was := locked[now.key()]
 		reason := "it is not in " + Name
 		switch {
-		case was != nil && was.holds(&now):
+		case was != nil && was.matches(&now):
 			return nil
 		case was != nil:
 			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")

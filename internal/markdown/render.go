@@ -37,15 +37,14 @@ func Render(text string, o Options) string {
 	return r.b.String()
 }
 
-// frame is where blocks are drawn: behind first on the next row, then behind
-// rest.
+// frame is where blocks are drawn: after first on the next row, then after rest.
 type frame struct {
 	width       int
 	first, rest []terminal.Span
 	depth       int // of lists
 }
 
-// inside returns the frame within f of what stands behind a mark.
+// inside returns the frame within f of what follows a mark.
 func (f frame) inside(first, rest terminal.Span) frame {
 	f.width = max(f.width-terminal.Width(first.Text), 10)
 	f.first = append(f.first[:len(f.first):len(f.first)], first)
@@ -53,7 +52,7 @@ func (f frame) inside(first, rest terminal.Span) frame {
 	return f
 }
 
-// next returns the frame of the rows behind the first.
+// next returns the frame of the rows after the first.
 func (f frame) next() frame {
 	f.first = f.rest
 	return f
@@ -123,8 +122,8 @@ func (r *renderer) block(n ast.Node, f frame) {
 	}
 }
 
-// afterBlank reports whether a block stands behind a blank line. goldmark says
-// so of what follows a fence, too.
+// afterBlank reports whether a block follows a blank line. goldmark says so of
+// what follows a fence, too.
 func (r *renderer) afterBlank(n ast.Node) bool {
 	start := r.lineStart(n.Pos())
 	return start > 0 && n.HasBlankPreviousLines() && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0

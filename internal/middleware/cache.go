@@ -21,16 +21,16 @@ const (
 )
 
 // Cache gives the results of tools that only read (see [ReadOnly]) again; other
-// tools are left alone. A result is kept by the tool's fingerprint, the
+// tools are left alone. A result is stored by the tool's fingerprint, the
 // canonical params and Scope, in a file that only the user can read. Failed
-// calls are not kept, nor are those during which the tool asked a person or a
+// calls are not stored, nor are those during which the tool asked a person or a
 // model, who are to be asked the next time too.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
 	Scope string           // what else a result depends on, such as the workspace
 	Now   func() time.Time // nil = time.Now
-	// Failed is told when a result cannot be kept. May be nil.
+	// Failed is called when a result cannot be stored. May be nil.
 	Failed func(error)
 }
 

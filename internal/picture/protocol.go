@@ -26,11 +26,11 @@ func Parse(name string, env func(string) string) (Protocol, error) {
 	return p, nil
 }
 
-// Detect tells from the variables that terminals set what the terminal knows;
+// Detect derives from the variables that terminals set what the terminal knows;
 // env returns "" for one that is not set. TERM comes first: it is about this
 // very terminal and travels through ssh, while the others may be left over from
-// one around it. Inside tmux and screen it is None, for they pass nothing on
-// unless they are told to.
+// one around it. Inside tmux and screen it is None, for they pass images on only
+// if they are configured to.
 func Detect(env func(string) string) Protocol {
 	term := env("TERM")
 	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrNoImage tells that bytes are no image that can be shown.
+// ErrNoImage is the error for bytes that are no image that can be shown.
 var ErrNoImage = errors.New("no PNG, JPEG or GIF image")
 
 // Info is what is known of an image without decoding it.
@@ -23,8 +23,8 @@ type Info struct {
 	Width, Height int // pixels
 }
 
-// Read reads the head of an image. What the image is is told by its bytes. The
-// error wraps ErrNoImage.
+// Read reads the head of an image, whose kind its bytes say. The error wraps
+// ErrNoImage.
 func Read(data []byte) (Info, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -129,8 +129,8 @@ func asPNG(ctx context.Context, data []byte) ([]byte, error) {
 	}
 }
 
-// kitty sends a PNG in chunks and shows it (a=T). q=2 keeps the terminal from
-// answering, which nobody would read.
+// kitty sends a PNG in chunks and shows it (a=T). q=2 suppresses the terminal's
+// answer, which would land in the input of the shell.
 func kitty(data []byte, columns, rows int) []byte {
 	head := "a=T,f=100,q=2,"
 	if columns > 0 {

@@ -19,7 +19,8 @@ type Browser struct {
 	Environ []string
 }
 
-// ErrNoBrowser tells that this system has no known way to open an address.
+// ErrNoBrowser is the error where this system has no known way to open an
+// address.
 var ErrNoBrowser = errors.New("no program to open addresses with was found")
 
 // watched is how long the program that opens an address is watched: one that

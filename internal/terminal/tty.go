@@ -63,8 +63,8 @@ func (t *TTY) Size() (columns, rows int) {
 // maxAnswer is the longest answer that is read, in bytes.
 const maxAnswer = 4096
 
-// ErrNoAnswer tells that the person gave no answer: end of input, or no key
-// within the time limit.
+// ErrNoAnswer is the error when the person gave no answer: end of input, or no
+// key within the time limit.
 var ErrNoAnswer = errors.New("no answer")
 
 // Ask writes text and reads one line, without its end. What was typed before is

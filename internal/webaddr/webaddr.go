@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Check tells why a person must not be sent to an address: it is not https (or
+// Check returns why a person must not be sent to an address: it is not https (or
 // http on this machine), or it is written so that it shows another host than it
 // leads to. nil means that they may be asked.
 func Check(address string) error {

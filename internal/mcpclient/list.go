@@ -23,40 +23,61 @@ type listing struct {
 	loop  bool   // the server repeated a cursor
 }
 
-// pager asks for one page of a list. The answer comes through the exchange.
-type pager func(ctx context.Context, cursor string) error
+// The lists of a server, by the key of their items in a result.
+const (
+	listTools     = "tools"
+	listPrompts   = "prompts"
+	listResources = "resources"
+	listTemplates = "resourceTemplates"
+)
 
-func toolPages(c *mcp.ClientSession) pager {
-	return func(ctx context.Context, cursor string) error {
-		_, err := c.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
-		return err
+// listMethod returns the method that asks for a list.
+func listMethod(key string) string {
+	if key == listTemplates {
+		return "resources/templates/list"
 	}
+	return key + "/list"
 }
 
-func promptPages(c *mcp.ClientSession) pager {
-	return func(ctx context.Context, cursor string) error {
-		_, err := c.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
-		return err
+// askPage asks for one page of a list. The answer comes through the exchange.
+func askPage(ctx context.Context, c *mcp.ClientSession, key, cursor string) (err error) {
+	switch key {
+	case listTools:
+		_, err = c.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+	case listPrompts:
+		_, err = c.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+	case listResources:
+		_, err = c.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+	case listTemplates:
+		_, err = c.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
 	}
+	return err
 }
 
-func resourcePages(c *mcp.ClientSession) pager {
-	return func(ctx context.Context, cursor string) error {
-		_, err := c.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
-		return err
+// list asks for all pages of a list. A server that does not know the method has
+// none. The error is a *ServerError.
+func (s *Source) list(ctx context.Context, sess *session, key string) (listing, error) {
+	l, err := s.listPages(ctx, sess, key)
+	if err == nil {
+		return l, nil
 	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if login := sess.http.LoginFailure(); login != nil {
+		return l, s.loginError(login)
+	}
+	return l, s.errorf(listMethod(key), err, sess.failure(err))
 }
 
-// list asks for all pages of a list whose items are under key. A server that
-// does not know the method has none.
-func (s *Source) list(ctx context.Context, page pager, key string) (listing, error) {
+func (s *Source) listPages(ctx context.Context, sess *session, key string) (listing, error) {
 	var l listing
 	limits := s.opts.Limits
 	seen := map[string]bool{"": true}
 	cursor := ""
 	for range limits.Pages {
 		x := transport.NewExchange(nil, nil)
-		err := page(x.Context(ctx), cursor)
+		err := askPage(x.Context(ctx), sess.client, key, cursor)
 		var refused *jsonrpc.Error
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
@@ -106,8 +127,8 @@ func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []j
 	return items, next, nil
 }
 
-// listTools lists the server's tools and counts the rest if asked to.
-func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool, []registry.Diagnostic, error) {
+// discover lists the server's tools and counts the rest if asked to.
+func (s *Source) discover(ctx context.Context, sess *session) ([]registry.Tool, []registry.Diagnostic, error) {
 	caps := sess.client.InitializeResult().Capabilities
 	if caps == nil {
 		caps = &mcp.ServerCapabilities{}
@@ -115,8 +136,8 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 	var l listing
 	if caps.Tools != nil {
 		var err error
-		if l, err = s.list(ctx, toolPages(sess.client), "tools"); err != nil {
-			return nil, nil, s.listError(ctx, sess, "tools/list", err)
+		if l, err = s.list(ctx, sess, listTools); err != nil {
+			return nil, nil, err
 		}
 		s.mu.Lock()
 		s.paramHeaders = slices.ContainsFunc(l.items, transport.HasParamHeaders)
@@ -135,33 +156,19 @@ func (s *Source) listTools(ctx context.Context, sess *session) ([]registry.Tool,
 
 func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.ServerCapabilities) []registry.Diagnostic {
 	var diags []registry.Diagnostic
-	count := func(page pager, key string) int {
-		l, err := s.list(ctx, page, key)
+	count := func(offered bool, key string) int {
+		if !offered {
+			return 0
+		}
+		l, err := s.list(ctx, sess, key)
 		if err != nil {
-			diags = append(diags, s.diagnose(registry.SeverityWarning, "count_failed", "",
-				s.listError(ctx, sess, key+"/list", err).Error(), ""))
+			diags = append(diags, s.diagnose(registry.SeverityWarning, "count_failed", "", err.Error(), ""))
 		}
 		return len(l.items)
 	}
-	var prompts, resources int
-	if caps.Prompts != nil {
-		prompts = count(promptPages(sess.client), "prompts")
-	}
-	if caps.Resources != nil {
-		resources = count(resourcePages(sess.client), "resources")
-	}
+	prompts, resources := count(caps.Prompts != nil, listPrompts), count(caps.Resources != nil, listResources)
 	s.update(func(i *Info) { i.Prompts, i.Resources = prompts, resources })
 	return diags
-}
-
-func (s *Source) listError(ctx context.Context, sess *session, phase string, err error) error {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if login := sess.http.LoginFailure(); login != nil {
-		return s.loginError(login)
-	}
-	return s.errorf(phase, err, sess.failure(err))
 }
 
 func (s *Source) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {

@@ -23,7 +23,7 @@ type Protocols interface {
 	Learned(context.Context, string)
 }
 
-// Listings keeps what servers listed (spec section 10, discovery cache).
+// Listings stores what servers listed (spec section 10, discovery cache).
 type Listings interface {
 	// Recall returns a listing that may stand for the server's own; ok is false
 	// where the server is to be asked. The error says that it may not be.
@@ -52,7 +52,7 @@ type Facts struct {
 	Resources       int             `json:"resources,omitempty"`
 }
 
-// loadListing makes tools of a kept listing, as if the server had just given it.
+// loadListing makes tools of a stored listing, as if the server had just given it.
 func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags []registry.Diagnostic, ok bool, err error) {
 	if s.opts.Listings == nil {
 		return nil, nil, false, nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -40,7 +38,7 @@ type Resource struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	MIMEType    string          `json:"mimeType,omitempty"`
-	Size        int64           `json:"size,omitempty"` // bytes, 0 = not told
+	Size        int64           `json:"size,omitempty"` // bytes, 0 = not said
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 	Icons       json.RawMessage `json:"icons,omitempty"`
 	Meta        json.RawMessage `json:"_meta,omitempty"`
@@ -69,7 +67,7 @@ func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, 
 		return nil, o.diags, err
 	}
 	defer o.stop()
-	list := offered(ctx, o, promptPages(o.sess.client), "prompts", func(p *Prompt) bool {
+	list := offered(ctx, o, listPrompts, func(p *Prompt) bool {
 		p.Server = s.opts.Server.Name
 		return p.Name != ""
 	})
@@ -85,7 +83,7 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 		return nil, nil, o.diags, err
 	}
 	defer o.stop()
-	list := offered(ctx, o, resourcePages(o.sess.client), "resources", func(r *Resource) bool {
+	list := offered(ctx, o, listResources, func(r *Resource) bool {
 		r.Server = s.opts.Server.Name
 		return r.URI != ""
 	})
@@ -93,18 +91,11 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 	if o.err != nil {
 		return nil, nil, o.diags, o.err
 	}
-	templates := offered(ctx, o, templatePages(o.sess.client), "resourceTemplates", func(t *ResourceTemplate) bool {
+	templates := offered(ctx, o, listTemplates, func(t *ResourceTemplate) bool {
 		t.Server = s.opts.Server.Name
 		return t.URITemplate != ""
 	})
 	return list, templates, o.diags, o.err
-}
-
-func templatePages(c *mcp.ClientSession) pager {
-	return func(ctx context.Context, cursor string) error {
-		_, err := c.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
-		return err
-	}
 }
 
 // offers is the work on listing what a server offers beside tools.
@@ -145,26 +136,22 @@ func (c *session) offers(what string) bool {
 }
 
 // offered lists all pages of one kind. A failure is left in o.err.
-func offered[T any](ctx context.Context, o *offers, page pager, key string, usable func(*T) bool) []T {
+func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
 	s := o.source
-	phase := map[string]string{"resourceTemplates": "resources/templates/list"}[key]
-	if phase == "" {
-		phase = key + "/list"
-	}
-	l, err := s.list(ctx, page, key)
+	l, err := s.list(ctx, o.sess, key)
 	if err != nil {
-		o.err = s.listError(ctx, o.sess, phase, err)
+		o.err = err
 		return nil
 	}
 	if l.cut != "" {
-		o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_cut", "", phase+": "+l.cut, ""))
+		o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_cut", "", listMethod(key)+": "+l.cut, ""))
 	}
 	out := make([]T, 0, len(l.items))
 	for i, raw := range l.items {
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
 			o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_malformed", "",
-				fmt.Sprintf("%s: item %d is left out: it is malformed or has no name", phase, i+1), "its server has to mend it"))
+				fmt.Sprintf("%s: item %d is left out: it is malformed or has no name", listMethod(key), i+1), "its server has to mend it"))
 			continue
 		}
 		out = append(out, item)

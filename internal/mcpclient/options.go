@@ -20,19 +20,19 @@ type Options struct {
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
 	ProjectRoot string   // absolute; the default folder of a stdio server
-	Workspace   string   // absolute; the only root told to servers, "" = none
+	Workspace   string   // absolute; the only root of servers, "" = none
 	Environ     []string // our own environment, "K=V"; a server gets a part of it
-	Version     string   // of toolreg, told to servers; "" = "dev"
+	Version     string   // of toolreg, for servers; "" = "dev"
 
 	// ConnectTimeout replaces Server.ConnectTimeout when it is not 0. It covers
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
 	// Protocols remembers how the server was reached, which saves the probe.
-	// nil: nothing is known and nothing kept.
+	// nil: nothing is known and nothing stored.
 	Protocols Protocols
 
-	// Listings keeps what the server lists. nil: it is asked each time.
+	// Listings stores what the server lists. nil: it is asked each time.
 	Listings Listings
 
 	// Counts makes Discover count prompts and resources too, which costs a
@@ -47,8 +47,8 @@ type Options struct {
 
 	Limits Limits
 
-	// Logger receives stderr lines of the server (level info), noise on its
-	// stdout (warn) and protocol detail (debug). nil: silence.
+	// Logger receives stderr lines of the server (level info), text on its
+	// stdout that is no message (warn) and protocol detail (debug). nil: silence.
 	Logger *slog.Logger
 
 	// OnState is called on every change of state, from any goroutine. May be nil.

@@ -28,6 +28,7 @@ type RefusedError struct {
 	Message         string
 }
 
+// Error returns one line: server, request, code, message.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
 }
@@ -35,6 +36,7 @@ func (e *RefusedError) Error() string {
 // NotOfferedError tells that a server has nothing of a kind, by its own words.
 type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
 
+// Error returns one line.
 func (e *NotOfferedError) Error() string {
 	return fmt.Sprintf("server %q offers no %s", e.Server, e.What)
 }
@@ -83,7 +85,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 // Message is one message of a prompt.
 type Message struct {
 	Role    string           // user or assistant
-	Content registry.Content // what is not known is kept as its JSON text
+	Content registry.Content // what is not known has its JSON text
 }
 
 // Filled is a prompt with its arguments filled in.
@@ -121,8 +123,8 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	return f, nil
 }
 
-// fetch makes one request of the person's own, and answers what the server asks
-// before it answers.
+// fetch makes one request of the person, and answers what the server asks before
+// it answers.
 func (s *Source) fetch(ctx context.Context, r *request, what, method string) (json.RawMessage, error) {
 	sess, err := s.liveSession(ctx)
 	if err != nil {

@@ -25,15 +25,15 @@ const (
 	maxCancelled = 250 * time.Millisecond
 )
 
-// request is one request of the person's own, during which the server may ask.
+// request is one request, during which the server may ask.
 type request struct {
 	asked    *ask.Request
 	exchange *transport.Exchange
 	send     func(ctx context.Context, sess *session, token string) error
 }
 
-// newRequest returns a request that name stands for in words to the person, such
-// as "tool echo". progress may be nil.
+// newRequest returns a request; name is what the person reads of it, such as
+// "tool echo". progress may be nil.
 func newRequest(name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
 	asked := ask.NewRequest(name)
 	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}

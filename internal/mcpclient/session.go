@@ -146,7 +146,7 @@ func (c *session) serverInfo() json.RawMessage {
 // askForLogs asks a legacy server for its log messages, once: many send none
 // unasked. It waits for the answer, since a server may deal with requests at once
 // and begin with the call. Over HTTP, where that costs a round trip, it asks only
-// where everything is to be seen. A modern server is told with each request.
+// where everything is to be seen. A modern server learns it with each request.
 func (c *session) askForLogs(ctx context.Context, level string) {
 	c.logs.Do(func() {
 		caps := c.client.InitializeResult().Capabilities

@@ -50,7 +50,7 @@ func New(opts Options) *Source {
 // Name returns "mcp:SERVER".
 func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name }
 
-// Info tells of the server and its connection as they are now.
+// Info describes the server and its connection as they are now.
 func (s *Source) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Source) Info() Info {
 }
 
 // Discover connects to the server and lists its tools; both together take at
-// most the connect timeout. The first time a kept listing may stand for that
+// most the connect timeout. The first time a stored listing may stand for that
 // (Options.Listings); called again, it asks the server in any case. A server that
 // settings switch off is not connected and has no tools. The error is a
 // *ServerError; where ctx ended first it wraps the cause of that.
@@ -106,7 +106,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 		return nil, nil, err
 	}
 	s.setState(StateListing, nil)
-	tools, diags, err := s.listTools(ctx, sess)
+	tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
 		s.setState(failedState(err), err)
 		sess.end()
@@ -118,7 +118,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	return tools, diags, nil
 }
 
-// switchedOff returns the setting that keeps the server out.
+// switchedOff returns the setting that switches the server off.
 func (s *Source) switchedOff() (string, bool) {
 	server := s.opts.Server
 	switch {
@@ -151,7 +151,7 @@ func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// open connects and makes the session the Source's own.
+// open connects and makes the session that of the Source.
 func (s *Source) open(ctx context.Context) (*session, error) {
 	sess, err := s.connect(ctx)
 	if err != nil {
@@ -212,9 +212,9 @@ func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	}
 	if s.hasParamHeaders() && sess.hasParamHeaders() {
 		// The SDK knows from the listing which params go into headers too.
-		if _, err := s.list(ctx, toolPages(sess.client), "tools"); err != nil {
+		if _, err := s.list(ctx, sess, listTools); err != nil {
 			sess.end()
-			return nil, s.listError(ctx, sess, "tools/list", err)
+			return nil, err
 		}
 	}
 	sess.limit.Store(s.opts.Limits.result())

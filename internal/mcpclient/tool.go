@@ -108,7 +108,7 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	return d, s.checkParts(&d)
 }
 
-// checkParts checks the parts that are kept as sent.
+// checkParts checks the parts that stay as they were sent.
 func (s *Source) checkParts(d *registry.Definition) error {
 	for _, part := range []struct {
 		name string
@@ -148,7 +148,7 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 }
 
 // identityOf returns what stands behind a server's tools: the strings of its
-// settings as written, and of secrets the names alone: it is shown, and kept in
+// settings as written, and of secrets the names alone: it is shown, and stored in
 // files that others read.
 func identityOf(s settings.Server) json.RawMessage {
 	names := func(pairs []settings.Pair) []string {

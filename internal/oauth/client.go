@@ -163,8 +163,8 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	return c.record.Token.Access, nil
 }
 
-// Refused is told that the server answered 401 or 403 to a request with the
-// token sent, "" for none, and what its WWW-Authenticate headers were. again
+// Refused is to be called when the server answered 401 or 403 to a request with
+// the token sent, "" for none, with the WWW-Authenticate headers of that. again
 // tells that there is another token, with which the request may be sent again.
 // Where a person has to log in the error wraps registry.ErrNeedsLogin; nil and
 // false mean that the answer has nothing to do with logins.
@@ -206,7 +206,7 @@ func (c *Client) misses(scopes []string) bool {
 	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
-// needMore keeps the scopes that the server missed for the next login.
+// needMore stores the scopes that the server missed for the next login.
 func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	if c.record != nil && len(ch.scopes) > 0 {
 		err := c.store.update(ctx, c.key(), func(r *record) (*record, error) {

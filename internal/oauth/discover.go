@@ -114,22 +114,24 @@ func override(field *string, value string) {
 
 // checkAuthority checks every address that is going to be used.
 func (w *web) checkAuthority(a *authority, unattended bool) error {
-	named := []struct{ name, address string }{{"token endpoint", a.TokenEndpoint}}
+	type endpoint struct {
+		name, address string
+		needed        bool
+	}
+	endpoints := []endpoint{{"token endpoint", a.TokenEndpoint, true},
+		{"registration endpoint", a.RegistrationEndpoint, false}, {"revocation endpoint", a.RevocationEndpoint, false}}
 	if !unattended {
-		named = append(named, struct{ name, address string }{"authorization endpoint", a.AuthorizationEndpoint})
+		endpoints = append(endpoints, endpoint{"authorization endpoint", a.AuthorizationEndpoint, true})
 	}
-	for _, n := range named {
-		if n.address == "" {
-			return fmt.Errorf("the authorization server %s has no %s", a.Issuer, n.name)
-		}
-	}
-	named = append(named, []struct{ name, address string }{{"registration endpoint", a.RegistrationEndpoint}, {"revocation endpoint", a.RevocationEndpoint}}...)
-	for _, n := range named {
-		if n.address == "" {
+	for _, e := range endpoints {
+		if e.address == "" {
+			if e.needed {
+				return fmt.Errorf("the authorization server %s has no %s", a.Issuer, e.name)
+			}
 			continue
 		}
-		if err := w.check(n.address); err != nil {
-			return fmt.Errorf("the %s of %s: %w", n.name, a.Issuer, err)
+		if err := w.check(e.address); err != nil {
+			return fmt.Errorf("the %s of %s: %w", e.name, a.Issuer, err)
 		}
 	}
 	return nil

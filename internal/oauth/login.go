@@ -29,7 +29,7 @@ type LoginOptions struct {
 	Paste func(ctx context.Context, address string) (string, error)
 }
 
-// Login is what may be told of a login.
+// Login is what may be shown of a login.
 type Login struct {
 	Server   string    // address
 	Issuer   string    // who gave the tokens
@@ -75,7 +75,7 @@ func (c *Client) Moved(ctx context.Context) bool {
 	return err == nil && issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(c.record.Issuer, "/")
 }
 
-// Login lets a person log in and keeps the tokens (MCP 2025-11-25, authorization
+// Login lets a person log in and stores the tokens (MCP 2025-11-25, authorization
 // code flow; PKCE with S256). It ends with ctx. A server whose settings need no
 // person gets its token at once.
 func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
@@ -90,7 +90,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 		}
 		return c.record.login(), nil
 	}
-	// Whoever cannot keep a login is told before the browser opens.
+	// Whoever cannot store a login learns it before the browser opens.
 	var old *record
 	err := c.store.update(ctx, c.key(), func(r *record) (*record, error) { old = r; return nil, nil })
 	if err != nil {

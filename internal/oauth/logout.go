@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Logout is what may be told of the end of a login.
+// Logout is what may be shown of the end of a login.
 type Logout struct {
 	Had     bool  // there was a login
 	Revoked bool  // the authorization server was told, and agreed

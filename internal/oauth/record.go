@@ -17,7 +17,7 @@ import (
 // recordVersion is the version of the layout of a record's file.
 const recordVersion = 1
 
-// record is what is kept of one login. Every field is either public or a secret;
+// record is what is stored of one login. Every field is either public or a secret;
 // none is shown but through [Login].
 type record struct {
 	Version    int      `json:"version"`
@@ -66,7 +66,7 @@ func (t token) fresh(now time.Time) bool {
 // errDamaged tells of a file that this program did not write.
 var errDamaged = errors.New("the stored login cannot be read")
 
-// Store keeps logins in the user's state directory, one file for each, so that
+// Store holds logins in the user's state directory, one file for each, so that
 // a connection reads and locks no other's. It is safe for concurrent use, by
 // several processes too.
 type Store struct {

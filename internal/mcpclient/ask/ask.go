@@ -40,13 +40,13 @@ type Callbacks struct {
 	// ends with the request during which the server asked.
 	Elicit func(context.Context, Elicitation) (Answer, error)
 
-	// Sample answers what the server wants to know of a model. nil: it is told
-	// that there is no sampling. The result is that of sampling/createMessage; an
-	// error refuses, in words that the server gets.
+	// Sample answers what the server wants to know of a model. nil: there is no
+	// sampling, and servers learn so. The result is that of
+	// sampling/createMessage; an error refuses, and its text goes to the server.
 	Sample func(context.Context, Sampling) (json.RawMessage, error)
 
-	// Refused is told what was turned down without asking anybody, such as
-	// "question" or "sampling request", and why. May be nil.
+	// Refused is called when something was turned down without asking anybody:
+	// what, such as "question" or "sampling request", and why. May be nil.
 	Refused func(server, what, reason string)
 }
 
@@ -54,7 +54,7 @@ type Callbacks struct {
 type Options struct {
 	Callbacks
 	Server     string       // its name in the settings
-	Workspace  string       // absolute; the only root told to it, "" = none
+	Workspace  string       // absolute; its only root, "" = none
 	MaxSamples int          // sampling requests during one request of ours
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil
@@ -76,7 +76,7 @@ func (h *Handler) Handle(ctx context.Context, during *Request, method string, pa
 	return h.elicit(ctx, during, params), nil
 }
 
-// refuse tells that a question was turned down without asking anybody.
+// refuse reports that a question was turned down without asking anybody.
 func (h *Handler) refuse(what string, err error) {
 	h.opts.Logger.Warn(what+" of the server declined", "reason", err.Error())
 	if h.opts.Refused != nil {
@@ -94,8 +94,8 @@ type Request struct {
 	samples   int // of them, those for a model
 }
 
-// NewRequest returns a Request that name stands for in words to the person, such
-// as "tool echo".
+// NewRequest returns a Request; name is what the person reads of it, such as
+// "tool echo".
 func NewRequest(name string) *Request { return &Request{name: name} }
 
 // Asked reports whether the server put a question during the request.

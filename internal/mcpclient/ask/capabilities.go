@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Capabilities returns what servers are told that they may ask for.
+// Capabilities returns what servers may ask for.
 func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
 		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},

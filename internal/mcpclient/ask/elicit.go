@@ -53,7 +53,7 @@ type Answer struct {
 }
 
 // elicit puts a question of the server to the person and returns the result of
-// elicitation/create. What cannot be shown is declined, and told.
+// elicitation/create. What cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
 	e, err := h.elicitation(params)
 	if refused := during.allow(); refused != nil {

@@ -36,7 +36,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 		return nil, h.refuseSampling(codeRefusedByUser, err)
 	}
 	result, err := h.opts.Sample(ctx, Sampling{Server: h.opts.Server, During: during.name, Params: params})
-	if err != nil { // told by whoever refused
+	if err != nil { // whoever refused has reported it
 		return nil, samplingError(codeRefusedByUser, err)
 	}
 	role, _ := jsonx.Text(jsonx.Get(result, "role"))

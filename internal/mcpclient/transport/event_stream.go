@@ -18,7 +18,7 @@ type eventStream struct {
 
 // read hands on the data of each message event until the stream ends, and
 // reports whether there was any.
-func (s *eventStream) read(r io.Reader, limit int64, hear func([]byte)) bool {
+func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
 	lines := bufio.NewReader(r)
 	var data []byte
 	name, any := "", false
@@ -36,7 +36,7 @@ func (s *eventStream) read(r io.Reader, limit int64, hear func([]byte)) bool {
 			}
 			if data = bytes.TrimSuffix(data, []byte("\n")); len(data) > 0 && (name == "" || name == "message") {
 				any = true
-				hear(data)
+				event(data)
 			}
 			data, name = nil, ""
 		case "data":

@@ -36,7 +36,7 @@ const (
 // HTTP is the only way to a server over HTTP. It sends the settings' headers to
 // the configured origin and nothing to any other, limits what comes back after
 // decompression, and remembers the last refusal for error texts, since the SDK
-// keeps the words of the status alone. It is safe for concurrent use.
+// keeps the text of the status alone. It is safe for concurrent use.
 type HTTP struct {
 	endpoint   string
 	origin     string // scheme://host:port
@@ -173,7 +173,7 @@ func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
 		resp.Body = limited(resp.Body, io.MultiReader(bytes.NewReader(head), resp.Body), h.limit.Load())
 		return resp, nil
 	}
-	// The SDK bounds each event of a stream, which may go on for long.
+	// The SDK limits each event of a stream, which may go on for long.
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		resp.Body = limited(resp.Body, resp.Body, h.limit.Load())
 	}

@@ -83,7 +83,7 @@ func Text(raw json.RawMessage) (string, bool) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	return unescape(string(inner))
+	return unescape(inner)
 }
 
 // KindOf returns the kind of the value that raw begins with, as its first byte

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -77,7 +78,7 @@ type globTool struct{ workspace *workspace.Dir }
 type globSearch struct {
 	globParams
 	start   string
-	pattern *pattern
+	pattern *glob.Pattern
 }
 
 func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
@@ -99,7 +100,7 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if text != p.Pattern {
 		s.start = "."
 	}
-	if s.pattern, err = compilePattern(text, !p.CaseSensitive); err != nil {
+	if s.pattern, err = glob.CompilePattern(text, !p.CaseSensitive); err != nil {
 		return nil, registry.Invalid("glob", "/pattern", "%v", err)
 	}
 	return s, nil
@@ -149,10 +150,10 @@ func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *workspa
 		Start:   s.start,
 		Respect: respect,
 		Enter: func(e *workspace.Entry) bool {
-			return s.pattern.mayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.pattern.names(e.Name))
+			return s.pattern.MayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.pattern.Names(e.Name))
 		},
-		Match:  func(e *workspace.Entry) bool { return s.pattern.match(below(s.start, e.Path)) },
-		Forced: func(e *workspace.Entry) bool { return s.pattern.names(e.Name) },
+		Match:  func(e *workspace.Entry) bool { return s.pattern.Match(below(s.start, e.Path)) },
+		Forced: func(e *workspace.Entry) bool { return s.pattern.Names(e.Name) },
 		Each: func(worker int, e *workspace.Entry) {
 			found[worker] = append(found[worker], globbed{path: e.Path, changed: e.Dir.Changed(e.Name)})
 		},

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -80,7 +81,7 @@ type grepTool struct{ workspace *workspace.Dir }
 type grepSearch struct {
 	grepParams
 	start   string
-	include *pattern // nil: all files
+	include *glob.Pattern // nil: all files
 	expr    *lineExpr
 	limit   int
 	context int
@@ -99,7 +100,7 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 		return nil, err
 	}
 	if p.Include != "" {
-		if s.include, err = compilePattern(p.Include, !p.CaseSensitive); err != nil {
+		if s.include, err = glob.CompilePattern(p.Include, !p.CaseSensitive); err != nil {
 			return nil, registry.Invalid("grep", "/include", "%v", err)
 		}
 	}
@@ -160,15 +161,15 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking)
 			if s.include == nil {
 				return !skipped(e.Name, respect)
 			}
-			return s.include.mayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.include.names(e.Name))
+			return s.include.MayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.include.Names(e.Name))
 		},
 		Match: func(e *workspace.Entry) bool {
-			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.match(below(s.start, e.Path)))
+			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.Match(below(s.start, e.Path)))
 		},
 		Each: func(worker int, e *workspace.Entry) { visitFile(ctx, searchers[worker], e, rank) },
 	}
 	if s.include != nil {
-		opts.Forced = func(e *workspace.Entry) bool { return s.include.names(e.Name) }
+		opts.Forced = func(e *workspace.Entry) bool { return s.include.Names(e.Name) }
 	}
 	return g.workspace.Walk(ctx, opts)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -70,7 +71,7 @@ type listing struct {
 	listParams
 	start  string
 	depth  int
-	ignore []*pattern
+	ignore []*glob.Pattern
 }
 
 func (l *listTool) prepare(call registry.Call) (*listing, error) {
@@ -83,11 +84,11 @@ func (l *listTool) prepare(call registry.Call) (*listing, error) {
 		return nil, err
 	}
 	for i, text := range p.Ignore {
-		glob, err := compilePattern(text, false)
+		p, err := glob.CompilePattern(text, false)
 		if err != nil {
 			return nil, registry.Invalid("list_directory", fmt.Sprintf("/ignore/%d", i), "%v", err)
 		}
-		s.ignore = append(s.ignore, glob)
+		s.ignore = append(s.ignore, p)
 	}
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
@@ -127,7 +128,7 @@ func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
 		t.ignored++
 		return true
 	}
-	return slices.ContainsFunc(s.ignore, func(p *pattern) bool { return p.match(below(s.start, path)) })
+	return slices.ContainsFunc(s.ignore, func(p *glob.Pattern) bool { return p.Match(below(s.start, path)) })
 }
 
 // kindNote tells what an entry is that is neither file nor folder.

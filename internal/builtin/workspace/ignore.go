@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 )
 
 // maxIgnoreFile bounds what is read of one ignore file, in bytes.
@@ -55,7 +57,7 @@ type ignoreRule struct {
 	byName  bool   // matched against the last part of the path alone
 	suffix  string // of a rule like *.o, where glob is nil
 	prefix  string // the text before the first wildcard
-	glob    *Wildcard
+	glob    *glob.Glob
 }
 
 // Ignored reports whether the entry at path, relative to the workspace, is
@@ -163,8 +165,8 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 	}
 	// Like git, the text before the first wildcard is compared as it is and
 	// the pattern begins behind it.
-	glob, ok := CompileWildcard(line[wild:])
-	r.prefix, r.glob = line[:wild], &glob
+	r.prefix = line[:wild]
+	r.glob, ok = glob.Compile(line[wild:])
 	return r, ok
 }
 

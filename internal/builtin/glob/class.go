@@ -1,0 +1,128 @@
+package glob
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// translateClass reads a class behind its "[" and returns it in doublestar's
+// syntax, with the number of bytes it takes, 0 where it has no end. As in git, !
+// and ^ negate, ] stands for itself at the start, [:names:] are ASCII's, and a
+// slash is in no class.
+func translateClass(s string) (class string, n int) {
+	var b strings.Builder
+	b.WriteByte('[')
+	i, negated := 0, false
+	if i < len(s) && (s[i] == '!' || s[i] == '^') {
+		negated = true
+		b.WriteString("^/")
+		i++
+	}
+	empty := !negated
+	for first := true; ; first = false {
+		if i >= len(s) {
+			return "", 0
+		}
+		if s[i] == ']' && !first {
+			break
+		}
+		if name, ok := className(s[i:]); ok {
+			set := classSet(name)
+			if set == "" {
+				return "", 0
+			}
+			b.WriteString(set)
+			i, empty = i+len(name)+4, false
+			continue
+		}
+		low, size := classRune(s[i:])
+		if i += size; size == 0 {
+			return "", 0
+		}
+		high := low
+		if i+1 < len(s) && s[i] == '-' && s[i+1] != ']' {
+			if high, size = classRune(s[i+1:]); size == 0 {
+				return "", 0
+			}
+			i += 1 + size
+		}
+		if low <= '/' && '/' <= high {
+			empty = !writeRange(&b, low, '/'-1) && empty
+			low = '/' + 1
+		}
+		empty = !writeRange(&b, low, high) && empty
+	}
+	if empty {
+		b.WriteByte(0) // which no path holds
+	}
+	b.WriteByte(']')
+	return b.String(), i + 1
+}
+
+// writeRange writes a range of characters, if there are any.
+func writeRange(b *strings.Builder, low, high rune) bool {
+	if low > high {
+		return false
+	}
+	b.WriteByte('\\')
+	b.WriteRune(low)
+	if low < high {
+		b.WriteString(`-\`)
+		b.WriteRune(high)
+	}
+	return true
+}
+
+// classRune returns the character at the start of s, which may be escaped, and
+// the bytes that it takes, 0 where there is none.
+func classRune(s string) (r rune, size int) {
+	escaped := 0
+	if strings.HasPrefix(s, `\`) {
+		escaped = 1
+	}
+	r, size = utf8.DecodeRuneInString(s[escaped:])
+	if size == 0 {
+		return 0, 0
+	}
+	return r, escaped + size
+}
+
+// className returns the name in a leading [:name:].
+func className(s string) (string, bool) {
+	if !strings.HasPrefix(s, "[:") {
+		return "", false
+	}
+	name, _, ok := strings.Cut(s[2:], ":]")
+	return name, ok && !strings.Contains(name, "]")
+}
+
+// classSet is what a named class holds, without the slash.
+func classSet(name string) string {
+	switch name {
+	case "alpha":
+		return "A-Za-z"
+	case "alnum":
+		return "A-Za-z0-9"
+	case "digit":
+		return "0-9"
+	case "upper":
+		return "A-Z"
+	case "lower":
+		return "a-z"
+	case "xdigit":
+		return "0-9A-Fa-f"
+	case "space":
+		return " \t-\r"
+	case "blank":
+		return " \t"
+	case "graph":
+		return `!-.0-\~`
+	case "print":
+		return ` -.0-\~`
+	case "punct":
+		return "!-.:-@\\[-`{-\\~"
+	case "cntrl":
+		return "\x00-\x1f\x7f"
+	}
+	return ""
+}

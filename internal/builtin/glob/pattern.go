@@ -1,0 +1,67 @@
+package glob
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Pattern is a glob over paths relative to some folder, with braces. Without a
+// slash it is looked for in every folder.
+type Pattern struct {
+	globs []*Glob
+	fold  bool // upper and lower case are the same
+}
+
+// CompilePattern compiles a pattern; fold makes upper and lower case the same.
+// The error tells what is wrong with the text.
+func CompilePattern(text string, fold bool) (*Pattern, error) {
+	alternatives, err := expandBraces(filepath.ToSlash(text))
+	if err != nil {
+		return nil, err
+	}
+	p := &Pattern{fold: fold}
+	for _, alt := range alternatives {
+		alt = p.folded(alt)
+		if !strings.Contains(alt, "/") {
+			alt = "**/" + alt
+		}
+		parts := slices.DeleteFunc(strings.Split(alt, "/"), func(part string) bool { return part == "" || part == "." })
+		if slices.Contains(parts, "..") {
+			return nil, fmt.Errorf("pattern %q leads out through \"..\"", text)
+		}
+		g, ok := Compile(strings.Join(parts, "/"))
+		if !ok {
+			return nil, fmt.Errorf("pattern %q ends within [ or behind \\; close the bracket, or write \\[ for the character", text)
+		}
+		p.globs = append(p.globs, g)
+	}
+	return p, nil
+}
+
+func (p *Pattern) folded(s string) string {
+	if p.fold {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+// Match reports whether the path matches.
+func (p *Pattern) Match(path string) bool {
+	path = p.folded(path)
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.Match(path) })
+}
+
+// MayContain reports whether something below the folder can match.
+func (p *Pattern) MayContain(folder string) bool {
+	folder = p.folded(folder)
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.MayContain(folder) })
+}
+
+// Names reports whether the pattern holds the name as it is: whoever writes a
+// name wants it, whatever ignore files say.
+func (p *Pattern) Names(name string) bool {
+	name = p.folded(name)
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.Names(name) })
+}

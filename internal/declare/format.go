@@ -78,6 +78,6 @@ type tool struct {
 	bare   bool         // the source gave no schema, or an empty one
 	strict bool         // schema was made strict
 
-	byParameters bool  // gemini: by the field parameters
+	byParameters bool  // gemini: declared by the field parameters
 	unfit        error // gemini: why the schema cannot be declared
 }

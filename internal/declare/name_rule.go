@@ -43,7 +43,7 @@ func (r nameRule) assign(defs []registry.Definition) []string {
 	return out
 }
 
-// assignChanged settles the names that had to change: out holds the cleaned
+// assignChanged gives the names that had to change: out holds the cleaned
 // names, taken those that belong to somebody as they are.
 func (r nameRule) assignChanged(defs []registry.Definition, changed []int, taken map[string]bool, out []string) {
 	wanted := make(map[string]int, len(changed))
@@ -86,18 +86,7 @@ func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 func (r nameRule) fit(name string) string {
 	out := name
 	if !r.obeys(name) {
-		var b strings.Builder
-		if r.letterFirst && !isLetter(name[0]) && r.takes(name[0]) {
-			b.WriteByte('_')
-		}
-		for _, c := range name {
-			if c < 0x80 && r.takes(byte(c)) {
-				b.WriteByte(byte(c))
-			} else {
-				b.WriteByte('_')
-			}
-		}
-		out = b.String()
+		out = r.clean(name)
 	}
 	if r.reserved != nil && r.reserved(out) {
 		out += "_"
@@ -105,6 +94,20 @@ func (r nameRule) fit(name string) string {
 	if len(out) > r.max {
 		sum := sha256.Sum256([]byte(name))
 		out = out[:r.max-7] + "_" + hex.EncodeToString(sum[:3])
+	}
+	return out
+}
+
+// clean replaces each character that is not taken by an underscore.
+func (r nameRule) clean(name string) string {
+	out := strings.Map(func(c rune) rune {
+		if c < 0x80 && r.takes(byte(c)) {
+			return c
+		}
+		return '_'
+	}, name)
+	if r.letterFirst && !isLetter(out[0]) {
+		return "_" + out
 	}
 	return out
 }

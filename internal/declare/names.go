@@ -1,8 +1,6 @@
 package declare
 
-import (
-	"github.com/toolreg/toolreg/internal/registry"
-)
+import "github.com/toolreg/toolreg/internal/registry"
 
 // Names maps each name as declared in a format to the registered name. It is
 // one to one: two tools never share a declared name. What a tool is called

@@ -34,9 +34,9 @@ func replyMistral(t *Turn, answers []Answer) []any {
 	}
 	var messages, media []any
 	for i, a := range answers {
-		text, own := t.textAndMedia(i, a, mistralMedia)
+		text, blocks := t.textAndMedia(i, a, mistralMedia)
 		messages = append(messages, toolMessage{"tool", t.Calls[i].Name, t.Calls[i].id, text})
-		media = append(media, own...)
+		media = append(media, blocks...)
 	}
 	if len(media) > 0 {
 		messages = append(messages, message{"assistant", "Show me what the tool gave."}, message{"user", media})

@@ -116,9 +116,9 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	}
 	var messages, media []any
 	for i, a := range answers {
-		text, own := t.textAndMedia(i, a, openAIMedia)
+		text, blocks := t.textAndMedia(i, a, openAIMedia)
 		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text})
-		media = append(media, own...)
+		media = append(media, blocks...)
 	}
 	if len(media) > 0 {
 		messages = append(messages, userMessage{"user", media})

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,14 +19,14 @@ type Problem struct {
 // Check returns what of a schema the API refuses, nil where it takes it.
 func Check(schema *jsonx.Value) []Problem {
 	var c checker
-	c.schema(schema, nil)
+	c.schema(schema)
 	return c.found
 }
 
 // Takes reports whether the API takes a schema.
 func Takes(schema *jsonx.Value) bool {
 	c := checker{quick: true}
-	c.schema(schema, nil)
+	c.schema(schema)
 	return !c.refused
 }
 
@@ -55,134 +56,116 @@ func Foreign(n *jsonx.Value) bool {
 // checker looks through one schema.
 type checker struct {
 	found   []Problem
-	refused bool // something is among them
-	quick   bool // one problem is enough, and nobody asks which
+	refused bool     // something is among them
+	quick   bool     // one problem is enough, and nobody asks which
+	path    []string // of the schema that is looked at
 }
 
-func (c *checker) refuse(code, pointer, format string, args ...any) {
+// refuse notes a problem with the schema at path, or with what the steps from
+// there lead to.
+func (c *checker) refuse(code string, steps []string, format string, args ...any) {
 	c.refused = true
+	if c.quick {
+		return
+	}
+	pointer := ""
+	for _, step := range slices.Concat(c.path, steps) {
+		pointer += "/" + jsonx.EscapeToken(step)
+	}
 	c.found = append(c.found, Problem{code, pointer, fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) schema(n *jsonx.Value, at *place) {
+func (c *checker) schema(n *jsonx.Value, steps ...string) {
 	if c.quick && c.refused {
 		return
 	}
-	if !n.Is(jsonx.Object) {
-		c.refuse("schema_refused", at.pointer(), "a schema here is no object")
-		return
+	above := len(c.path)
+	c.path = append(c.path, steps...)
+	if n.Is(jsonx.Object) {
+		c.keywords(n)
+		c.format(n)
+		c.typ(n)
+		c.lists(n)
+		c.within(n)
+	} else {
+		c.refuse("schema_refused", nil, "a schema here is no object")
 	}
-	if c.keywords(n, at); c.quick && c.refused {
-		return
-	}
-	c.format(n, at)
-	c.typ(n, at)
-	c.lists(n, at)
-	c.below(n, at)
+	c.path = c.path[:above]
 }
 
-func (c *checker) keywords(n *jsonx.Value, at *place) {
+func (c *checker) keywords(n *jsonx.Value) {
 	for i := range n.Members {
 		switch m := &n.Members[i]; {
-		case isKeyword(m.Name) && takesValue(m):
-		case c.quick:
-			c.refused = true
-			return
 		case !isKeyword(m.Name):
-			c.refuse("keyword_refused", at.pointer(m.Name), "the API does not know the keyword %q", m.Name)
-		default:
-			c.refuse("value_refused", at.pointer(m.Name), "the API does not take %.40s here", m.Value.AppendTo(nil))
+			c.refuse("keyword_refused", []string{m.Name}, "the API does not know the keyword %q", m.Name)
+		case !takesValue(m):
+			c.refuse("value_refused", []string{m.Name}, "the API does not take %.40s here", m.Value.AppendTo(nil))
 		}
 	}
 }
 
-func (c *checker) format(n *jsonx.Value, at *place) {
+func (c *checker) format(n *jsonx.Value) {
 	format := n.Get("format")
 	if format != nil && !takesFormat(strings.ToLower(n.Get("type").Text()), format.Text()) {
-		c.refuse("format_refused", at.pointer("format"), "endpoints of 2025 do not take the format %.40q here", format.Text())
+		c.refuse("format_refused", []string{"format"}, "endpoints of 2025 do not take the format %.40q here", format.Text())
 	}
 }
 
 // typ checks the type and what it asks for.
-func (c *checker) typ(n *jsonx.Value, at *place) {
-	typ, properties := n.Get("type"), n.Get("properties")
+func (c *checker) typ(n *jsonx.Value) {
+	typ, anyOf, properties := n.Get("type"), n.Get("anyOf"), n.Get("properties")
 	name := strings.ToLower(typ.Text())
 	switch {
 	case typ != nil && !typ.Is(jsonx.String):
-		c.refuse("type_refused", at.pointer("type"), "the API takes one type, not a list")
+		c.refuse("type_refused", []string{"type"}, "the API takes one type, not a list")
 	case typ != nil && !isType(name):
-		c.refuse("type_refused", at.pointer("type"), "the API has no type %.40q", typ.Text())
-	case n.Get("anyOf") != nil && len(n.Members) > 1:
-		c.refuse("union_not_alone", at.pointer("anyOf"), "the API wants anyOf to stand alone")
-	case typ == nil && n.Get("anyOf") == nil:
-		c.refuse("type_missing", at.pointer(), "the API wants a type")
+		c.refuse("type_refused", []string{"type"}, "the API has no type %.40q", typ.Text())
+	case anyOf != nil && len(n.Members) > 1:
+		c.refuse("union_not_alone", []string{"anyOf"}, "the API wants anyOf to stand alone")
+	case typ == nil && anyOf == nil:
+		c.refuse("type_missing", nil, "the API wants a type")
 	case name == "object" && (properties == nil || len(properties.Members) == 0):
-		c.refuse("properties_missing", at.pointer(), "the API wants an object to name its properties")
+		c.refuse("properties_missing", nil, "the API wants an object to name its properties")
 	case name != "object" && properties != nil:
-		c.refuse("properties_refused", at.pointer("properties"), "the API takes properties of objects alone")
+		c.refuse("properties_refused", []string{"properties"}, "the API takes properties of objects alone")
 	case name == "array" && n.Get("items") == nil:
-		c.refuse("items_missing", at.pointer(), "the API wants an array to say what it holds")
+		c.refuse("items_missing", nil, "the API wants an array to say what it holds")
 	}
 }
 
 // lists checks what stands in required and enum.
-func (c *checker) lists(n *jsonx.Value, at *place) {
+func (c *checker) lists(n *jsonx.Value) {
 	if required := n.Get("required"); required != nil {
 		properties := n.Get("properties")
 		for _, r := range required.Items {
 			if properties.Get(r.Text()) == nil {
-				c.refuse("required_unknown", at.pointer("required"), "%q is required but not among the properties", r.Text())
+				c.refuse("required_unknown", []string{"required"}, "%q is required but not among the properties", r.Text())
 			}
 		}
 	}
 	if enum := n.Get("enum"); enum != nil {
 		for i, v := range enum.Items {
 			if !v.Is(jsonx.String) {
-				c.refuse("value_refused", at.pointer("enum", strconv.Itoa(i)), "the API takes strings alone as values of an enum")
+				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API takes strings alone as values of an enum")
 			}
 		}
 	}
 }
 
-// below checks the schemas within n.
-func (c *checker) below(n *jsonx.Value, at *place) {
+// within checks the schemas directly within n.
+func (c *checker) within(n *jsonx.Value) {
 	if properties := n.Get("properties"); properties != nil {
 		for i := range properties.Members {
 			m := &properties.Members[i]
-			c.schema(m.Value, &place{at, [2]string{"properties", m.Name}})
+			c.schema(m.Value, "properties", m.Name)
 		}
 	}
 	if items := n.Get("items"); items != nil {
-		c.schema(items, &place{at, [2]string{"items"}})
+		c.schema(items, "items")
 	}
 	if anyOf := n.Get("anyOf"); anyOf != nil {
 		for i, branch := range anyOf.Items {
-			c.schema(branch, &place{at, [2]string{"anyOf", strconv.Itoa(i)}})
+			c.schema(branch, "anyOf", strconv.Itoa(i))
 		}
 	}
-}
-
-// place is where a checker is; it becomes a JSON pointer where something is
-// found, which is seldom.
-type place struct {
-	above *place // nil: the root
-	steps [2]string
-}
-
-func (p *place) pointer(steps ...string) string {
-	out := ""
-	if p != nil {
-		out = p.above.pointer(p.steps[0])
-		if p.steps[1] != "" {
-			out += "/" + escapePointer(p.steps[1])
-		}
-	}
-	for _, s := range steps {
-		out += "/" + escapePointer(s)
-	}
-	return out
-}
-
-func escapePointer(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

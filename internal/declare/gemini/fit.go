@@ -24,8 +24,8 @@ type Fitter struct {
 	nodes   int            // written so far
 	work    int            // members looked at so far
 
-	memory  []jsonx.Value // of the schema that is made
-	members []jsonx.Member
+	newValues  []jsonx.Value // what the schema is made of
+	newMembers []jsonx.Member
 }
 
 // Fitted is a schema in the words of the type Schema.
@@ -57,7 +57,7 @@ var (
 // Fit returns root rewritten. The error says why it cannot be. Root stays as it
 // is.
 func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
-	*f = Fitter{refs: schema.NewRefs(root), memory: f.memory[:0], members: f.members[:0]}
+	*f = Fitter{refs: schema.NewRefs(root), newValues: f.newValues[:0], newMembers: f.newMembers[:0]}
 	root = f.plainRoot(root)
 	fitted, err := f.schema(root, 0)
 	switch {
@@ -98,16 +98,16 @@ func allowsMore(n *jsonx.Value) bool {
 
 // object returns a new object with room for n members.
 func (f *Fitter) object(n int) *jsonx.Value {
-	if len(f.memory) == cap(f.memory) {
-		f.memory = make([]jsonx.Value, 0, max(64, 2*cap(f.memory)))
+	if len(f.newValues) == cap(f.newValues) {
+		f.newValues = make([]jsonx.Value, 0, max(64, 2*cap(f.newValues)))
 	}
-	if cap(f.members)-len(f.members) < n {
-		f.members = make([]jsonx.Member, 0, max(256, n, 2*cap(f.members)))
+	if cap(f.newMembers)-len(f.newMembers) < n {
+		f.newMembers = make([]jsonx.Member, 0, max(256, n, 2*cap(f.newMembers)))
 	}
-	end := len(f.members)
-	f.members = f.members[:end+n]
-	f.memory = append(f.memory, jsonx.Value{Kind: jsonx.Object, Members: f.members[end : end : end+n]})
-	return &f.memory[len(f.memory)-1]
+	end := len(f.newMembers)
+	f.newMembers = f.newMembers[:end+n]
+	f.newValues = append(f.newValues, jsonx.Value{Kind: jsonx.Object, Members: f.newMembers[end : end : end+n]})
+	return &f.newValues[len(f.newValues)-1]
 }
 
 // changed notes what was rewritten, once.
@@ -220,8 +220,8 @@ func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 // typed rewrites a schema of one type; null says that it takes null too.
 func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx.Value, error) {
 	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
-	if own := n.Get("type"); own.IsText(typ) {
-		out.Set("type", own)
+	if named := n.Get("type"); named.IsText(typ) {
+		out.Set("type", named)
 	} else {
 		out.Set("type", jsonx.NewString(typ))
 	}

@@ -107,15 +107,15 @@ func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	merged := jsonx.NewObject(slices.Clone(branch.Members)...)
 	have := merged.ByName()
 	for _, m := range n.Members {
-		own := have[m.Name]
+		old := have[m.Name]
 		switch {
 		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
-		case own == nil:
+		case old == nil:
 			merged.Members = append(merged.Members, m)
-		case m.Name == "properties" && own.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
-			merged.Set(m.Name, f.mergedProperties(m.Value, own))
+		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
+			merged.Set(m.Name, f.mergedProperties(m.Value, old))
 		case m.Name == "required":
-			merged.Set(m.Name, jsonx.NewArray(slices.Concat(m.Value.Items, own.Items)...))
+			merged.Set(m.Name, jsonx.NewArray(slices.Concat(m.Value.Items, old.Items)...))
 		}
 	}
 	return merged
@@ -184,15 +184,15 @@ func (f *Fitter) merge(n, more *jsonx.Value) {
 	f.work += len(n.Members) + len(more.Members)
 	have := n.ByName()
 	for _, m := range more.Members {
-		own := have[m.Name]
+		old := have[m.Name]
 		switch {
-		case own == nil:
+		case old == nil:
 			n.Members = append(n.Members, m)
-		case m.Name == "properties" && own.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
-			n.Set(m.Name, f.mergedProperties(m.Value, own))
-		case (m.Name == "required" || m.Name == "allOf") && own.Is(jsonx.Array):
-			n.Set(m.Name, jsonx.NewArray(slices.Concat(own.Items, m.Value.Items)...))
-		case m.Name == "type" && string(own.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
+		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
+			n.Set(m.Name, f.mergedProperties(m.Value, old))
+		case (m.Name == "required" || m.Name == "allOf") && old.Is(jsonx.Array):
+			n.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
+		case m.Name == "type" && string(old.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
 			f.lose("a value of two types at once")
 		}
 	}

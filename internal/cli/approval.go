@@ -21,5 +21,5 @@ type Approval struct {
 
 // NewApproval shows a remembered answer.
 func NewApproval(x policy.Approval) Approval {
-	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Pins)), x.Project, x.Created}
+	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)), x.Project, x.Created}
 }

@@ -33,13 +33,13 @@ type Approval struct {
 	Value   string    `json:"value,omitempty"` // tool, program, host or server
 	Source  string    `json:"source"`          // Definition.Source of the tool
 	Created time.Time `json:"created"`
-	// Pins holds every tool that the approval covers, by its original name, as
+	// Tools holds every tool that the approval covers, by its original name, as
 	// it was when the person said yes.
-	Pins map[string]Pin `json:"pins"`
+	Tools map[string]ApprovedTool `json:"pins"`
 }
 
-// Pin is what one tool was like when it was approved.
-type Pin struct {
+// ApprovedTool is what one tool was like when it was approved.
+type ApprovedTool struct {
 	Fingerprint string          `json:"fingerprint"`
 	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
 }
@@ -56,8 +56,8 @@ type Approvals struct {
 	// projects do not count.
 	Project string
 	// Siblings returns all tools of a source, so that an approval of a server
-	// or of all edits pins each of them. nil: only the tool asked about is
-	// pinned.
+	// or of all edits holds each of them. nil: it holds only the tool asked
+	// about.
 	Siblings func(source string) []*registry.Tool
 	// Warn is told when the file cannot be used; the answer is then that
 	// nothing was approved. May be nil.
@@ -152,20 +152,20 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	values := scope.Values
 	switch scope.Kind {
 	case ScopeTool:
-		values = []string{originalName(t)}
+		values = []string{t.OriginalName()}
 	case ScopeServer:
 		values = []string{t.Server}
 	case ScopeEdits:
 		values = []string{""}
 	}
-	pins := a.pins(t, scope.Kind)
+	tools := a.covered(t, scope.Kind)
 	now := time.Now
 	if a.Now != nil {
 		now = a.Now
 	}
 	return a.update(ctx, func(list []Approval) []Approval {
 		for _, v := range values {
-			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Created: now().UTC().Truncate(time.Second), Pins: pins}
+			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Created: now().UTC().Truncate(time.Second), Tools: tools}
 			n.ID = n.id()
 			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 		}

@@ -128,7 +128,7 @@ func TestApprovalOffers(t *testing.T) {
 }
 
 func TestApprovalTellsWhatChanged(t *testing.T) {
-	long := strings.Repeat("x", maxPinned+1)
+	long := strings.Repeat("x", maxPart+1)
 	tests := []struct {
 		name   string
 		change func(*registry.Tool)

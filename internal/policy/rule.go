@@ -96,13 +96,13 @@ func (d *decision) allowNames(r *Rule) bool {
 		// A server that offers "read_file" is not meant by that name.
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
 	}
-	return slices.ContainsFunc(d.ownNames(), func(name string) bool { return registry.MatchName(r.Tool, name) })
+	return slices.ContainsFunc(d.unambiguousNames(), func(name string) bool { return registry.MatchName(r.Tool, name) })
 }
 
-// ownNames returns the names that belong to this tool beyond doubt. "a__b__c"
+// unambiguousNames returns the names that belong to this tool beyond doubt. "a__b__c"
 // could be tool b__c of server a or tool c of server a__b: such a name allows
 // nothing; a rule with Server and Tool can.
-func (d *decision) ownNames() []string {
+func (d *decision) unambiguousNames() []string {
 	t := d.tool
 	if !t.IsMCP() {
 		if t.Version != "" {

@@ -157,19 +157,19 @@ func (a *analysis) textOf(n syntax.Node) string {
 	return text.Valid(a.src[from:to])
 }
 
-// walk visits a statement and everything in it.
+// walk adds what a statement and everything in it does.
 func (a *analysis) walk(root syntax.Node) {
 	syntax.Walk(root, func(n syntax.Node) bool {
 		if n != nil {
-			a.visit(n)
+			a.node(n)
 		}
 		return true
 	})
 }
 
-// visit adds what one node does. Every kind of node is named: one that is not
+// node adds what one node does. Every kind of node is named: one that is not
 // is a doubt.
-func (a *analysis) visit(n syntax.Node) {
+func (a *analysis) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Stmt:
 		a.stmt(n)

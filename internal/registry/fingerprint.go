@@ -19,7 +19,7 @@ type Part struct {
 func (t *Tool) Parts() []Part {
 	return []Part{
 		{"source", t.Source},
-		{"name", t.originalName()},
+		{"name", t.OriginalName()},
 		{"description", t.Description},
 		{"inputSchema", jsonx.Canonical(t.InputSchema)},
 		{"outputSchema", jsonx.Canonical(t.OutputSchema)},
@@ -39,9 +39,11 @@ func (t *Tool) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (t *Tool) originalName() string {
-	if t.IsMCP() {
-		return t.ServerTool
+// OriginalName returns the name as the source gave it: of an MCP tool that of
+// its server.
+func (d *Definition) OriginalName() string {
+	if d.IsMCP() {
+		return d.ServerTool
 	}
-	return t.Name
+	return d.Name
 }

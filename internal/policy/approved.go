@@ -10,40 +10,35 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxPinned is the longest value of a part that an approval keeps as text, in
+// maxPart is the longest value of a part that an approval keeps as text, in
 // bytes; a change of a longer one is known by its hash.
-const maxPinned = 4 << 10
+const maxPart = 4 << 10
 
-func originalName(t *registry.Tool) string {
-	if t.IsMCP() {
-		return t.ServerTool
-	}
-	return t.Name
-}
-
-// pins notes what the tools that a scope covers are like now.
-func (a *Approvals) pins(t *registry.Tool, kind ScopeKind) map[string]Pin {
-	out := map[string]Pin{originalName(t): pinOf(t)}
+// covered returns what the tools that a scope covers are like now.
+func (a *Approvals) covered(t *registry.Tool, kind ScopeKind) map[string]ApprovedTool {
+	out := map[string]ApprovedTool{t.OriginalName(): approvedTool(t)}
 	if a.Siblings == nil || kind != ScopeServer && kind != ScopeEdits {
 		return out
 	}
 	for _, s := range a.Siblings(t.Source) {
 		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
-			out[originalName(s)] = pinOf(s)
+			out[s.OriginalName()] = approvedTool(s)
 		}
 	}
 	return out
 }
 
-func pinOf(t *registry.Tool) Pin { return Pin{Fingerprint: t.Fingerprint(), Parts: pinnedParts(t)} }
+func approvedTool(t *registry.Tool) ApprovedTool {
+	return ApprovedTool{Fingerprint: t.Fingerprint(), Parts: partsOf(t)}
+}
 
-func pinnedParts(t *registry.Tool) []registry.Part {
+func partsOf(t *registry.Tool) []registry.Part {
 	var out []registry.Part
 	for _, p := range t.Parts() {
 		if p.Value == "" {
 			continue
 		}
-		if len(p.Value) > maxPinned {
+		if len(p.Value) > maxPart {
 			sum := sha256.Sum256([]byte(p.Value))
 			p.Value = hashMark + hex.EncodeToString(sum[:])
 		}
@@ -54,12 +49,12 @@ func pinnedParts(t *registry.Tool) []registry.Part {
 
 const hashMark = "sha256:"
 
-// changesSince compares a tool with its pin.
-func changesSince(pin Pin, t *registry.Tool) []Change {
-	now := pinnedParts(t)
+// changesSince compares a tool with what was approved.
+func changesSince(was ApprovedTool, t *registry.Tool) []Change {
+	now := partsOf(t)
 	var out []Change
-	for _, name := range partNames(pin.Parts, now) {
-		before, after := partValue(pin.Parts, name), partValue(now, name)
+	for _, name := range partNames(was.Parts, now) {
+		before, after := partValue(was.Parts, name), partValue(now, name)
 		if before == after {
 			continue
 		}
@@ -72,7 +67,7 @@ func changesSince(pin Pin, t *registry.Tool) []Change {
 		out = append(out, Change{Part: name, Old: before, New: after})
 	}
 	if len(out) == 0 {
-		out = []Change{{Part: "definition"}} // the pin lacks what would tell
+		out = []Change{{Part: "definition"}} // what was kept of it does not tell
 	}
 	return out
 }
@@ -144,7 +139,7 @@ func (d *decision) approved() string {
 			return id
 		}
 	}
-	return d.approvedFor(ScopeTool, originalName(d.tool))
+	return d.approvedFor(ScopeTool, d.tool.OriginalName())
 }
 
 // approvedHosts wants an approval for every host of the call.
@@ -176,13 +171,13 @@ func (d *decision) approvedFor(kind ScopeKind, value string) string {
 		if a.Kind != kind || a.Value != value || a.Source != d.tool.Source {
 			continue
 		}
-		pin, pinned := a.Pins[originalName(d.tool)]
+		was, covered := a.Tools[d.tool.OriginalName()]
 		switch {
-		case pinned && pin.Fingerprint == d.tool.Fingerprint():
+		case covered && was.Fingerprint == d.tool.Fingerprint():
 			d.changes = nil
 			return a.ID
-		case pinned:
-			d.changes = changesSince(pin, d.tool)
+		case covered:
+			d.changes = changesSince(was, d.tool)
 		case kind == ScopeServer && len(d.changes) == 0:
 			d.changes = []Change{{Part: "tool"}}
 		}

@@ -138,8 +138,8 @@ func (c *Composites) cycles() []document.Problem {
 	const open, done = 1, 2
 	state := map[*composite]int{}
 	var problems []document.Problem
-	var visit func(one *composite)
-	visit = func(one *composite) {
+	var check func(one *composite)
+	check = func(one *composite) {
 		state[one] = open
 		for i, s := range one.steps {
 			next := byName[s.tool]
@@ -149,14 +149,14 @@ func (c *Composites) cycles() []document.Problem {
 				problems = append(problems, one.problem(fmt.Sprintf("/steps/%d/tool", i),
 					fmt.Sprintf("%q leads back to a composite that is still running", s.tool), "a composite cannot call itself, directly or through others"))
 			default:
-				visit(next)
+				check(next)
 			}
 		}
 		state[one] = done
 	}
 	for _, one := range c.list {
 		if state[one] == 0 {
-			visit(one)
+			check(one)
 		}
 	}
 	return problems

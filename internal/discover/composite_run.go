@@ -35,8 +35,8 @@ const (
 // which composites within composites share.
 type stepBudget struct{}
 
-// composing is one run of a composite.
-type composing struct {
+// compositeRun is one run of a composite.
+type compositeRun struct {
 	*composite
 	call    StepCall
 	params  any
@@ -53,7 +53,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
 	start := time.Now()
-	r := &composing{composite: one, call: c.opts.Call, steps: []any{}}
+	r := &compositeRun{composite: one, call: c.opts.Call, steps: []any{}}
 	var err error
 	if r.params, err = decodeValue(call.Params); err != nil {
 		return registry.Result{}, fmt.Errorf("reading the params of composite %q: %w", one.named.Name, err)
@@ -72,7 +72,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 }
 
 // all runs the steps in order.
-func (r *composing) all(ctx context.Context) (registry.Result, error) {
+func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	for i := range r.composite.steps {
 		s := &r.composite.steps[i]
 		failed, err := r.step(ctx, i, s)
@@ -98,7 +98,7 @@ func (r *composing) all(ctx context.Context) (registry.Result, error) {
 }
 
 // before tells what was done when a later step could not be made.
-func (r *composing) before() string {
+func (r *compositeRun) before() string {
 	var done []string
 	for _, t := range r.trace {
 		if t.State != stepSkipped {
@@ -113,7 +113,7 @@ func (r *composing) before() string {
 
 // step runs one step. failed is its result where it failed; an error means that
 // the whole call ends.
-func (r *composing) step(ctx context.Context, i int, s *step) (failed *registry.Result, err error) {
+func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *registry.Result, err error) {
 	start := time.Now()
 	wanted, result, err := r.attempt(ctx, s)
 	t := stepTrace{Tool: s.tool, State: stepOK, DurationMs: time.Since(start).Milliseconds()}
@@ -137,7 +137,7 @@ func (r *composing) step(ctx context.Context, i int, s *step) (failed *registry.
 }
 
 // attempt evaluates the condition and the params of a step and makes its call.
-func (r *composing) attempt(ctx context.Context, s *step) (wanted bool, result registry.Result, err error) {
+func (r *compositeRun) attempt(ctx context.Context, s *step) (wanted bool, result registry.Result, err error) {
 	if s.when != nil {
 		wanted, err := s.when.holds(ctx, r.view())
 		if err != nil {
@@ -196,7 +196,7 @@ func category(err error) registry.ErrorCategory {
 }
 
 // broken is the failed result of an expression that gave no value.
-func (r *composing) broken(ctx context.Context, what string, e *expression, err error) (registry.Result, error) {
+func (r *compositeRun) broken(ctx context.Context, what string, e *expression, err error) (registry.Result, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return registry.Result{}, cause
 	}
@@ -205,7 +205,7 @@ func (r *composing) broken(ctx context.Context, what string, e *expression, err 
 
 // view is what expressions are over. jq may change what it is given, so each
 // gets a copy of its own of what could be shared.
-func (r *composing) view() any {
+func (r *compositeRun) view() any {
 	return map[string]any{"params": copyValue(r.params), "steps": copyValue(r.steps), "context": copyValue(r.context)}
 }
 
@@ -261,7 +261,7 @@ func valueResult(v any) (registry.Result, error) {
 	return result, nil
 }
 
-func (r *composing) meta() json.RawMessage {
+func (r *compositeRun) meta() json.RawMessage {
 	raw, err := json.Marshal(map[string]any{"steps": r.trace})
 	if err != nil {
 		return nil
@@ -269,7 +269,7 @@ func (r *composing) meta() json.RawMessage {
 	return raw
 }
 
-func (r *composing) summary() string {
+func (r *compositeRun) summary() string {
 	parts := make([]string, len(r.trace))
 	for i, t := range r.trace {
 		parts[i] = t.Tool + " " + t.State

@@ -117,7 +117,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o)
 	}
 	if _, more := p.Tools(); more && !p.opts.Disabled {
-		err := p.made(ctx, found)
+		err := p.runDeclaring(ctx, found)
 		switch {
 		case err != nil && len(p.tools) == 0:
 			return nil, nil, p.fail(err)

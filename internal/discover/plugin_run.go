@@ -24,8 +24,8 @@ const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 // TOOLREG_PROJECT_ROOT.
 const envPlugin = "TOOLREG_PLUGIN"
 
-// made adds what the factory or the script declares.
-func (p *plugin) made(ctx context.Context, found *declarations) error {
+// runDeclaring adds what the factory or the script declares.
+func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 	argv, what := p.factory, "factory"
 	if p.script {
 		argv, what = []string{p.Path, describeFlag}, describeFlag

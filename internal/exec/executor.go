@@ -66,7 +66,7 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 	}
 	r := Record{Tool: t, Call: call, Start: time.Now()}
 	r.Result, r.Err = x.execute(ctx, &r)
-	return x.conclude(ctx, r)
+	return x.finish(ctx, r)
 }
 
 func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, error) {
@@ -103,7 +103,7 @@ func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Ca
 	if t.Check == nil {
 		return nil
 	}
-	return guarded(t, "checking params", func() error { return t.Check(call) })
+	return catchPanic(t, "checking params", func() error { return t.Check(call) })
 }
 
 // admit checks params and decides. An error means that the call must not run.
@@ -180,7 +180,7 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 		return registry.Preview{Kind: kind}, nil
 	}
 	var p registry.Preview
-	err := guarded(t, "previewing the call", func() (err error) { p, err = t.Preview(ctx, call); return err })
+	err := catchPanic(t, "previewing the call", func() (err error) { p, err = t.Preview(ctx, call); return err })
 	return p, err
 }
 
@@ -188,7 +188,7 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 // every check again, and is asked about again whatever the decision.
 func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.Call, content string) (registry.Call, policy.Verdict, error) {
 	var next registry.Call
-	err := guarded(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
+	err := catchPanic(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
 	if err != nil {
 		return call, policy.Verdict{}, err
 	}
@@ -209,8 +209,8 @@ func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v p
 	}
 }
 
-// guarded runs a function of a tool and turns a panic into an error.
-func guarded(t *registry.Tool, doing string, f func() error) (err error) {
+// catchPanic runs a function of a tool and turns a panic into an error.
+func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s of %q: %w: %v", doing, t.Name, ErrPanic, p)

@@ -48,8 +48,8 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	return call, v, err
 }
 
-// conclude tells the observer of a call and shows its result to the hooks.
-func (x *Executor) conclude(ctx context.Context, r Record) (registry.Result, error) {
+// finish tells the observer of a call and shows its result to the hooks.
+func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error) {
 	if x.Observe != nil {
 		x.Observe(ctx, r)
 	}

@@ -16,7 +16,7 @@ const defaultGrace = 5 * time.Second
 // run makes the call that was admitted: the wraps, then the time limit, then
 // the tool.
 func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
-	out := &outlet{emit: call.Emit, progress: call.Progress}
+	out := &emitter{emit: call.Emit, progress: call.Progress}
 	defer out.close()
 	call.Emit, call.Progress = out.Emit, out.Progress
 
@@ -24,7 +24,7 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 	tool.Run = x.limited(t)
 	var result registry.Result
 	start := time.Now()
-	err := guarded(t, "calling a tool", func() (err error) {
+	err := catchPanic(t, "calling a tool", func() (err error) {
 		for i := len(x.Wrap) - 1; i >= 0; i-- {
 			tool = x.Wrap[i](tool)
 		}
@@ -57,7 +57,7 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, over)
 			defer cancel()
 		}
-		result, err := x.attended(ctx, t, inner, call)
+		result, err := x.runWithGrace(ctx, t, inner, call)
 		if failed := err != nil || result.IsError; failed && context.Cause(ctx) == error(over) {
 			return stopped(result, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", limit)), over
 		}
@@ -70,13 +70,13 @@ type outcome struct {
 	err    error
 }
 
-// attended runs the tool and waits for its end, but not much longer than ctx: a
+// runWithGrace runs the tool and waits for its end, but not much longer than ctx: a
 // tool that does not heed its context must not hold the program.
-func (x *Executor) attended(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
+func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		o.err = guarded(t, "calling a tool", func() (err error) { o.result, err = run(ctx, call); return err })
+		o.err = catchPanic(t, "calling a tool", func() (err error) { o.result, err = run(ctx, call); return err })
 		done <- o
 	}()
 	select {
@@ -110,9 +110,9 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 	return r
 }
 
-// outlet passes on what a running tool emits, and nothing once the call is
+// emitter passes on what a running tool emits, and nothing once the call is
 // over: a tool that was left behind must not write into a later call's output.
-type outlet struct {
+type emitter struct {
 	mu       sync.Mutex
 	closed   bool
 	emit     func(registry.Content)
@@ -120,7 +120,7 @@ type outlet struct {
 }
 
 // Emit passes on one piece of output.
-func (o *outlet) Emit(c registry.Content) {
+func (o *emitter) Emit(c registry.Content) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed && o.emit != nil {
@@ -129,7 +129,7 @@ func (o *outlet) Emit(c registry.Content) {
 }
 
 // Progress passes on one note.
-func (o *outlet) Progress(p registry.Progress) {
+func (o *emitter) Progress(p registry.Progress) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed && o.progress != nil {
@@ -137,7 +137,7 @@ func (o *outlet) Progress(p registry.Progress) {
 	}
 }
 
-func (o *outlet) close() {
+func (o *emitter) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true

@@ -103,7 +103,7 @@ func (d *decision) verdict() Verdict {
 	} else {
 		v = d.plain()
 	}
-	if guarded := d.guarded(); guarded != "" && v.Decision == Allow {
+	if guarded := d.guardedPath(); guarded != "" && v.Decision == Allow {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
 			Reason: fmt.Sprintf("%q can make other programs run something; changing it is always asked about", guarded)}
 	}
@@ -199,8 +199,8 @@ func inside(p string) bool {
 	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }
 
-// guarded returns the first path that must be asked about, "" if none.
-func (d *decision) guarded() string {
+// guardedPath returns the first path that must be asked about, "" if none.
+func (d *decision) guardedPath() string {
 	if d.policy.Guarded == nil || d.category() == registry.CategoryRead {
 		return ""
 	}
@@ -254,7 +254,7 @@ func (d *decision) byDefault() Verdict {
 // scopes lists what an "always" could stand for, none where a rule or a doubt
 // would ask again whatever is remembered.
 func (d *decision) scopes(v Verdict) []Scope {
-	if v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guarded() != "" {
+	if v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" {
 		return nil
 	}
 	switch {

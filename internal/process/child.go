@@ -55,13 +55,13 @@ func Start(spec Spec) (*Child, error) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		copyChunks(ends.stderr, func(p []byte) { c.keep(p, spec.Output) })
+		copyChunks(ends.stderr, func(p []byte) { c.addStderr(p, spec.Output) })
 	}()
 	go c.watch(drained)
 	return c, nil
 }
 
-func (c *Child) keep(p []byte, output func(int, []byte)) {
+func (c *Child) addStderr(p []byte, output func(int, []byte)) {
 	c.mu.Lock()
 	c.stderr.add(p)
 	c.mu.Unlock()

@@ -109,9 +109,9 @@ func (r *running) overOr(err error) error {
 	}
 }
 
-func (r *running) read(stream int, f *os.File, keep *capture) {
+func (r *running) read(stream int, f *os.File, into *capture) {
 	copyChunks(f, func(p []byte) {
-		if !keep.add(p) {
+		if !into.add(p) {
 			r.overOnce.Do(func() { close(r.over) })
 		}
 		if r.spec.Output != nil {

@@ -152,7 +152,7 @@ func (b *builder) put(t *Tool) {
 	b.position[t.Name] = len(b.reg.tools)
 	b.reg.tools = append(b.reg.tools, t)
 	b.reg.names[t.Name] = t
-	b.twins(t)
+	b.warnOfCaseTwin(t)
 	if t.Source == SourceBuiltin {
 		for _, alias := range t.Aliases {
 			b.aliases[alias] = t
@@ -160,9 +160,9 @@ func (b *builder) put(t *Tool) {
 	}
 }
 
-// twins warns of names that differ in case alone: people and file systems
+// warnOfCaseTwin warns of names that differ in case alone: people and file systems
 // take one for the other.
-func (b *builder) twins(t *Tool) {
+func (b *builder) warnOfCaseTwin(t *Tool) {
 	key := strings.ToLower(t.Name)
 	if first, ok := b.folded[key]; ok && first != t.Name {
 		b.diagnose(SeverityWarning, "name_case_twin", t.Source, t.Name,
@@ -209,18 +209,18 @@ func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
 // take a name from a registered tool.
 func (b *builder) registry() *Registry {
 	for _, t := range b.reg.tools {
-		b.also(t, t.Qualified())
+		b.addAlias(t, t.Qualified())
 		if t.IsMCP() {
-			b.also(t, t.Server+"__"+t.ServerTool)
+			b.addAlias(t, t.Server+"__"+t.ServerTool)
 		}
 		for _, alias := range t.Aliases {
-			b.also(t, alias)
+			b.addAlias(t, alias)
 		}
 	}
 	return b.reg
 }
 
-func (b *builder) also(t *Tool, name string) {
+func (b *builder) addAlias(t *Tool, name string) {
 	if name == "" || b.reg.names[name] != nil {
 		return
 	}

@@ -60,7 +60,7 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	var failed error
-	if err := bounded(ctx, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
+	if err := withTimeLimit(ctx, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
 		return nil, fmt.Errorf("checking against the schema: %w", err)
 	}
 	if failed == nil {
@@ -85,7 +85,7 @@ func (v *Validator) compile(ctx context.Context) error {
 	v.refs, v.notes = schema.NewRefs(tree), notes
 	text := tree.AppendTo(nil)
 	for _, draft := range draftsFor(tree) {
-		e := bounded(ctx, func() (err error) { v.compiled, err = compileDraft(text, draft); return err })
+		e := withTimeLimit(ctx, func() (err error) { v.compiled, err = compileDraft(text, draft); return err })
 		if e == nil {
 			return nil
 		}
@@ -134,8 +134,8 @@ func schemaError(err error) error {
 	return se.Err
 }
 
-// bounded runs f with a deadline and turns its panics into errors.
-func bounded(ctx context.Context, f func() error) error {
+// withTimeLimit runs f with a deadline and turns its panics into errors.
+func withTimeLimit(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, validateLimit, fmt.Errorf("took longer than %s", validateLimit))
 	defer cancel()
 	done := make(chan error, 1)

@@ -69,15 +69,15 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 		return Status{Trusted: true, Granted: g.Time}, nil
 	}
 	all := changes(g.Files, files)
-	if !slices.ContainsFunc(all, func(c Change) bool { return c.Kind != Removed || !g.stands(c.Name) }) {
+	if !slices.ContainsFunc(all, func(c Change) bool { return c.Kind != Removed || !g.unchanged(c.Name) }) {
 		return Status{Trusted: true, Granted: g.Time}, nil
 	}
 	return Status{Granted: g.Time, Changes: all}, nil
 }
 
-// stands reports whether a granted file that is not asked about now is there as
+// unchanged reports whether a granted file that is not asked about now is there as
 // it was granted. Then consent to more is consent to less.
-func (g grant) stands(name string) bool {
+func (g grant) unchanged(name string) bool {
 	i := slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
@@ -106,12 +106,12 @@ func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 
 func newGrant(root string, files []File, at time.Time) grant {
 	g := grant{Version: grantVersion, Root: root, Hash: Hash(files), Time: at.UTC().Truncate(time.Second), Files: make([]granted, len(files))}
-	room := 8 * maxText
+	left := 8 * maxText
 	for i, f := range files {
 		g.Files[i] = granted{Name: f.Name, Path: f.Path, Sum: f.Sum}
-		if len(f.Data) <= room && isText(f.Data) {
+		if len(f.Data) <= left && isText(f.Data) {
 			g.Files[i].Text = string(f.Data)
-			room -= len(f.Data)
+			left -= len(f.Data)
 		}
 	}
 	return g

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -62,7 +63,7 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	if err != nil && jsonx.Depth(data) > readable {
 		// One absurd schema must not cost the others: without its depths it can
 		// be read, and is refused by itself.
-		data = clip(data, readable)
+		data = jsonx.Flatten(data, readable)
 		err = json.Unmarshal(data, &items)
 	}
 	var syntax *json.SyntaxError
@@ -77,36 +78,6 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 
 // readable is a nesting that encoding/json reads; it gives up at 10,000.
 const readable = 5000
-
-// clip puts null in place of what is nested deeper than most.
-func clip(data []byte, most int) []byte {
-	out := make([]byte, 0, len(data))
-	now, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		closing := !inString && (c == '}' || c == ']')
-		if !inString && (c == '{' || c == '[') {
-			if now++; now == most+1 {
-				out = append(out, "null"...)
-			}
-		}
-		if now <= most {
-			out = append(out, c)
-		}
-		switch {
-		case closing:
-			now--
-		case inString && c == '\\' && i+1 < len(data):
-			i++
-			if now <= most {
-				out = append(out, data[i])
-			}
-		case c == '"':
-			inString = !inString
-		}
-	}
-	return out
-}
 
 func objectHint(data []byte) string {
 	if data[0] == '{' {
@@ -212,21 +183,18 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 }
 
 func readObject(raw json.RawMessage) (object, error) {
-	if len(raw) == 0 || raw[0] != '{' {
+	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil, errors.New("not an object")
 	}
-	var o object
-	err := json.Unmarshal(raw, &o)
-	return o, err
+	return maps.Collect(jsonx.Members(raw)), nil
 }
 
 func readList(raw json.RawMessage) ([]json.RawMessage, error) {
-	if len(raw) == 0 || raw[0] != '[' {
+	list, ok := jsonx.Elements(raw)
+	if !ok {
 		return nil, errors.New("not an array")
 	}
-	var list []json.RawMessage
-	err := json.Unmarshal(raw, &list)
-	return list, err
+	return list, nil
 }
 
 // truthy tells whether JavaScript takes a value for true.

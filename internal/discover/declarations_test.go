@@ -176,19 +176,6 @@ func TestAFloodOfDiagnosticsIsCounted(t *testing.T) {
 	}
 }
 
-func TestClipKeepsWhatIsShallow(t *testing.T) {
-	for in, want := range map[string]string{
-		`[[[1]],2]`:            `[[null],2]`,
-		`[{"a":{"b":[1]}},3]`:  `[{"a":null},3]`,
-		`["[[[[","\"[[{",[1]]`: `["[[[[","\"[[{",[1]]`,
-		`[[["]\"]"]],{}]`:      `[[null],{}]`,
-	} {
-		if got := string(clip([]byte(in), 2)); got != want {
-			t.Errorf("clip(%s) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 // FuzzParseDeclarations: whatever a program prints, the tools that come out are
 // fit to be registered, encoded and called.
 func FuzzParseDeclarations(f *testing.F) {

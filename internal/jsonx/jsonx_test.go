@@ -187,6 +187,29 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+func TestFlattenKeepsWhatIsShallow(t *testing.T) {
+	for in, want := range map[string]string{
+		`[[[1]],2]`:            `[[null],2]`,
+		`[{"a":{"b":[1]}},3]`:  `[{"a":null},3]`,
+		`["[[[[","\"[[{",[1]]`: `["[[[[","\"[[{",[1]]`,
+		`[[["]\"]"]],{}]`:      `[[null],{}]`,
+		`[[[1`:                 `[[null`,
+		`["x`:                  `["x`,
+	} {
+		if got := string(Flatten([]byte(in), 2)); got != want {
+			t.Errorf("Flatten(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestDepthOfText(t *testing.T) {
+	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"a":[{"b":"[[["}],"c":{}}`: 3, `["\"["]`: 1, `["x`: 1} {
+		if got := Depth(json.RawMessage(text)); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestLines(t *testing.T) {
 	l := NewLines([]byte("ab\né€x\n"))
 	for _, tt := range [][3]int{{0, 1, 1}, {1, 1, 2}, {3, 2, 1}, {5, 2, 2}, {8, 2, 3}, {0, 1, 1}, {10, 3, 1}, {99, 3, 1}, {-1, 1, 1}} {

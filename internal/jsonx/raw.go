@@ -131,6 +131,34 @@ func Depth(raw json.RawMessage) int {
 	return deepest
 }
 
+// Flatten returns raw with null in place of what is nested deeper than most
+// objects and arrays, for decoders that refuse the whole for it.
+func Flatten(raw json.RawMessage, most int) json.RawMessage {
+	out := make(json.RawMessage, 0, len(raw))
+	depth, start := 0, 0 // start of what is not in out yet
+	for i := 0; i >= 0 && i < len(raw); {
+		switch c := raw[i]; {
+		case c == '"':
+			i = skipString(raw, i)
+		case (c == '{' || c == '[') && depth == most:
+			out = append(append(out, raw[start:i]...), "null"...)
+			if i = skipNested(raw, i); i < 0 { // it has no end
+				return out
+			}
+			start = i
+		case c == '{' || c == '[':
+			depth++
+			i++
+		case c == '}' || c == ']':
+			depth--
+			i++
+		default:
+			i++
+		}
+	}
+	return append(out, raw[start:]...)
+}
+
 // IsNull reports whether raw is null or nothing at all.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 

@@ -92,7 +92,7 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 				Name: one.named.Name, Description: one.description, Source: registry.SourceComposite,
 				Category: registry.CategoryOther, InputSchema: one.parameters,
 			},
-			Identity: one.named.JSON,
+			Identity: one.named.JSON(),
 			Declared: one.named.Origin.String(),
 			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 				return c.run(ctx, one, call)

@@ -30,7 +30,7 @@ func (r *compositeReader) fail(pointer, message, hint string) {
 // at once.
 func (r *compositeReader) read(ctx context.Context) *composite {
 	c := &composite{named: r.named}
-	violations, err := registry.NewValidator(json.RawMessage(compositeSchema)).Validate(ctx, r.named.JSON)
+	violations, err := registry.NewValidator(json.RawMessage(compositeSchema)).Validate(ctx, r.named.JSON())
 	if err != nil {
 		r.fail("", err.Error(), "")
 		return c
@@ -38,7 +38,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	for _, v := range violations {
 		r.fail(v.Pointer, v.Message, expected(v))
 	}
-	o, err := readObject(r.named.JSON)
+	o, err := readObject(r.named.JSON())
 	if err != nil {
 		return c // the schema has said so
 	}

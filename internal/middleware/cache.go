@@ -136,5 +136,5 @@ func (c Cache) store(name string, r registry.Result) error {
 	if err := c.Dir.Put(name, data); err != nil {
 		return err
 	}
-	return c.Dir.Prune(c.now(), cacheAge, cacheFiles)
+	return c.Dir.Sweep(c.now(), state.Bounds{Age: cacheAge, Files: cacheFiles})
 }

@@ -75,7 +75,7 @@ func (s *spill) open() {
 		s.err = err
 		return
 	}
-	if s.err = dir.Prune(time.Now(), spillAge, spillFiles-1); s.err != nil {
+	if s.err = dir.Sweep(time.Now(), state.Bounds{Age: spillAge, Files: spillFiles - 1}); s.err != nil {
 		return
 	}
 	name := fmt.Sprintf("%s-%s.txt", registry.ValidName(s.tool), rand.Text()[:10])

@@ -11,7 +11,7 @@ import (
 func (s *Session) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
 	for _, n := range s.set.RawNamed("plugins.settings") {
 		if n.Name == id {
-			return expandJSON(n.JSON, func(text string) (string, error) { return s.expander.Secret(ctx, text) })
+			return expandJSON(n.JSON(), func(text string) (string, error) { return s.expander.Secret(ctx, text) })
 		}
 	}
 	return nil, nil
@@ -58,7 +58,7 @@ func expandValue(v any, expand func(string) (string, error)) (any, error) {
 func (s *Session) context() json.RawMessage {
 	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
 	for _, n := range s.set.RawNamed("context") {
-		value, err := expandJSON(n.JSON, s.expander.Expand)
+		value, err := expandJSON(n.JSON(), s.expander.Expand)
 		if err != nil {
 			s.warn("context_unset", "", fmt.Sprintf("%s: context.%s is left out: %s", n.Origin, n.Name, err), "")
 			continue
@@ -90,7 +90,7 @@ func (s *Session) fact(name string) string {
 	for _, n := range s.set.RawNamed("context") {
 		if n.Name == name {
 			// One that does not expand is told of where the context is used.
-			value, _ = expandJSON(n.JSON, s.expander.Expand)
+			value, _ = expandJSON(n.JSON(), s.expander.Expand)
 		}
 	}
 	for _, fact := range s.opts.Context {

@@ -28,7 +28,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 	var origins []settings.Origin
 	var diags []registry.Diagnostic
 	for place, raw := range set.RawEach("hooks") {
-		found, unknown, err := hooks.Parse(raw.JSON)
+		found, unknown, err := hooks.Parse(raw.JSON())
 		if err != nil {
 			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "see docs/running.md"}
 		}

@@ -195,7 +195,7 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 func (s *Session) builtinOptions() builtin.Options {
 	set := s.set
 	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
-		MaxOutput: shellOutput(set), Protected: set.OwnPaths(s.deps.Environ, s.deps.Dir, set.Globals.Files), Fetch: s.fetchOptions(),
+		MaxOutput: shellOutput(set), Protected: set.ProtectedPaths(s.deps.Environ, s.deps.Dir, set.Globals.Files), Fetch: s.fetchOptions(),
 		Session: s.fact("sessionKey"), Caller: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
 	o.Protected = append(o.Protected, filepath.Join(set.ProjectRoot, lock.Name))
 	if d, err := s.deps.Folders.State(); err == nil {

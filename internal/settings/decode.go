@@ -69,7 +69,7 @@ func (m *merged) command(name string) Command {
 func (m *merged) pairs(name string) []Pair {
 	var out []Pair
 	for _, e := range m.named(name) {
-		out = append(out, Pair{Name: e.name, Value: e.node.Text, Origin: e.origin})
+		out = append(out, Pair{Name: e.Name, Value: e.Value.Text, Origin: e.Origin})
 	}
 	return out
 }
@@ -106,8 +106,8 @@ func (m *merged) limits() Limits {
 
 func (m *merged) channel() string {
 	for _, e := range m.named("context") {
-		if e.name == "channel" && e.node.Kind == document.String {
-			return e.node.Text
+		if e.Name == "channel" && e.Value.Kind == document.String {
+			return e.Value.Text
 		}
 	}
 	return ""
@@ -148,7 +148,7 @@ func (s *Settings) policyDefaults(m *merged) {
 func (s *Settings) servers(m *merged) {
 	row := m.index.Row(serversKey)
 	for _, e := range m.named(serversKey) {
-		s.Servers = append(s.Servers, decodeServer(row, e.name, e.node, e.origin))
+		s.Servers = append(s.Servers, decodeServer(row, e.Name, e.Value, e.Origin))
 	}
 	if c := m.command("mcpServerCommand"); c.IsSet() && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
 		server := decodeServer(row, "mcp", &document.Node{Kind: document.Object}, c.Origin)

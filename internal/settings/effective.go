@@ -43,7 +43,7 @@ func (m *merged) effective(set *table.Row) []Value {
 	case set.Merge == table.ByName:
 		var out []Value
 		for _, e := range m.named(set.Name) {
-			out = append(out, Value{Key: set.Name + "." + e.name, JSON: entryRow(set, e.name).Masked(e.node), Origin: e.origin})
+			out = append(out, Value{Key: set.Name + "." + e.Name, JSON: entryRow(set, e.Name).Masked(e.Value), Origin: e.Origin})
 		}
 		return out
 	}

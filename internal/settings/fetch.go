@@ -37,8 +37,8 @@ func (m *merged) fetch() Fetch {
 		MaxBytes:  size(m.node("fetch.maxBytes")),
 	}
 	for _, e := range m.named(headersKey) {
-		origin, _ := parseOrigin(e.name) // checked when it was read
-		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: toPairs(e.node, e.origin)})
+		origin, _ := parseOrigin(e.Name) // checked when it was read
+		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: toPairs(e.Value, e.Origin)})
 	}
 	return f
 }

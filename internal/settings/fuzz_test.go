@@ -51,8 +51,10 @@ func checkFile(t *testing.T, name, text string) {
 		}
 	}
 	for _, key := range []string{"hooks", "mcpServers", "context"} {
-		if raw, _, ok := s.Raw(key); ok && !json.Valid(raw) && len(l.problems) == 0 {
-			t.Errorf("%s: not JSON: %q", key, raw)
+		for _, raw := range s.RawEach(key) {
+			if !json.Valid(raw.JSON()) && len(l.problems) == 0 {
+				t.Errorf("%s: not JSON: %q", key, raw.JSON())
+			}
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package settings
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -33,6 +35,26 @@ type Globals struct {
 	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
+// globalRows describes the global flags as settings are described. Their names
+// are the flags', but for that of a setting; their variables are TOOLREG_ and the
+// flag in capitals.
+func globalRows() []table.Row {
+	var rows []table.Row
+	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached"} {
+		rows = append(rows, table.Row{Name: name, Type: table.Bool})
+	}
+	for _, name := range []string{"settings", "import", "root", "channel"} {
+		rows = append(rows, table.Row{Name: name, Type: table.String})
+	}
+	return append(rows,
+		table.Row{Name: "color", Type: table.Choice, Choices: []string{"auto", "always", "never"}},
+		table.Row{Name: approvalMode, Type: table.Choice, Choices: table.ApprovalModes()},
+		table.Row{Name: "timeout", Type: table.Duration}, table.Row{Name: "connect-timeout", Type: table.Duration})
+}
+
+// approvalMode is the one setting that is a global flag too.
+const approvalMode = "approvalMode"
+
 // ResolveGlobals reads the global flags and their variables alone, without any
 // settings file. Flags may be nil or lack any of the flags. Variables come from
 // the process's environment; an empty one is not set. Durations are whole
@@ -43,36 +65,24 @@ func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 }
 
 func (s *scalars) globals() Globals {
+	given := map[string]*document.Node{}
+	for _, row := range globalRows() {
+		given[row.Name] = s.global(&row)
+	}
+	is := func(name string) bool { return given[name].True() }
 	g := Globals{
-		Files: s.paths("settings"), Imports: s.words("import"),
-		NoProject: s.isTrue("no-project-settings"), NoUser: s.isTrue("no-user-settings"), TrustProject: s.isTrue("trust-project"),
-		NonInteractive: s.isTrue("non-interactive"), Yes: s.isTrue("yes"), JSON: s.isTrue("json"),
-		Quiet: s.isTrue("quiet"), Verbose: s.isTrue("verbose"),
-		Refresh: s.isTrue("refresh"), Cached: s.isTrue("cached"),
-		Root: s.text("root", table.String), Channel: s.text("channel", table.String),
-		Color:        s.text("color", table.Choice, "auto", "always", "never"),
-		ApprovalMode: s.text("approvalMode", table.Choice, table.ApprovalModes()...),
+		Files: s.files(given["settings"]), Imports: s.imports(given["import"]),
+		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
+		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
+		Refresh: is("refresh"), Cached: is("cached"),
+		Root: given["root"].Str(), Channel: given["channel"].Str(), ApprovalMode: given[approvalMode].Str(),
+		Color: cmp.Or(given["color"].Str(), "auto"),
 	}
-	if g.Color == "" {
-		g.Color = "auto"
-	}
-	if n := s.global("timeout", table.Duration); n != nil {
+	if n := given["timeout"]; n != nil {
 		g.Timeout, g.TimeoutSet = duration(n), true
 	}
-	if n := s.global("connect-timeout", table.Duration); n != nil {
+	if n := given["connect-timeout"]; n != nil {
 		g.ConnectTimeout, g.ConnectSet = duration(n), true
 	}
 	return g
-}
-
-func (s *scalars) text(key string, typ table.Type, choices ...string) string {
-	if n := s.global(key, typ, choices...); n != nil {
-		return n.Text
-	}
-	return ""
-}
-
-func (s *scalars) isTrue(key string) bool {
-	n := s.global(key, table.Bool)
-	return n != nil && n.Bool
 }

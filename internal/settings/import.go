@@ -274,12 +274,12 @@ func (l *loader) addImported(m *merged, layer *layer) {
 	for _, e := range layer.entries {
 		e.node = &document.Node{Kind: document.Object, Fields: slices.Clone(e.node.Fields)}
 		e.node.Fields = slices.DeleteFunc(e.node.Fields, func(f document.Field) bool {
-			i := slices.IndexFunc(taken, func(n namedEntry) bool { return n.name == f.Name })
+			i := slices.IndexFunc(taken, func(n Named) bool { return n.Name == f.Name })
 			if i < 0 {
 				return false
 			}
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
-				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.Line, f.Name, taken[i].origin))})
+				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.Line, f.Name, taken[i].Origin))})
 			return true
 		})
 		m.entries[e.set] = append(m.entries[e.set], e)

@@ -87,7 +87,7 @@ func TestImportsStandBehindOwnSettings(t *testing.T) {
 	if diff := cmp.Diff(want, serverPlaces(b.load(o))); diff != "" {
 		t.Errorf("servers of a trusted project (-want +got):\n%s", diff)
 	}
-	if own := b.load(o).OwnPaths(o.Environ, b.project, nil); !strings.Contains(strings.Join(own, "\n"), project) {
+	if own := b.load(o).ProtectedPaths(o.Environ, b.project, nil); !strings.Contains(strings.Join(own, "\n"), project) {
 		t.Errorf("a tool may change %s: %v", project, own)
 	}
 	b.projectFile("run.sh", "#!/bin/sh\nevil\n")

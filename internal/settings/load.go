@@ -44,8 +44,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	}
 	m := merge(l.index, l.layers)
 	l.imports(m)
-	l.scalars.addSettings(m)
-	l.scalars.settle(m)
+	l.scalars.apply(m)
 	s := m.settings(l.globals, l.root)
 	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)
@@ -161,8 +160,7 @@ func (l *loader) absolute(path string) string {
 func (l *loader) own(scope Scope, dir string) {
 	path, problem := findFile(dir)
 	if problem != nil {
-		l.problems = append(l.problems, *problem)
-		l.seen(scope, problem.File, PlaceRefused, problem.Message)
+		l.refused(scope, *problem)
 		return
 	}
 	if path == "" {
@@ -171,9 +169,7 @@ func (l *loader) own(scope Scope, dir string) {
 	}
 	f, err := trust.ReadOwn(path, document.MaxFile)
 	if err != nil {
-		p := document.Unreadable(path, err)
-		l.problems = append(l.problems, p)
-		l.seen(scope, path, PlaceRefused, p.Message)
+		l.refused(scope, document.Unreadable(path, err))
 		return
 	}
 	layer := read(l.index, scope, path, f.Data)
@@ -186,14 +182,18 @@ func (l *loader) file(name string) {
 	path := l.absolute(name)
 	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
-		p := document.Unreadable(path, err)
-		l.problems = append(l.problems, p)
-		l.seen(ScopeFile, path, PlaceRefused, p.Message)
+		l.refused(ScopeFile, document.Unreadable(path, err))
 		return
 	}
 	layer := read(l.index, ScopeFile, path, f.Data)
 	layer.real = f.Path
 	l.named = append(l.named, layer)
+}
+
+// refused records a file that cannot be used where it would count.
+func (l *loader) refused(scope Scope, p document.Problem) {
+	l.problems = append(l.problems, p)
+	l.seen(scope, p.File, PlaceRefused, p.Message)
 }
 
 func (l *loader) count(layer *layer) {

@@ -122,7 +122,7 @@ func TestAProjectTakesNoGuardAway(t *testing.T) {
 		}
 		var hooks []string
 		for _, h := range s.RawEach("hooks") {
-			hooks = append(hooks, string(h.JSON)+" "+h.Origin.String())
+			hooks = append(hooks, string(h.JSON())+" "+h.Origin.String())
 		}
 		if all := strings.Join(hooks, "\n"); !strings.Contains(all, "theirs") || (tt.user != "") != strings.HasPrefix(all, `{"beforeCall":[{"command":"yours"}]}`) {
 			t.Errorf("%+v: hooks %s", tt, all)
@@ -246,7 +246,7 @@ context: {channel: dev}
 		if s.Globals.Channel != "dev" {
 			t.Errorf("%s: channel %q, want dev", name, s.Globals.Channel)
 		}
-		if got := s.RawNamed("composites"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON), "12345678901234567890") {
+		if got := s.RawNamed("composites"); len(got) != 1 || got[0].Name != "git*" || !strings.Contains(string(got[0].JSON()), "12345678901234567890") {
 			t.Errorf("%s: RawNamed: %v", name, got)
 		}
 	}

@@ -82,27 +82,5 @@ func (l *loader) seenProject(dir, path string) {
 	}
 }
 
-// String returns the word for a scope.
-func (s Scope) String() string {
-	switch s {
-	case ScopeSystem:
-		return "system"
-	case ScopeUser:
-		return "user"
-	case ScopeProject:
-		return "project"
-	case ScopeFile:
-		return "file"
-	case ScopeEnv:
-		return "environment"
-	case ScopeFlag:
-		return "flag"
-	}
-	return "default"
-}
-
-// MarshalText returns the word for a scope.
-func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // isBelow reports whether a key is a setting or inside the group of that name.
 func isBelow(key, group string) bool { return key == group || strings.HasPrefix(key, group+".") }

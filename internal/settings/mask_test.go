@@ -39,8 +39,8 @@ func TestEffectiveShowsNoSecret(t *testing.T) {
 	if diff := cmp.Diff(want, effective(s)); diff != "" {
 		t.Errorf("effective (-want +got):\n%s", diff)
 	}
-	if raw, _, ok := s.Raw("hooks"); !ok || !strings.Contains(string(raw), `"password":"S3CRET"`) {
-		t.Errorf("Raw gives features the value itself, got %s", raw)
+	if raw := s.RawEach("hooks"); len(raw) != 1 || !strings.Contains(string(raw[0].JSON()), `"password":"S3CRET"`) {
+		t.Errorf("RawEach gives features the value itself, got %v", raw)
 	}
 }
 

@@ -53,22 +53,36 @@ func (m *merged) list(name string) List {
 	return out
 }
 
-// namedEntry is one entry of a setting that merges by name.
-type namedEntry struct {
-	name   string
-	node   *document.Node
-	origin Origin
+// Named is one entry of a setting that merges by name, unexpanded, with secrets
+// in the clear.
+type Named struct {
+	Name   string
+	Origin Origin
+	Value  *document.Node
 }
 
-// named merges by Name: the later entry stands, in the place of the first.
-func (m *merged) named(name string) []namedEntry {
-	var out []namedEntry
+// JSON returns the value: members in file order, numbers as written.
+func (n Named) JSON() json.RawMessage { return n.Value.Encode() }
+
+// At returns where the value that a JSON pointer names was set, or the nearest
+// value around it.
+func (n Named) At(pointer string) Origin {
+	o := n.Origin
+	if pointer != "" && o.Line > 0 {
+		o.Line, o.Col = n.Value.Locate(pointer)
+	}
+	return o
+}
+
+// named merges by name: the later entry stands, in the place of the first.
+func (m *merged) named(name string) []Named {
+	var out []Named
 	at := map[string]int{}
 	for _, e := range m.entries[m.index.Row(name)] {
 		for _, f := range e.node.Fields {
 			o := e.origin
 			o.Line, o.Col = f.Line, f.Col
-			n := namedEntry{name: f.Name, node: f.Value, origin: o}
+			n := Named{Name: f.Name, Origin: o, Value: f.Value}
 			if i, ok := at[f.Name]; ok {
 				out[i] = n
 				continue
@@ -80,63 +94,25 @@ func (m *merged) named(name string) []namedEntry {
 	return out
 }
 
-// Named is one entry of a setting that merges by name, unexpanded.
-type Named struct {
-	Name   string
-	JSON   json.RawMessage // members in file order, numbers as written
-	Origin Origin
-
-	node *document.Node // for At
-}
-
-// At returns where the value that a JSON pointer names was set, or the nearest
-// value around it.
-func (n Named) At(pointer string) Origin {
-	o := n.Origin
-	if pointer != "" && n.node != nil && o.Line > 0 {
-		o.Line, o.Col = n.node.Locate(pointer)
-	}
-	return o
-}
-
-// Raw returns a setting whose form the feature behind it checks (hooks), or any
-// other, as JSON: members in file order, unexpanded, secrets in the clear. ok
-// is false when no place sets it.
-func (s *Settings) Raw(key string) (value json.RawMessage, origin Origin, ok bool) {
-	if s.merged == nil || s.merged.index.Row(key) == nil {
-		return nil, Origin{}, false
-	}
-	e, ok := s.merged.last(key)
-	if !ok {
-		return nil, Origin{}, false
-	}
-	return e.node.Encode(), e.origin, true
-}
-
 // RawEach returns the values of a setting that all places add to (hooks), earliest
-// place first: system, user, project, the files of --settings. Each is as Raw
-// returns it; Name is empty.
+// place first: system, user, project, the files of --settings. Their names are
+// empty.
 func (s *Settings) RawEach(key string) []Named {
 	if s.merged == nil {
 		return nil
 	}
 	var out []Named
 	for _, e := range s.merged.entries[s.merged.index.Row(key)] {
-		out = append(out, Named{JSON: e.node.Encode(), Origin: e.origin, node: e.node})
+		out = append(out, Named{Origin: e.origin, Value: e.node})
 	}
 	return out
 }
 
 // RawNamed returns the entries of composites, toolOptions, context or
-// mcpServers as JSON, merged by name, in file order, unexpanded.
+// mcpServers, merged by name, in file order.
 func (s *Settings) RawNamed(key string) []Named {
-	if s.merged == nil || s.merged.index.Row(key) == nil {
+	if s.merged == nil {
 		return nil
 	}
-	entries := s.merged.named(key)
-	out := make([]Named, len(entries))
-	for i, e := range entries {
-		out[i] = Named{Name: e.name, JSON: e.node.Encode(), Origin: e.origin, node: e.node}
-	}
-	return out
+	return s.merged.named(key)
 }

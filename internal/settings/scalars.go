@@ -1,10 +1,8 @@
 package settings
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,155 +18,140 @@ import (
 // environment.
 type scalars struct {
 	viper    *viper.Viper
-	flags    *pflag.FlagSet
-	flagOf   map[string]string // key -> flag
+	flags    *pflag.FlagSet // may be nil
 	problems []document.Problem
 }
 
-// globalFlags maps the keys of the global flags to the flags. Their variables
-// are TOOLREG_ and the flag in capitals.
-func globalFlags() map[string]string {
-	out := map[string]string{"approvalMode": "approval-mode"}
-	for _, f := range []string{"root", "settings", "no-project-settings", "no-user-settings", "trust-project", "timeout", "connect-timeout",
-		"non-interactive", "yes", "json", "color", "quiet", "verbose", "channel", "import", "refresh", "cached"} {
-		out[f] = f
-	}
-	return out
-}
-
 func newScalars(flags *pflag.FlagSet) *scalars {
-	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags, flagOf: globalFlags()}
-	for _, key := range slices.Sorted(maps.Keys(s.flagOf)) {
-		flag := s.flagOf[key]
-		s.bind(key, flagVariable(flag))
-		if flags == nil {
-			continue
-		}
-		if f := flags.Lookup(flag); f != nil {
-			_ = s.viper.BindPFlag(key, f) // fails for a nil flag alone
+	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags}
+	for _, row := range globalRows() {
+		s.bind(row.Name, globalVariable(row.Name))
+		if f := s.flag(row.Name); f != nil {
+			_ = s.viper.BindPFlag(row.Name, f) // fails for a nil flag alone
 		}
 	}
 	return s
 }
 
-func flagVariable(flag string) string {
-	return "TOOLREG_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// flagName returns the name of the flag that gives a global value.
+func flagName(key string) string {
+	if key == approvalMode {
+		return "approval-mode"
+	}
+	return key
+}
+
+func globalVariable(key string) string {
+	return "TOOLREG_" + strings.ToUpper(strings.ReplaceAll(flagName(key), "-", "_"))
+}
+
+func (s *scalars) flag(key string) *pflag.Flag {
+	if s.flags == nil {
+		return nil
+	}
+	return s.flags.Lookup(flagName(key))
 }
 
 func (s *scalars) bind(key, variable string) {
 	_ = s.viper.BindEnv(key, variable) // fails without a key alone
 }
 
-// addSettings hands viper the merged scalars of the settings files. The values
-// are opaque to it, so that none is converted and each keeps its origin.
-func (s *scalars) addSettings(m *merged) {
+// apply puts the scalars that flags and variables set into the merged settings,
+// over those of the files. Viper gets the values of the files as pointers to their
+// entries, so that it converts none and each keeps its origin.
+func (s *scalars) apply(m *merged) {
 	config := map[string]any{}
 	for i := range m.index.Rows {
-		set := &m.index.Rows[i]
-		if variable := set.Variable(); variable != "" {
-			s.bind(set.Name, variable)
-		} else {
-			continue
-		}
-		if all := m.entries[set]; len(all) > 0 {
-			config[set.Name] = &all[len(all)-1]
-		}
-	}
-	_ = s.viper.MergeConfigMap(config) // fails for no map of strings
-}
-
-// value returns what stands for a key: the entry of a settings file, or the
-// text of a flag or variable with its origin. ok is false where nothing is set.
-func (s *scalars) value(key, variable string) (fromFile *entry, text string, origin Origin, ok bool) {
-	if flag := s.changed(key); flag != nil {
-		return nil, flag.Value.String(), Origin{Scope: ScopeFlag, Name: "--" + flag.Name}, true
-	}
-	switch v := s.viper.Get(key).(type) {
-	case *entry:
-		return v, "", v.origin, true
-	case string:
-		if variable == "" || os.Getenv(variable) == "" { // the default of a flag
-			return nil, "", Origin{}, false
-		}
-		return nil, v, Origin{Scope: ScopeEnv, Name: variable}, true
-	}
-	return nil, "", Origin{}, false
-}
-
-func (s *scalars) changed(key string) *pflag.Flag {
-	if s.flags == nil || s.flagOf[key] == "" {
-		return nil
-	}
-	if f := s.flags.Lookup(s.flagOf[key]); f != nil && f.Changed {
-		return f
-	}
-	return nil
-}
-
-// settle puts the scalars that flags and variables set into the merged
-// settings, over those of the files.
-func (s *scalars) settle(m *merged) {
-	for i := range m.index.Rows {
-		set := &m.index.Rows[i]
-		variable := set.Variable()
+		row := &m.index.Rows[i]
+		variable := row.Variable()
 		if variable == "" {
 			continue
 		}
-		_, text, origin, ok := s.value(set.Name, variable)
-		if !ok || origin.Scope < ScopeEnv {
-			continue
+		s.bind(row.Name, variable)
+		if all := m.entries[row]; len(all) > 0 {
+			config[row.Name] = &all[len(all)-1]
 		}
-		n := s.parse(set, text, origin)
-		m.entries[set] = append(m.entries[set], entry{set: set, key: set.Name, node: n, origin: origin})
+	}
+	_ = s.viper.MergeConfigMap(config) // fails for no map of strings
+	for i := range m.index.Rows {
+		row := &m.index.Rows[i]
+		var flag *pflag.Flag
+		if row.Name == approvalMode {
+			flag = s.flag(approvalMode)
+		}
+		if text, origin, ok := s.value(row.Name, flag, row.Variable()); ok {
+			m.entries[row] = append(m.entries[row], entry{set: row, key: row.Name, node: s.parse(row, text, origin), origin: origin})
+		}
 	}
 }
 
+// value returns the text of the flag or variable that stands for a key. ok is
+// false where a settings file or nothing gives it, or no variable can.
+func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text string, origin Origin, ok bool) {
+	if variable == "" {
+		return "", Origin{}, false
+	}
+	if flag != nil && flag.Changed {
+		return flag.Value.String(), Origin{Scope: ScopeFlag, Name: "--" + flag.Name}, true
+	}
+	text, ok = s.viper.Get(key).(string)
+	if !ok || os.Getenv(variable) == "" { // the default of a flag
+		return "", Origin{}, false
+	}
+	return text, Origin{Scope: ScopeEnv, Name: variable}, true
+}
+
 // parse checks the text of a flag or variable like the value in a file.
-func (s *scalars) parse(set *table.Row, text string, origin Origin) *document.Node {
-	n := set.FromText(text)
+func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.Node {
+	n := row.FromText(text)
 	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
-	r.check(set, set.Name, n)
+	r.check(row, row.Name, n)
 	s.problems = append(s.problems, r.layer.problems...)
 	return n
 }
 
 // global returns the checked value of a global flag; nil where neither the flag
 // nor its variable is given.
-func (s *scalars) global(key string, typ table.Type, choices ...string) *document.Node {
-	_, text, origin, ok := s.value(key, flagVariable(s.flagOf[key]))
-	if !ok || origin.Scope < ScopeEnv {
+func (s *scalars) global(row *table.Row) *document.Node {
+	text, origin, ok := s.value(row.Name, s.flag(row.Name), globalVariable(row.Name))
+	if !ok {
 		return nil
 	}
 	before := len(s.problems)
-	n := s.parse(&table.Row{Name: key, Type: typ, Choices: choices}, text, origin)
+	n := s.parse(row, text, origin)
 	if len(s.problems) > before {
 		return nil
 	}
 	return n
 }
 
-func (s *scalars) paths(key string) []string {
-	if f := s.changed(key); f != nil {
+// list returns the values of a flag that may be given several times; nil where it
+// is not.
+func (s *scalars) list(key string) []string {
+	if f := s.flag(key); f != nil && f.Changed {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			return list.GetSlice()
 		}
 	}
-	if n := s.global(key, table.String); n != nil {
-		return filepath.SplitList(n.Text)
+	return nil
+}
+
+// files returns the settings files that the flag or its variable names.
+func (s *scalars) files(variable *document.Node) []string {
+	if given := s.list("settings"); given != nil {
+		return given
+	}
+	if text := variable.Str(); text != "" {
+		return filepath.SplitList(text)
 	}
 	return nil
 }
 
-// words are the values of a flag that may be given several times, or the words
-// of its variable, separated by commas.
-func (s *scalars) words(key string) []string {
-	var given []string
-	if f := s.changed(key); f != nil {
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			given = list.GetSlice()
-		}
-	} else if n := s.global(key, table.String); n != nil {
-		given = []string{n.Text}
+// imports returns the words of the flag or of its variable, separated by commas.
+func (s *scalars) imports(variable *document.Node) []string {
+	given := s.list("import")
+	if given == nil {
+		given = []string{variable.Str()}
 	}
 	var out []string
 	for _, text := range given {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -82,7 +84,7 @@ func checkURL(address string) error {
 // never holds the value.
 func checkPair(set, name, value string) error {
 	if set == "headers" {
-		if !isToken(name) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%q is no header name", name)
 		}
 		return checkHeaderValue(name, value)
@@ -94,23 +96,10 @@ func checkPair(set, name, value string) error {
 }
 
 func checkHeaderValue(name, value string) error {
-	for _, r := range value {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return fmt.Errorf("the value of header %s holds a control character", name)
-		}
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return fmt.Errorf("the value of header %s holds a control character", name)
 	}
 	return nil
-}
-
-// isToken reports whether s is a token of RFC 9110 section 5.6.2.
-func isToken(s string) bool {
-	for _, r := range s {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			continue
-		}
-		return false
-	}
-	return s != ""
 }
 
 // decodeServer makes a server of a checked entry.

@@ -30,6 +30,14 @@ const (
 	ScopeFlag
 )
 
+// String returns the word for a scope.
+func (s Scope) String() string {
+	return [...]string{"default", "system", "user", "project", "file", "environment", "flag"}[s]
+}
+
+// MarshalText returns the word for a scope.
+func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Origin tells where a value was set. The zero value is the built-in default.
 type Origin struct {
 	Scope Scope

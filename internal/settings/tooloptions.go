@@ -37,10 +37,10 @@ func (m *merged) toolOptions() []ToolOption {
 	var out []ToolOption
 	for _, e := range m.named("toolOptions") {
 		out = append(out, ToolOption{
-			Pattern: e.name, Origin: e.origin, Log: e.node.Get("log").Str(),
-			Timeout: optional(e.node, "timeout", duration), MaxOutput: optional(e.node, "maxOutput", size),
-			Retries: optional(e.node, "retries", number), RetryDelay: optional(e.node, "retryDelay", duration),
-			Cache: optional(e.node, "cache", duration),
+			Pattern: e.Name, Origin: e.Origin, Log: e.Value.Get("log").Str(),
+			Timeout: optional(e.Value, "timeout", duration), MaxOutput: optional(e.Value, "maxOutput", size),
+			Retries: optional(e.Value, "retries", number), RetryDelay: optional(e.Value, "retryDelay", duration),
+			Cache: optional(e.Value, "cache", duration),
 		})
 	}
 	return out

@@ -52,11 +52,6 @@ type Bounds struct {
 	Bytes int64 // of all files
 }
 
-// Prune is [Dir.Sweep] by age and number.
-func (d *Dir) Prune(now time.Time, age time.Duration, keep int) error {
-	return d.Sweep(now, Bounds{Age: age, Files: max(keep, 1)})
-}
-
 // staleTemp is the age from which a file that was never finished is rubbish.
 const staleTemp = time.Minute
 

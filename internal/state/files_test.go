@@ -46,10 +46,10 @@ func TestPutAndCreate(t *testing.T) {
 	}
 }
 
-func TestPrune(t *testing.T) {
+func TestSweepByAgeAndNumber(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	now := time.Now()
-	if err := dir.Prune(now, time.Hour, 1); err != nil {
+	if err := dir.Sweep(now, Bounds{Age: time.Hour, Files: 1}); err != nil {
 		t.Errorf("an absent directory: %v", err)
 	}
 	for name, age := range map[string]time.Duration{"new": 0, "newer": -time.Second, "third": time.Minute, "old": 2 * time.Hour} {
@@ -61,7 +61,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := dir.Prune(now, time.Hour, 10); err != nil {
+	if err := dir.Sweep(now, Bounds{Age: time.Hour, Files: 10}); err != nil {
 		t.Fatal(err)
 	}
 	left := func() (names []string) {
@@ -77,7 +77,7 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff([]string{"new", "newer", "third"}, left()); diff != "" {
 		t.Errorf("by age (-want +got):\n%s", diff)
 	}
-	if err := dir.Prune(now, time.Hour, 2); err != nil {
+	if err := dir.Sweep(now, Bounds{Age: time.Hour, Files: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"new", "newer"}, left()); diff != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // New is the command settings.
@@ -129,10 +130,10 @@ func runPath(e *cli.Env) error {
 
 func runSchema(e *cli.Env) error {
 	if e.JQ != nil || e.Globals.JSON {
-		return e.PrintJSON(settings.Schema())
+		return e.PrintJSON(table.Schema())
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, settings.Schema(), "", "  "); err != nil {
+	if err := json.Indent(&b, table.Schema(), "", "  "); err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
 	}
 	b.WriteByte('\n')

@@ -142,20 +142,13 @@ func IsNumber(s string) bool {
 }
 
 // badUTF8 returns the line of the first byte that is not UTF-8.
-func badUTF8(data []byte) (int, bool) {
+func badUTF8(data []byte) (line int, bad bool) {
 	if utf8.Valid(data) {
 		return 0, false
 	}
-	line := 1
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		if r == '\n' {
-			line++
-		}
-		data = data[size:]
+	at := 0
+	for r, size := utf8.DecodeRune(data); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(data[at:]) {
+		at += size
 	}
-	return line, true
+	return 1 + bytes.Count(data[:at], []byte("\n")), true
 }

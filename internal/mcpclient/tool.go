@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,10 +157,7 @@ func identityOf(s settings.Server) json.RawMessage {
 		}
 		return out
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
+	identity, err := jsonx.Marshal(struct {
 		Command string   `json:"command,omitempty"`
 		Args    []string `json:"args,omitempty"`
 		Env     []string `json:"env,omitempty"`
@@ -175,5 +171,5 @@ func identityOf(s settings.Server) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("{}") // strings alone: cannot fail
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return identity
 }

@@ -94,14 +94,6 @@ type pending struct {
 	serial   int // in the order in which they were sent
 }
 
-// signal is a channel that is closed once.
-type signal struct {
-	once sync.Once
-	c    chan struct{}
-}
-
-func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
-
 // newConn returns a Conn over inner that ends with ctx.
 func newConn(ctx context.Context, inner mcp.Connection, opts Options) *Conn {
 	c := &Conn{
@@ -291,14 +283,4 @@ func (c *Conn) after(d time.Duration, f func()) {
 		case <-c.eof:
 		}
 	})
-}
-
-// waitFor waits for c to be closed, at most d.
-func waitFor(c <-chan struct{}, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c:
-	case <-timer.C:
-	}
 }

@@ -6,7 +6,17 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
+)
+
+const (
+	// listenPause is the time before a stream that ended is opened anew, unless
+	// the server names one, which may be from minListenPause, or it would have us
+	// ask without end, to maxListenPause.
+	listenPause    = time.Second
+	minListenPause = 100 * time.Millisecond
+	maxListenPause = 30 * time.Second
 )
 
 // eventStream is what outlives one connection of an event stream (HTML, server-
@@ -59,6 +69,12 @@ func headerValue(id []byte) string {
 		return ""
 	}
 	return string(id)
+}
+
+// isVisible reports whether s is made of the characters that a session id may
+// have, 0x21 to 0x7E.
+func isVisible(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
 var errLongEvent = errors.New("an event over the limit")

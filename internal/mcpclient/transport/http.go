@@ -256,9 +256,3 @@ func (h *HTTP) ForgetRefusal() {
 	defer h.mu.Unlock()
 	h.refusal = nil
 }
-
-// isVisible reports whether s is made of the characters that a session id may
-// have, 0x21 to 0x7E.
-func isVisible(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
-}

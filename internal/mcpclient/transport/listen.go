@@ -2,15 +2,9 @@ package transport
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // A server of a legacy revision asks and tells on a stream of its own what
@@ -21,16 +15,8 @@ import (
 // limit, so the stream is opened here, in the background: no request waits for
 // it, and a server that has none, or fails to keep it, loses nothing else.
 
-const (
-	// listenPause is the time before a stream that ended is opened anew, unless
-	// the server names one, which may be from minListenPause, or it would have us
-	// ask without end, to maxListenPause.
-	listenPause    = time.Second
-	minListenPause = 100 * time.Millisecond
-	maxListenPause = 30 * time.Second
-	// maxListens is how often a stream is opened in a row that brings nothing.
-	maxListens = 3
-)
+// maxListens is how often a stream is opened in a row that brings nothing.
+const maxListens = 3
 
 // listen receives from the server's own stream until the Conn ends or the stream
 // cannot be had.
@@ -79,33 +65,4 @@ func (c *Conn) event(ctx context.Context, data []byte) {
 		return
 	}
 	c.receive(ctx, m)
-}
-
-// listeningKey marks the requests for the stream: their failure explains no
-// other.
-type listeningKey struct{}
-
-func isListening(ctx context.Context) bool { return ctx.Value(listeningKey{}) != nil }
-
-// listen opens the stream of a session's own messages behind the event with the
-// id last, "" for none.
-func (h *HTTP) listen(ctx context.Context, session, last string) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, listeningKey{}, true), http.MethodGet, h.endpoint, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	r.Header.Set("Mcp-Session-Id", session)
-	if last != "" {
-		r.Header.Set("Last-Event-ID", last)
-	}
-	resp, err := h.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
-		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s, content type %q", resp.Status, text.Head(kind, 100))
-	}
-	return resp.Body, nil
 }

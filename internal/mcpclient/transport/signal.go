@@ -1,0 +1,24 @@
+package transport
+
+import (
+	"sync"
+	"time"
+)
+
+// signal is a channel that is closed once.
+type signal struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
+
+// waitFor waits for c to be closed, at most d.
+func waitFor(c <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+	}
+}

@@ -29,24 +29,36 @@ type said struct {
 	after  time.Duration
 }
 
-// connected returns a Conn, and what its server gets: a method a line.
-func connected(t *testing.T, mode Mode, answers map[string]said) (*Conn, *strings.Builder) {
+// pipe returns a Conn and the server's end of what it is over.
+func pipe(t *testing.T, o Options) (*Conn, mcp.Connection) {
 	t.Helper()
 	near, far := mcp.NewInMemoryTransports()
 	server, err := far.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	through := &Transport{Inner: near, Options: Options{
-		Mode: mode, ProbeWindow: window, InitializeParams: json.RawMessage(`{"ours":true}`), Logger: slog.New(slog.DiscardHandler),
-	}}
+	o.Logger = slog.New(slog.DiscardHandler)
+	through := &Transport{Inner: near, Options: o}
 	if _, err := through.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		_ = through.Conn.Close()
+		_ = server.Close()
+		through.Conn.Wait()
+	})
+	return through.Conn, server
+}
+
+// connected returns a Conn, and what its server gets: a method a line.
+func connected(t *testing.T, mode Mode, answers map[string]said) (*Conn, *strings.Builder) {
+	t.Helper()
+	c, server := pipe(t, Options{Mode: mode, ProbeWindow: window, InitializeParams: json.RawMessage(`{"ours":true}`)})
+	ctx := context.WithoutCancel(t.Context())
 	var got strings.Builder
 	go func() {
 		for {
-			m, err := server.Read(context.WithoutCancel(t.Context()))
+			m, err := server.Read(ctx)
 			if err != nil {
 				return
 			}
@@ -62,16 +74,11 @@ func connected(t *testing.T, mode Mode, answers map[string]said) (*Conn, *string
 				if a.result == "!" {
 					answer.Result, answer.Error = nil, refusedHere("unknown method")
 				}
-				_ = server.Write(context.WithoutCancel(t.Context()), answer)
+				_ = server.Write(ctx, answer)
 			}()
 		}
 	}()
-	t.Cleanup(func() {
-		_ = through.Conn.Close()
-		_ = server.Close()
-		through.Conn.Wait()
-	})
-	return through.Conn, &got
+	return c, &got
 }
 
 // request makes a request as the SDK does and returns its answer, and when that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -15,124 +16,40 @@ import (
 // It gives what decoding and encoding would, at a fraction of the cost: a
 // listing has it of every schema.
 func Canonical(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	if !json.Valid(raw) {
+	v, err := Parse(raw, Options{})
+	if err != nil {
 		var first json.RawMessage
 		if json.NewDecoder(bytes.NewReader(raw)).Decode(&first) != nil {
 			return string(raw)
 		}
-		raw = first
-	}
-	c := canonizer{in: raw, out: make([]byte, 0, len(raw))}
-	c.value()
-	return string(c.out)
-}
-
-// canonizer walks over valid JSON.
-type canonizer struct {
-	in  []byte
-	at  int
-	out []byte
-}
-
-// written is a member of an object: its key, decoded, and where it is in out.
-type written struct {
-	key        []byte
-	start, end int
-}
-
-func (c *canonizer) space() { c.at = space(c.in, c.at) }
-
-func (c *canonizer) value() {
-	c.space()
-	switch c.in[c.at] {
-	case '{':
-		c.object()
-	case '[':
-		c.array()
-	case '"':
-		c.string()
-	default:
-		start := c.at
-		c.at = skip(c.in, c.at)
-		c.out = append(c.out, c.in[start:c.at]...)
-	}
-	c.space()
-}
-
-// array writes an array; what follows an element is a comma or its end.
-func (c *canonizer) array() {
-	c.out = append(c.out, '[')
-	c.at++
-	for c.space(); c.in[c.at] != ']'; c.at++ {
-		c.value()
-		if c.in[c.at] == ']' {
-			break
-		}
-		c.out = append(c.out, ',')
-	}
-	c.at++
-	c.out = append(c.out, ']')
-}
-
-// object writes the members as they come, and then anew in the order of their
-// keys, the last of each.
-func (c *canonizer) object() {
-	begin := len(c.out)
-	members := make([]written, 0, 8)
-	c.at++
-	for c.space(); c.in[c.at] != '}'; c.at++ {
-		c.space()
-		m := written{start: len(c.out)}
-		m.key = c.string()
-		c.out = append(c.out, ':')
-		c.space()
-		c.at++ // the colon
-		c.value()
-		m.end = len(c.out)
-		members = append(members, m)
-		if c.in[c.at] == '}' {
-			break
+		if v, err = Parse(first, Options{}); err != nil {
+			return string(raw)
 		}
 	}
-	c.at++
-	slices.SortStableFunc(members, func(a, b written) int { return bytes.Compare(a.key, b.key) })
-	unsorted := bytes.Clone(c.out[begin:])
-	c.out = append(c.out[:begin], '{')
-	for i, m := range members {
-		if i+1 < len(members) && bytes.Equal(members[i+1].key, m.key) {
-			continue
-		}
-		if len(c.out) > begin+1 {
-			c.out = append(c.out, ',')
-		}
-		c.out = append(c.out, unsorted[m.start-begin:m.end-begin]...)
-	}
-	c.out = append(c.out, '}')
+	v.canonize()
+	return string(v.AppendTo(make([]byte, 0, len(raw))))
 }
 
-// string writes a string as [Marshal] does, and returns it decoded.
-func (c *canonizer) string() []byte {
-	start := c.at
-	plain := true
-	for c.at++; c.in[c.at] != '"'; c.at++ {
-		switch b := c.in[c.at]; {
-		case b == '\\':
-			plain = false
-			c.at++
-		case b >= utf8.RuneSelf:
-			plain = false
+func (v *Value) canonize() {
+	if v.Kind == String {
+		v.Token = canonicalString(v.Token)
+	}
+	for i := range v.Members {
+		v.Members[i].Token = canonicalString(v.Members[i].Token)
+		v.Members[i].Value.canonize()
+	}
+	slices.SortFunc(v.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	for _, item := range v.Items {
+		item.canonize()
+	}
+}
+
+// canonicalString returns the JSON text of a string as [Marshal] writes it.
+func canonicalString(token string) string {
+	for i := range len(token) {
+		if c := token[i]; c == '\\' || c >= utf8.RuneSelf {
+			return Quote(unquote(token))
 		}
 	}
-	c.at++
-	quoted := c.in[start:c.at]
-	if plain {
-		c.out = append(c.out, quoted...)
-		return quoted[1 : len(quoted)-1]
-	}
-	s, _ := Text(quoted) // valid JSON: cannot fail
-	c.out = AppendQuote(c.out, s)
-	return []byte(s)
+	return token
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Deps are what a session gets from the program around it. Version, Dir,
-// Environ, Folders and Warn are required; the others may be nil or zero.
+// Deps are what a session gets from the program around it. Dir, Environ,
+// Folders, Warn and Outcome are required; the others may be nil or zero.
 type Deps struct {
 	Version string
 	Dir     string    // the working directory, absolute

@@ -21,7 +21,7 @@ func (e *Env) context() ([]session.Fact, error) {
 			out = append(out, session.Fact{Name: k, Value: v})
 		}
 	}
-	flags, err := e.flags.GetStringArray("context")
+	flags, err := e.globalFlags().GetStringArray("context")
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,7 @@ type Env struct {
 	Log     *slog.Logger
 
 	start    time.Time
-	command  string         // that runs, such as "toolreg list"
-	flags    *pflag.FlagSet // the global ones
+	command  *cobra.Command // that runs
 	pipe     *pipeWriter    // behind Out
 	loaded   loaded
 	reported reported
@@ -64,8 +63,8 @@ func newEnv(version string, s Streams, environ []string) *Env {
 
 // prepare reads the global flags and their variables; no file is opened.
 func (e *Env) prepare(cmd *cobra.Command) error {
-	e.flags, e.command = cmd.Root().PersistentFlags(), cmd.CommandPath()
-	g, err := settings.ResolveGlobals(e.flags)
+	e.command = cmd
+	g, err := settings.ResolveGlobals(e.globalFlags())
 	if err != nil {
 		return err
 	}
@@ -73,7 +72,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	if g.Refresh && g.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED count like the flags"}
 	}
-	if expression, err := e.flags.GetString("jq"); err == nil && expression != "" {
+	if expression, err := e.globalFlags().GetString("jq"); err == nil && expression != "" {
 		e.Globals.JSON = true // the filter is over the JSON output
 		if e.JQ, err = newFilter(expression); err != nil {
 			return err
@@ -88,6 +87,9 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	e.Screen.Live(e.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
 	return nil
 }
+
+// globalFlags are the flags that every command has.
+func (e *Env) globalFlags() *pflag.FlagSet { return e.command.Root().PersistentFlags() }
 
 // Getenv returns a variable of the environment, "" where it is not set.
 func (e *Env) Getenv(name string) string {
@@ -143,7 +145,7 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 	o := settings.Options{
 		Dir: e.Dir, Root: e.Globals.Root, Files: e.Globals.Files,
 		NoProject: e.Globals.NoProject, NoUser: e.Globals.NoUser, TrustProject: e.Globals.TrustProject,
-		Environ: e.Environ, Flags: e.flags, Import: imports.Programs{},
+		Environ: e.Environ, Flags: e.globalFlags(), Import: imports.Programs{},
 	}
 	if store, err := e.TrustStore(); err == nil {
 		o.Trust = store
@@ -233,8 +235,8 @@ func (e *Env) cacheMode(ask bool) cache.Mode {
 
 // locked reads --locked and its variable.
 func (e *Env) locked() (bool, error) {
-	locked, err := e.flags.GetBool("locked")
-	if err != nil || e.flags.Changed("locked") {
+	locked, err := e.globalFlags().GetBool("locked")
+	if err != nil || e.globalFlags().Changed("locked") {
 		return locked, err
 	}
 	v := cmp.Or(e.Getenv("TOOLREG_LOCKED"), "false")

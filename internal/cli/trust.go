@@ -107,7 +107,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 // mayOffer reports whether a person is at work who would see the question: not
 // for commands that have to be silent, not inside a tool's run.
 func (e *Env) mayOffer() bool {
-	switch e.command {
+	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
 		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && session.Depth(e.Environ) == 0
 	}

@@ -15,34 +15,33 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// auditLog opens the log of calls on first need, one for all of a session.
-type auditLog struct {
-	folders *Folders
-	set     settings.Audit
+// auditor writes the log of calls, which it opens on first need.
+type auditor struct {
+	*run
 
 	mu  sync.Mutex
 	log *audit.Log // nil until something is added
 }
 
 // open returns the log; the error tells that there is no place for it.
-func (l *auditLog) open() (*audit.Log, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.log != nil {
-		return l.log, nil
+func (a *auditor) open() (*audit.Log, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.log != nil {
+		return a.log, nil
 	}
 	var err error
-	l.log, err = OpenAudit(l.folders, l.set)
-	return l.log, err
+	a.log, err = OpenAudit(a.deps.Folders, a.set.Audit)
+	return a.log, err
 }
 
-func (l *auditLog) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.log == nil {
+func (a *auditor) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.log == nil {
 		return nil
 	}
-	return l.log.Close()
+	return a.log.Close()
 }
 
 // OpenAudit returns the log of calls. Nothing is written before something is
@@ -55,56 +54,56 @@ func OpenAudit(folders *Folders, set settings.Audit) (*audit.Log, error) {
 	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
 }
 
-// addEntry writes to the audit log, if there is a place for it.
-func (s *Session) addEntry(ctx context.Context, e audit.Entry) {
-	e.Project = s.set.ProjectRoot
-	log, err := s.audit.open()
+// add writes to the audit log, if there is a place for it.
+func (a *auditor) add(ctx context.Context, e audit.Entry) {
+	e.Project = a.set.ProjectRoot
+	log, err := a.open()
 	if err == nil {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		s.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "the setting audit.enabled: false switches the log off")
+		a.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "the setting audit.enabled: false switches the log off")
 	}
 }
 
-// recordCall writes one call to the audit log. That it cannot be written does
+// call writes one call to the audit log. That it cannot be written does
 // not stop the call.
-func (s *Session) recordCall(ctx context.Context, r exec.Record) {
-	e := s.newEntry(ctx, r)
-	o := optionsOf(s.set, r.Tool)
+func (a *auditor) call(ctx context.Context, r exec.Record) {
+	e := a.newEntry(ctx, r)
+	o := optionsOf(a.set, r.Tool)
 	if o.log == settings.LogNone && e.Outcome.Made() {
 		return
 	}
-	if o.log == settings.LogParams || o.log == "" && s.set.AuditParams {
+	if o.log == settings.LogParams || o.log == "" && a.set.AuditParams {
 		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
 			e.Params = maskedParams(r.Call.Params)
 		}
 	}
-	s.addEntry(ctx, e)
+	a.add(ctx, e)
 }
 
 // maxLogged is the size of params from which on not even their beginning is
 // logged: masking has to read all of them.
 const maxLogged = 64 << 10
 
-// RefusedParams logs a call that was refused before anything decided on it,
+// refused logs a call that was refused before anything decided on it,
 // because its params could not be read, and returns the error.
-func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
+func (a *auditor) refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // it was the reading that ended
 	}
-	if s.set.Audit.Enabled {
-		e := s.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
+	if a.set.Audit.Enabled {
+		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
 		if e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
-			s.addEntry(ctx, e)
+			a.add(ctx, e)
 		}
 	}
 	return err
 }
 
 // newEntry says of a call what the log holds of it.
-func (s *Session) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := audit.Entry{
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
@@ -122,7 +121,7 @@ func (s *Session) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	for _, c := range r.Result.Content {
 		e.ResultBytes += int64(len(c.Text) + len(c.Data))
 	}
-	e.Outcome, e.Code, e.Exit = s.outcomeOf(ctx, r.Result, r.Err)
+	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
 	if denied, ok := errors.AsType[*exec.Denied](r.Err); ok {
 		e.Rule = denied.Origin
 	} else if _, ok := errors.AsType[*hooks.Denied](r.Err); ok {
@@ -149,12 +148,12 @@ type ToolError struct{ Category registry.ErrorCategory }
 func (e *ToolError) Error() string { return "the tool reported an error" }
 
 // outcomeOf says how a call ended, in the words of the log and of the exit code.
-func (s *Session) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
 	failure := ResultError(r, err)
 	if failure == nil {
 		return audit.OK, "", 0
 	}
-	code, exit := s.deps.Outcome(ctx, failure)
+	code, exit := a.deps.Outcome(ctx, failure)
 	switch code {
 	case "denied", "needs_approval":
 		return audit.Denied, code, exit
@@ -171,10 +170,10 @@ func (s *Session) outcomeOf(ctx context.Context, r registry.Result, err error) (
 	return audit.Error, code, exit
 }
 
-// recordQuestion logs what became of a server's question: who asked, during
+// question logs what became of a server's question: who asked, during
 // what, and whether it was answered, never the answer.
-func (s *Session) recordQuestion(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
-	if !s.set.Audit.Enabled {
+func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+	if !a.set.Audit.Enabled {
 		return
 	}
 	asked := q.Schema
@@ -194,7 +193,7 @@ func (s *Session) recordQuestion(ctx context.Context, q ask.Elicitation, action 
 		e.Outcome, e.Code = audit.Cancelled, "cancelled"
 	}
 	if e.Code != "" {
-		_, e.Exit = s.deps.Outcome(ctx, registry.ErrDenied)
+		_, e.Exit = a.deps.Outcome(ctx, registry.ErrDenied)
 	}
-	s.addEntry(ctx, e)
+	a.add(ctx, e)
 }

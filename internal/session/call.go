@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -16,7 +14,7 @@ import (
 // everything around it. Its errors are those of [exec.Executor.Execute], and an
 // *InputError about rules that cannot be read. Calls may run at once.
 func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
-	x, err := s.executor(ctx, f.Registry)
+	x, err := s.gate.executor(ctx, f.Registry)
 	if err != nil {
 		return registry.Result{}, err
 	}
@@ -45,64 +43,6 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	return params
 }
 
-// executor returns the one executor of a registry: policy from the settings,
-// approvals from the state folder, questions to the person.
-func (s *Session) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
-	s.running.Lock()
-	defer s.running.Unlock()
-	if x := s.executors[reg]; x != nil {
-		return x, nil
-	}
-	x, err := s.newExecutor(ctx, reg)
-	if err == nil {
-		s.executors[reg] = x
-	}
-	return x, err
-}
-
-func (s *Session) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
-	p, err := s.Policy(reg)
-	if err != nil {
-		return nil, err
-	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Warn: s.deps.Warn}
-	if s.set.Globals.TimeoutSet {
-		x.Timeout = s.set.Globals.Timeout
-		if x.Timeout == 0 {
-			x.Timeout = -1 // 0 on the command line is "no limit"
-		}
-	}
-	if s.deps.Asker != nil {
-		x.Confirmer = sync.OnceValue(s.deps.Asker.Confirmer)
-	}
-	return x, s.surround(ctx, x)
-}
-
-// surround puts around every call of an executor what the settings say, from
-// the outside in: hooks, audit, limit on output, cache, retries, time limit
-// (spec section 8.6).
-func (s *Session) surround(ctx context.Context, x *exec.Executor) error {
-	set, err := s.Hooks(ctx)
-	if err != nil {
-		return err
-	}
-	if set != nil {
-		x.Hooks = set
-	}
-	if s.set.Audit.Enabled {
-		x.Observe = s.recordCall
-	}
-	x.Limits = func(t *registry.Tool) time.Duration {
-		d := optionsOf(s.set, t).timeout
-		if d != nil && *d == 0 {
-			return -1 // "no limit"
-		}
-		return valueOf(d)
-	}
-	x.Wrap = []registry.Middleware{s.limitOutput, s.cacheResults, s.retryCalls}
-	return nil
-}
-
 // callStep makes the call of a composite's step: it finds the tool, starting
 // only the server that it needs, and puts it through the same gate as every
 // call.
@@ -113,3 +53,13 @@ func (s *Session) callStep(ctx context.Context, name string, params json.RawMess
 	}
 	return s.Call(ctx, f, registry.Call{Tool: name, Params: params})
 }
+
+// RefusedParams logs a call that was refused before anything decided on it,
+// because its params could not be read, and returns the error.
+func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
+	return s.audit.refused(ctx, t, err)
+}
+
+// Policy is what decides about the calls of a registry's tools. The error is an
+// *InputError.
+func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) { return s.newPolicy(reg) }

@@ -70,7 +70,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {
 			x := &exec.Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: allowing{}}
 			if surrounded {
-				if err := session.surround(b.Context(), x); err != nil {
+				if err := session.gate.surround(b.Context(), x); err != nil {
 					b.Fatal(err)
 				}
 			}

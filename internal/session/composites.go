@@ -52,7 +52,7 @@ func (s *Session) resolveStep(reg *registry.Registry, name string) error {
 		return err
 	}
 	if missing.Hidden == nil {
-		missing.Hidden = s.hidden(reg, name)
+		missing.Hidden = s.sources.hidden(reg, name)
 	}
 	if missing.Hidden == nil {
 		return err

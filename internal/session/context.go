@@ -8,10 +8,10 @@ import (
 )
 
 // pluginSettings are the settings of one plugin, expanded; nil for none.
-func (s *Session) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
-	for _, n := range s.set.RawNamed("plugins.settings") {
+func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
+	for _, n := range r.set.RawNamed("plugins.settings") {
 		if n.Name == id {
-			return expandJSON(n.JSON(), func(text string) (string, error) { return s.expander.Secret(ctx, text) })
+			return expandJSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text) })
 		}
 	}
 	return nil, nil
@@ -55,17 +55,17 @@ func expandValue(v any, expand func(string) (string, error)) (any, error) {
 
 // context is the context of this run (spec section 6.2): the setting context,
 // --context over it, and what only we know.
-func (s *Session) context() json.RawMessage {
+func (r *run) context() json.RawMessage {
 	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
-	for _, n := range s.set.RawNamed("context") {
-		value, err := expandJSON(n.JSON(), s.expander.Expand)
+	for _, n := range r.set.RawNamed("context") {
+		value, err := expandJSON(n.JSON(), r.expander.Expand)
 		if err != nil {
-			s.warn("context_unset", "", fmt.Sprintf("%s: context.%s is left out: %s", n.Origin, n.Name, err), "")
+			r.warn("context_unset", "", fmt.Sprintf("%s: context.%s is left out: %s", n.Origin, n.Name, err), "")
 			continue
 		}
 		facts[n.Name] = value
 	}
-	for _, fact := range s.opts.Context {
+	for _, fact := range r.opts.Context {
 		facts[fact.Name] = fact.Value
 	}
 	set := func(name, value string) {
@@ -73,9 +73,9 @@ func (s *Session) context() json.RawMessage {
 			facts[name] = text
 		}
 	}
-	set("channel", s.set.Globals.Channel)
-	set("workspace", s.set.Workspace)
-	set("projectRoot", s.set.ProjectRoot)
+	set("channel", r.set.Globals.Channel)
+	set("workspace", r.set.Workspace)
+	set("projectRoot", r.set.ProjectRoot)
 	out, err := json.Marshal(facts)
 	if err != nil {
 		return json.RawMessage("{}") // each value is JSON already
@@ -85,15 +85,15 @@ func (s *Session) context() json.RawMessage {
 
 // fact is one fact of the context as text, "" where it is not set or no text
 // or number.
-func (s *Session) fact(name string) string {
+func (r *run) fact(name string) string {
 	var value json.RawMessage
-	for _, n := range s.set.RawNamed("context") {
+	for _, n := range r.set.RawNamed("context") {
 		if n.Name == name {
 			// One that does not expand is told of where the context is used.
-			value, _ = expandJSON(n.JSON(), s.expander.Expand)
+			value, _ = expandJSON(n.JSON(), r.expander.Expand)
 		}
 	}
-	for _, fact := range s.opts.Context {
+	for _, fact := range r.opts.Context {
 		if fact.Name == name {
 			value = fact.Value
 		}

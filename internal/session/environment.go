@@ -48,12 +48,6 @@ func childEnviron(environ []string) []string {
 	return append(slices.Clone(environ), DepthVariable+"="+strconv.Itoa(Depth(environ)+1))
 }
 
-// environ is the environment of commands that tools run: the minimum a program
-// needs, what the setting env adds, all of ours with inheritEnv.
-func (s *Session) environ(ctx context.Context) ([]string, error) {
-	return ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
-}
-
 // ToolEnviron is the environment of commands that tools run, made of the
 // settings and of that of the process. The error is about a variable that the
 // setting env wants and that is not set.
@@ -68,33 +62,33 @@ func ToolEnviron(ctx context.Context, set *settings.Settings, x *settings.Expand
 
 // fetchOptions tells web_fetch what the settings say. What is to be expanded is
 // expanded when a page is fetched.
-func (s *Session) fetchOptions() builtin.FetchOptions {
-	set := s.set
+func (r *run) fetchOptions() builtin.FetchOptions {
+	set := r.set
 	o := builtin.FetchOptions{
 		AllowHosts:   set.FetchAllow.Values(),
-		Processor:    func() ([]string, error) { return s.expander.Command(set.Fetch.Processor) },
+		Processor:    func() ([]string, error) { return r.expander.Command(set.Fetch.Processor) },
 		ProcessorDir: set.ProjectRoot,
 		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
-		Version: s.deps.Version,
-		Headers: s.fetchHeaders,
+		Version: r.deps.Version,
+		Headers: r.fetchHeaders,
 	}
-	if dir, err := state.DefaultCacheDir(s.deps.Environ); err == nil {
+	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
 		o.CacheDir = dir
 	}
 	if set.Fetch.Proxy {
-		o.Proxy = proxyOf(s.deps.Environ)
+		o.Proxy = proxyOf(r.deps.Environ)
 	}
 	return o
 }
 
 // fetchHeaders are the headers that the settings have for one origin.
-func (s *Session) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
+func (r *run) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
 	var out []builtin.FetchHeader
-	for _, o := range s.set.Fetch.Headers {
+	for _, o := range r.set.Fetch.Headers {
 		if o.URL != origin {
 			continue
 		}
-		pairs, err := s.expander.Headers(ctx, o.Headers)
+		pairs, err := r.expander.Headers(ctx, o.Headers)
 		if err != nil {
 			return nil, err
 		}

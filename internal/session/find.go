@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
 
-	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -35,12 +35,21 @@ type Found struct {
 	Tool     *registry.Tool
 }
 
-// found are the registries that were loaded to find tools in, by the name of
-// the step; those of later steps hold more.
-type found struct {
-	registries map[string]*registry.Registry
-	declared   map[string]map[string]string // format -> name as declared -> name
+// finder finds tools. Its mu is held while it looks.
+type finder struct {
+	*run
+	sources *sources
+	loader  *registry.Loader
+	renewer renewer
+
+	mu         sync.Mutex
+	registries map[string]*registry.Registry // that were loaded, by the name of the step
+	declared   map[string]map[string]string  // format -> name as declared -> name
 }
+
+// forget drops the registries, whose sources have changed. Whoever has one keeps
+// it.
+func (f *finder) forget() { f.registries, f.declared = nil, nil }
 
 // The steps of a search; a step that starts one server has its source's name.
 const (
@@ -67,27 +76,61 @@ type step struct {
 // ctx. The registry that was looked in last comes with every error but the last,
 // for what was noticed while it was loaded.
 func (s *Session) Find(ctx context.Context, name string, q Query) (Found, error) {
-	s.finding.Lock()
-	defer s.finding.Unlock()
-	f, err := s.lookup(ctx, name, q)
-	for s.renewFor(ctx, f, err, q) {
-		s.found = found{}
-		f, err = s.lookup(ctx, name, q)
-	}
+	f, err := s.finder.find(ctx, name, q)
 	if cause := context.Cause(ctx); cause != nil {
 		return Found{}, cause
 	}
 	if err := s.announce(ctx, f.Registry); err != nil {
 		return f, err
 	}
-	return f, s.explain(f.Registry, err)
+	return f, err
+}
+
+// find looks a name up, again where the cache gave too little, and completes the
+// error about one that is missing.
+func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found, err := f.lookup(ctx, name, q)
+	for f.renewFor(ctx, found, err, q) {
+		f.forget()
+		found, err = f.lookup(ctx, name, q)
+	}
+	return found, f.explain(found.Registry, err)
+}
+
+// renewFor asks the sources again whose word from the cache is not enough: the
+// server of a tool that is to be called, so that what is decided on is what it
+// has now; and where a name was not found, every source that could have it by
+// now. It reports whether the tool has to be looked up again.
+func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) bool {
+	if context.Cause(ctx) != nil {
+		return false
+	}
+	missing, notFound := errors.AsType[*registry.NotFoundError](err)
+	if err != nil && (!notFound || f.opts.Cache == cache.Offline) {
+		return false
+	}
+	var hidden *registry.Hidden
+	if notFound {
+		hidden = f.sources.hidden(found.Registry, missing.Name)
+	}
+	return f.renewer.renew(ctx, func(source registry.Source) bool {
+		switch {
+		case err == nil:
+			return q.Call && found.Tool.IsMCP() && source.Name() == found.Tool.Source
+		case hidden != nil: // a lock hides what has changed, and it may have changed back
+			return f.opts.Locked && source.Name() == hidden.Source
+		}
+		return true
+	})
 }
 
 // lookup takes the steps of a search until one finds the tool.
-func (s *Session) lookup(ctx context.Context, name string, q Query) (Found, error) {
-	for _, step := range s.steps(name) {
-		reg := s.load(ctx, step)
-		t, err := s.lookupIn(reg, step.name, name, q)
+func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
+	for _, step := range f.steps(name) {
+		reg := f.load(ctx, step)
+		t, err := f.lookupIn(reg, step.name, name, q)
 		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
 			return Found{reg, t}, nil
 		}
@@ -103,48 +146,48 @@ func (s *Session) lookup(ctx context.Context, name string, q Query) (Found, erro
 
 // steps are the registries to look for a name in, the smallest first and all
 // sources last. Once all are loaded nothing is won by looking elsewhere.
-func (s *Session) steps(name string) []step {
-	all := step{stepAll, s.sources.all(), s.sources.serverOf(name)}
-	if s.found.registries[stepAll] != nil {
+func (f *finder) steps(name string) []step {
+	all := step{stepAll, f.sources.all(), f.sources.serverOf(name)}
+	if f.registries[stepAll] != nil {
 		return []step{all}
 	}
 	var out []step
-	if few := s.sources.withoutPlugins(name); few != nil && s.found.registries[stepLocal] == nil {
+	if few := f.sources.withoutPlugins(name); few != nil && f.registries[stepLocal] == nil {
 		out = append(out, step{stepBuiltin, few, nil})
 	}
 	switch one := all.server; {
-	case len(s.sources.servers) == 0:
+	case len(f.sources.servers) == 0:
 	case one == nil:
-		out = append(out, step{stepLocal, s.sources.local, nil})
-	case len(s.sources.servers) > 1:
-		out = append(out, step{one.Name(), append(slices.Clone(s.sources.local), one), one})
+		out = append(out, step{stepLocal, f.sources.local, nil})
+	case len(f.sources.servers) > 1:
+		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
 	}
 	return append(out, all)
 }
 
 // load loads the registry of a step, once.
-func (s *Session) load(ctx context.Context, step step) *registry.Registry {
-	if reg := s.found.registries[step.name]; reg != nil {
+func (f *finder) load(ctx context.Context, step step) *registry.Registry {
+	if reg := f.registries[step.name]; reg != nil {
 		return reg
 	}
-	reg := s.loadSources(ctx, step.sources, step.name != stepAll)
-	if s.found.registries == nil {
-		s.found.registries = map[string]*registry.Registry{}
+	reg := f.loadSources(ctx, step.sources, step.name != stepAll)
+	if f.registries == nil {
+		f.registries = map[string]*registry.Registry{}
 	}
-	s.found.registries[step.name] = reg
+	f.registries[step.name] = reg
 	return reg
 }
 
 // loadSources runs sources, showing what goes on.
-func (s *Session) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
-	done := s.deps.Screen.Watch()
+func (f *finder) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
+	done := f.deps.Screen.Watch()
 	defer done()
-	return s.loader.Load(ctx, from, partial)
+	return f.loader.Load(ctx, from, partial)
 }
 
 // lookupIn finds a tool in one registry. Names as declared are those of the
 // whole registry alone: in a part of it they could mean another tool.
-func (s *Session) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
+func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
 	t, err := reg.Lookup(name)
 	if step != stepAll {
 		if err == nil && q.Format != "" && t.Name != name { // an alias may be what a server's tool is declared as
@@ -155,7 +198,7 @@ func (s *Session) lookupIn(reg *registry.Registry, step, name string, q Query) (
 	if err == nil && q.Format == "" {
 		return t, nil
 	}
-	if original := s.declaredNames(reg, q.Format)[name]; original != "" {
+	if original := f.declaredNames(reg, q.Format)[name]; original != "" {
 		return reg.Lookup(original)
 	}
 	return t, err
@@ -163,27 +206,27 @@ func (s *Session) lookupIn(reg *registry.Registry, step, name string, q Query) (
 
 // declaredNames maps the names that declarations of a format have to those of
 // the registry; with format "" those of all formats, without the ambiguous ones.
-func (s *Session) declaredNames(reg *registry.Registry, format string) map[string]string {
-	if names := s.found.declared[format]; names != nil {
+func (f *finder) declaredNames(reg *registry.Registry, format string) map[string]string {
+	if names := f.declared[format]; names != nil {
 		return names
 	}
-	if s.found.declared == nil {
-		s.found.declared = map[string]map[string]string{}
+	if f.declared == nil {
+		f.declared = map[string]map[string]string{}
 	}
 	names := declare.OriginalNames(format, Definitions(reg, nil))
-	s.found.declared[format] = names
+	f.declared[format] = names
 	return names
 }
 
 // explain completes the error about a missing tool: with the setting that hides
 // it, and with the failure of a source that could have had it.
-func (s *Session) explain(reg *registry.Registry, err error) error {
+func (f *finder) explain(reg *registry.Registry, err error) error {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok {
 		return err
 	}
 	if missing.Hidden == nil {
-		missing.Hidden = s.hidden(reg, missing.Name)
+		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
 	if slices.ContainsFunc(reg.Reports(), failed) {
@@ -205,38 +248,10 @@ func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
 	return nil
 }
 
-// hidden finds the tool that a name would mean if no setting kept it out: by
-// its name, an alias, server__tool or name@version. nil: there is none.
-func (s *Session) hidden(reg *registry.Registry, name string) *registry.Hidden {
-	plain := name
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		plain = name[:i]
-	}
-	canonical := builtin.Aliases()[plain]
-	for _, h := range reg.Hidden() {
-		server, isMCP := strings.CutPrefix(h.Source, registry.MCPPrefix)
-		qualified := server + "__" + h.Name
-		switch {
-		case h.Name == name, h.Name == plain,
-			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical,
-			isMCP && (qualified == plain || registry.ValidName(qualified) == plain):
-			return &h
-		}
-	}
-	for _, off := range s.sources.off {
-		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {
-			return &registry.Hidden{Name: plain, Source: registry.MCPPrefix + off.Name, Reason: "its server is " + off.Reason(), Setting: off.setting()}
-		}
-	}
-	return nil
-}
-
 // All loads the whole registry. The error is the cause of ctx, or a
 // *settings.Error about composites that name no tool.
 func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
-	s.finding.Lock()
-	defer s.finding.Unlock()
-	reg := s.load(ctx, step{name: stepAll, sources: s.sources.all()})
+	reg := s.finder.loadStep(ctx, step{name: stepAll, sources: s.sources.all()})
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -245,9 +260,13 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 
 // Local loads the tools that need no server. Tools of servers are not in it.
 func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
-	s.finding.Lock()
-	defer s.finding.Unlock()
-	return s.load(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
+	return s.finder.loadStep(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
+}
+
+func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.load(ctx, step)
 }
 
 // Definitions lists tools under the names that find these very versions; of a

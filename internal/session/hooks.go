@@ -11,17 +11,17 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Hooks reads the setting hooks of all places; nil where there are none. The
+// hooks reads the setting hooks of all places; nil where there are none. The
 // error is an *InputError.
-func (s *Session) Hooks(ctx context.Context) (*hooks.Set, error) {
-	set, unknown, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ)
+func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
+	set, unknown, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
 	for _, d := range unknown {
-		s.deps.Warn(d)
+		r.deps.Warn(d)
 	}
 	return set, err
 }
 
-// ReadHooks is [Session.Hooks] without a session; environ is that of the
+// ReadHooks reads them without a session; environ is that of the
 // process. What is unknown among the hooks is told in the diagnostics.
 func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, []registry.Diagnostic, error) {
 	var all []hooks.Hook

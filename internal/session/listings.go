@@ -24,37 +24,35 @@ const protocolAge = 30 * 24 * time.Hour
 // listings is what earlier runs left: what sources listed, by the setting
 // cache.discovery, and always how servers were reached.
 type listings struct {
+	*run
 	sources   *cache.Store
 	protocols *cache.Store
-	set       *settings.Settings
-	expander  *settings.Expander // runs nothing
+	still     *settings.Expander // runs nothing
 	environ   []string
-	version   string
-	counts    bool // prompts and resources are to be known too
 }
 
 // newListings opens nothing yet.
-func (s *Session) newListings() *listings {
-	dir := func() (*state.Dir, error) { return s.deps.Folders.Cache("discovery") }
+func newListings(r *run) *listings {
+	dir := func() (*state.Dir, error) { return r.deps.Folders.Cache("discovery") }
 	protocols := cache.Fresh
-	if s.opts.Cache == cache.Renew {
+	if r.opts.Cache == cache.Renew {
 		protocols = cache.Renew
 	}
 	return &listings{
-		sources:   cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: s.set.DiscoveryTTL, Mode: s.opts.Cache, Warn: s.deps.Warn}),
-		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: s.protocolsDamaged}),
-		set:       s.set, expander: s.expander.Still(), environ: childEnviron(s.deps.Environ), version: s.deps.Version, counts: s.opts.Counts,
+		sources:   cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: r.set.DiscoveryTTL, Mode: r.opts.Cache, Warn: r.deps.Warn}),
+		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: r.protocolsDamaged}),
+		run:       r, still: r.expander.Still(), environ: childEnviron(r.deps.Environ),
 	}
 }
 
 // protocolsDamaged tells of a damaged file. That there is no place for one is no
 // matter: nobody asked for it, and it saves milliseconds.
-func (s *Session) protocolsDamaged(d registry.Diagnostic) {
+func (r *run) protocolsDamaged(d registry.Diagnostic) {
 	if d.Code == "cache_not_kept" {
-		s.deps.Log.Debug("how servers were reached is not remembered", "reason", d.Message)
+		r.deps.Log.Debug("how servers were reached is not remembered", "reason", d.Message)
 		return
 	}
-	s.deps.Warn(d)
+	r.deps.Warn(d)
 }
 
 // flush writes what is to be kept.
@@ -107,7 +105,7 @@ func (l *serverListing) source() string { return registry.MCPPrefix + l.server.N
 // that a command would give count as they are written, since nothing is to be
 // run for a listing that is kept.
 func (l *serverListing) keyOf(ctx context.Context, files bool) (string, error) {
-	s, err := l.expander.Server(ctx, l.server)
+	s, err := l.still.Server(ctx, l.server)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +114,7 @@ func (l *serverListing) keyOf(ctx context.Context, files bool) (string, error) {
 		return "", err
 	}
 	root := l.set.ProjectRoot
-	k := cache.NewKey("server", l.version, root, l.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+	k := cache.NewKey("server", l.deps.Version, root, l.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
 		fmt.Sprint(s.InheritEnv, l.set.Limits))
 	k.Add(s.Args...)
 	var given []string
@@ -166,7 +164,7 @@ func (l *serverListing) Recall(ctx context.Context) (out mcpclient.Listing, ok b
 	}
 	e, ok, err := l.sources.Recall(l.source(), key, func(e cache.Entry) bool {
 		var facts mcpclient.Facts
-		return json.Unmarshal(e.Facts, &facts) == nil && (facts.Counted || !l.counts)
+		return json.Unmarshal(e.Facts, &facts) == nil && (facts.Counted || !l.opts.Counts)
 	})
 	if err != nil || !ok {
 		return out, false, err
@@ -187,19 +185,6 @@ func (l *serverListing) Keep(ctx context.Context, given mcpclient.Listing) {
 	facts, jsonErr := json.Marshal(given.Facts)
 	if err == nil && jsonErr == nil {
 		l.sources.Keep(l.source(), key, cache.Entry{Facts: facts, Parts: given.Tools})
-	}
-}
-
-// ForgetListing drops what is kept of a server's listing: another login may get
-// to see other tools.
-func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
-	l := s.cached.ofServer(server)
-	key, err := l.listingKey(ctx)
-	if err == nil {
-		err = l.sources.Drop(ctx, key)
-	}
-	if err != nil {
-		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
 	}
 }
 
@@ -250,7 +235,7 @@ func (l *listings) ofOutput(source, tree string) discover.Outputs {
 
 func (l *outputListing) key(i discover.Invocation) (string, error) {
 	return l.once.get(func() (string, error) {
-		k := cache.NewKey("output", l.version, l.source, l.set.ProjectRoot, string(i.Stdin))
+		k := cache.NewKey("output", l.deps.Version, l.source, l.set.ProjectRoot, string(i.Stdin))
 		var given []string
 		for _, p := range l.set.Env {
 			value, _ := LookupEnv(i.Env, p.Name)
@@ -290,6 +275,3 @@ func (l *outputListing) Keep(_ context.Context, i discover.Invocation, stdout []
 		l.sources.Keep(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
 	}
 }
-
-// CachedListings tells what the cache holds of sources, the oldest first.
-func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }

@@ -40,32 +40,26 @@ func (p *Plugin) SourceName() string {
 	return p.source.Name()
 }
 
-// Plugins are all plugins that were found, those that do not count too, in the
-// order in which they take names.
-func (s *Session) Plugins() []Plugin { return s.sources.plugins }
-
 // pluginFinder collects the plugins of one run in the order in which they take
 // names: the project's, the user's, those of plugins.paths.
 type pluginFinder struct {
-	set     *settings.Settings
-	x       *settings.Expander
-	environ []string
-	found   []Plugin
+	*run
+	found []Plugin
 }
 
 // findPlugins finds all plugins, those that do not count too. Nothing of them
 // runs.
-func (s *Session) findPlugins(ctx context.Context) []Plugin {
-	f := &pluginFinder{set: s.set, x: s.expander, environ: s.deps.Environ}
-	if p := s.set.Project; p != nil && !s.set.Globals.NoProject {
-		dir := filepath.Join(s.set.ProjectRoot, ".toolreg", "plugins")
+func findPlugins(ctx context.Context, r *run) []Plugin {
+	f := &pluginFinder{run: r}
+	if p := r.set.Project; p != nil && !r.set.Globals.NoProject {
+		dir := filepath.Join(r.set.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := settings.UserDir(s.deps.Environ); user != "" && !s.set.Globals.NoUser {
+	if user := settings.UserDir(r.deps.Environ); user != "" && !r.set.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}
-	for _, e := range s.set.PluginPaths.Entries {
+	for _, e := range r.set.PluginPaths.Entries {
 		f.addSetting(ctx, e)
 	}
 	f.judge()
@@ -116,11 +110,11 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 
 // pathOf is the absolute path of an entry.
 func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.x.Expand(e.Value)
+	path, err := f.expander.Expand(e.Value)
 	if err != nil {
 		return "", err
 	}
-	if home, known := LookupEnv(f.environ, "HOME"); known {
+	if home, known := LookupEnv(f.deps.Environ, "HOME"); known {
 		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {
@@ -197,10 +191,10 @@ func (f *pluginFinder) judge() {
 	}
 }
 
-// pluginSources finds the plugins and makes the sources of those that count.
+// newPlugins finds the plugins and makes the sources of those that count.
 // envErr is what is wrong with the environment that they would run in.
-func (s *Session) pluginSources(ctx context.Context, envErr error) []Plugin {
-	found := s.findPlugins(ctx)
+func newPlugins(ctx context.Context, r *run, cached *listings, envErr error) []Plugin {
+	found := findPlugins(ctx, r)
 	if len(found) == 0 {
 		return nil
 	}
@@ -212,24 +206,24 @@ func (s *Session) pluginSources(ctx context.Context, envErr error) []Plugin {
 		if envErr != nil && p.Disabled == nil {
 			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + envErr.Error()})
 		}
-		opts := s.PluginOptions(p.ID)
+		opts := r.PluginOptions(p.ID)
 		opts.Disabled = p.Disabled != nil
 		tree := ""
 		if p.Sum != "" {
 			tree = p.Dir
 		}
-		opts.Outputs = s.cached.ofOutput(registry.PluginPrefix+p.ID, tree)
+		opts.Outputs = cached.ofOutput(registry.PluginPrefix+p.ID, tree)
 		p.source = discover.NewPlugin(p.Plugin, opts)
 	}
 	return found
 }
 
 // PluginOptions say how the plugin of an id runs.
-func (s *Session) PluginOptions(id string) discover.PluginOptions {
+func (r *run) PluginOptions(id string) discover.PluginOptions {
 	return discover.PluginOptions{
-		Context: s.context(), ProjectRoot: s.set.ProjectRoot, Env: s.env,
-		Settings: func(ctx context.Context) (json.RawMessage, error) { return s.pluginSettings(ctx, id) },
-		Timeout:  s.set.DiscoveryTimeout, MaxDiscovery: s.set.Limits.DiscoveryOutput, MaxOutput: s.set.Limits.Result, MaxTools: s.set.Limits.Tools,
+		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
+		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
+		Timeout:  r.set.DiscoveryTimeout, MaxDiscovery: r.set.Limits.DiscoveryOutput, MaxOutput: r.set.Limits.Result, MaxTools: r.set.Limits.Tools,
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Policy puts the rules in their order (spec section 8.3): exclusions and bans
+// newPolicy puts the rules in their order (spec section 8.3): exclusions and bans
 // deny before anything allows; then the rules of the settings, then allowedTools,
 // then remembered answers. The error is an *InputError.
-func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) {
-	mode, err := policy.ParseMode(s.set.ApprovalMode)
+func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
+	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
 		return nil, &InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: s.set.ApprovalOrigin.String(), Workspace: s.set.Workspace, Guarded: builtin.Guarded}
-	if s.set.Globals.Yes && mode != policy.ModePlan {
+	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Guarded: builtin.Guarded}
+	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
 	names := builtin.Aliases()
@@ -28,15 +28,15 @@ func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) {
 		names[name] = name
 	}
 	p.Canonical = func(name string) string { return names[name] }
-	if p.Rules, err = rules(s.set); err != nil {
+	if p.Rules, err = rules(r.set); err != nil {
 		return nil, err
 	}
-	if p.Defaults, err = policyDefaults(s.set); err != nil {
+	if p.Defaults, err = policyDefaults(r.set); err != nil {
 		return nil, err
 	}
-	p.Banned = entries(s.set.ShellBanned)
-	p.Shell = builtin.Shell(s.env) // the grammar is that of the shell that will run
-	p.Approvals = Approvals(s.set, s.deps.Folders, s.deps.Warn)
+	p.Banned = entries(r.set.ShellBanned)
+	p.Shell = builtin.Shell(r.env) // the grammar is that of the shell that will run
+	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }

@@ -10,38 +10,44 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// questions puts what servers ask to the person.
+type questions struct {
+	*run
+	audit *auditor
+}
+
 // elicit puts the question of a server to the person. Where nobody is there it
 // declines at once.
-func (s *Session) elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
+func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	start := time.Now()
-	answer, err := s.askPerson(ctx, q)
+	answer, err := q.askPerson(ctx, e)
 	if err != nil {
 		answer.Action = "cancel"
 	}
-	s.recordQuestion(ctx, q, answer.Action, start)
+	q.audit.question(ctx, e, answer.Action, start)
 	return answer, err
 }
 
-func (s *Session) askPerson(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
+func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	answer, err := ask.Answer{Action: "decline"}, error(&NobodyError{"nobody is there to ask"})
-	if s.deps.Asker != nil {
-		answer, err = s.deps.Asker.Elicit(ctx, q)
+	if q.deps.Asker != nil {
+		answer, err = q.deps.Asker.Elicit(ctx, e)
 	}
 	if nobody, ok := errors.AsType[*NobodyError](err); ok {
-		s.requestDeclined(q.Server, "question", nobody.Reason+": "+q.Message)
+		q.declined(e.Server, "question", nobody.Reason+": "+e.Message)
 		return ask.Answer{Action: "decline"}, nil
 	}
 	return answer, err
 }
 
-// requestDeclined tells that a server was turned down without asking anybody.
-func (s *Session) requestDeclined(server, what, reason string) {
-	s.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "request_declined", Source: registry.MCPPrefix + server,
+// declined tells that a server was turned down without asking anybody.
+func (q *questions) declined(server, what, reason string) {
+	q.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "request_declined", Source: registry.MCPPrefix + server,
 		Message: fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason)})
 }
 
 // warnPaused warns while a call runs, whose live lines go off the screen for it.
-func (s *Session) warnPaused(d registry.Diagnostic) {
-	defer s.deps.Screen.Pause()()
-	s.deps.Warn(d)
+func (q *questions) warnPaused(d registry.Diagnostic) {
+	defer q.deps.Screen.Pause()()
+	q.deps.Warn(d)
 }

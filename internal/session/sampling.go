@@ -26,56 +26,65 @@ const (
 	samplingTail   = 500 // bytes of stderr that a failure shows
 )
 
-// sampler returns what answers sampling requests of a server: the command of
+// sampler answers the sampling requests of one server: by the command of
 // sampling.command, behind the same gate as a call of a tool. It costs the
 // person money, so it is decided on like a tool of that server, named
 // SERVER__sampling: a trusted server is not asked about, others are, at the
 // terminal, and an answer of always is kept; rules, modes, hooks and the audit
 // log hold for it.
-func (s *Session) sampler(ctx context.Context, server settings.Server) func(context.Context, ask.Sampling) (json.RawMessage, error) {
-	var one sync.Mutex // request at a time
-	var x *exec.Executor
-	return func(callCtx context.Context, q ask.Sampling) (json.RawMessage, error) {
-		one.Lock()
-		defer one.Unlock()
-		if err := context.Cause(callCtx); err != nil {
-			return nil, err
-		}
-		if x == nil { // the first request pays for what most runs never need
-			var err error
-			if x, err = s.samplingExecutor(ctx); err != nil {
-				return nil, err
-			}
-		}
-		tool := s.samplingTool(server, q.During)
-		result, err := x.Execute(callCtx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
-		switch {
-		case errors.Is(err, registry.ErrNeedsConfirmation):
-			s.requestDeclined(server.Name, "sampling request", fmt.Sprintf("nobody is there to ask; a rule that allows the tool %q would, or trust: true of the server", tool.Name))
-			return nil, errors.New("the user does not allow it")
-		case errors.Is(err, registry.ErrDenied):
-			s.requestDeclined(server.Name, "sampling request", err.Error())
-			return nil, errors.New("the user does not allow it")
-		case err != nil:
-			s.requestDeclined(server.Name, "sampling request", err.Error())
-			return nil, err
-		case result.IsError:
-			return nil, errors.New(result.Text())
-		}
-		if result.Structured == nil { // a hook put words in its place
-			said, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0]))
-			if err != nil {
-				s.requestDeclined(server.Name, "sampling request", "a hook replaced the answer, and "+err.Error())
-			}
-			return said, err
-		}
-		return result.Structured, nil
-	}
+type sampler struct {
+	*run
+	server    settings.Server
+	gate      *gate
+	questions *questions
+
+	mu       sync.Mutex // one request at a time
+	executor *exec.Executor
 }
 
-func (s *Session) samplingExecutor(ctx context.Context) (*exec.Executor, error) {
+func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if s.executor == nil { // the first request pays for what most runs never need
+		var err error
+		if s.executor, err = s.newExecutor(ctx); err != nil {
+			return nil, err
+		}
+	}
+	tool := s.tool(q.During)
+	result, err := s.executor.Execute(ctx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
+	switch {
+	case errors.Is(err, registry.ErrNeedsConfirmation):
+		s.declined(fmt.Sprintf("nobody is there to ask; a rule that allows the tool %q would, or trust: true of the server", tool.Name))
+		return nil, errors.New("the user does not allow it")
+	case errors.Is(err, registry.ErrDenied):
+		s.declined(err.Error())
+		return nil, errors.New("the user does not allow it")
+	case err != nil:
+		s.declined(err.Error())
+		return nil, err
+	case result.IsError:
+		return nil, errors.New(result.Text())
+	case result.Structured != nil:
+		return result.Structured, nil
+	}
+	message, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook put words in its place
+	if err != nil {
+		s.declined("a hook replaced the answer, and " + err.Error())
+	}
+	return message, err
+}
+
+func (s *sampler) declined(reason string) {
+	s.questions.declined(s.server.Name, "sampling request", reason)
+}
+
+func (s *sampler) newExecutor(ctx context.Context) (*exec.Executor, error) {
 	reg := registry.NewLoader(registry.Options{}).Load(ctx, nil, true)
-	x, err := s.newExecutor(ctx, reg)
+	x, err := s.gate.newExecutor(ctx, reg)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +103,9 @@ func (d samplingDecider) Decide(ctx context.Context, t *registry.Tool, call regi
 	return v
 }
 
-// samplingTool makes a tool of the command, for one server.
-func (s *Session) samplingTool(server settings.Server, during string) *registry.Tool {
-	command := s.set.Sampling.Command
+// tool makes a tool of the command.
+func (s *sampler) tool(during string) *registry.Tool {
+	command, server := s.set.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// What is behind an approval: this command for this server, as written.
 	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
@@ -109,7 +118,7 @@ func (s *Session) samplingTool(server settings.Server, during string) *registry.
 		},
 		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return s.runSampling(ctx, call.Params)
+			return s.call(ctx, call.Params)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
 			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q wants your model to answer what follows.\nThe answer goes to the server. The command is %q (%s).",
@@ -118,9 +127,9 @@ func (s *Session) samplingTool(server settings.Server, during string) *registry.
 	}
 }
 
-// runSampling runs the command: the params of the request on its stdin, the
+// call runs the command: the params of the request on its stdin, the
 // result or plain text on its stdout.
-func (s *Session) runSampling(ctx context.Context, params json.RawMessage) (registry.Result, error) {
+func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
 	argv, err := s.expander.Command(s.set.Sampling.Command)
 	if err != nil {
 		return registry.Result{}, err
@@ -130,30 +139,30 @@ func (s *Session) runSampling(ctx context.Context, params json.RawMessage) (regi
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
 	case err != nil:
-		return s.samplingFailed(err.Error(), nil), nil
+		return s.failed(err.Error(), nil), nil
 	case out.Signal != "":
-		return s.samplingFailed("ended by "+out.Signal, out.Stderr), nil
+		return s.failed("ended by "+out.Signal, out.Stderr), nil
 	case out.ExitCode != 0:
-		return s.samplingFailed(fmt.Sprintf("exit code %d", out.ExitCode), out.Stderr), nil
+		return s.failed(fmt.Sprintf("exit code %d", out.ExitCode), out.Stderr), nil
 	}
 	message, err := samplingResult(out.Stdout, filepath.Base(argv[0]))
 	if err != nil {
-		return s.samplingFailed(err.Error(), out.Stderr), nil
+		return s.failed(err.Error(), out.Stderr), nil
 	}
 	r := registry.TextResult(string(message))
 	r.Structured = message
 	return r, nil
 }
 
-// samplingFailed tells the person how the command failed, and the server no more
+// failed tells the person how the command failed, and the server no more
 // than that it did.
-func (s *Session) samplingFailed(why string, stderr []byte) registry.Result {
+func (s *sampler) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
 	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-samplingTail):]), ""))
 	if said != "" {
 		said = "; its stderr ends:\n" + said
 	}
-	s.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -92,7 +93,7 @@ func (s *Session) LoadServers(ctx context.Context, servers []*mcpclient.Source) 
 	for i, server := range servers {
 		from[i] = server
 	}
-	return s.loadSources(ctx, from, true), context.Cause(ctx)
+	return s.finder.loadSources(ctx, from, true), context.Cause(ctx)
 }
 
 // Discovery runs all sources, or the servers of some names alone, and tells what
@@ -110,7 +111,7 @@ func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.R
 			from = append(from, server)
 		}
 	}
-	reg := s.loadSources(ctx, from, false)
+	reg := s.finder.loadSources(ctx, from, false)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -170,3 +171,19 @@ func (s *Session) RemoteServer(name string) (settings.Server, error) {
 	}
 	return settings.Server{}, &NoServerError{name, names}
 }
+
+// ForgetListing drops what is kept of a server's listing: another login may get
+// to see other tools.
+func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
+	l := s.cached.ofServer(server)
+	key, err := l.listingKey(ctx)
+	if err == nil {
+		err = l.sources.Drop(ctx, key)
+	}
+	if err != nil {
+		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
+	}
+}
+
+// CachedListings tells what the cache holds of sources, the oldest first.
+func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }

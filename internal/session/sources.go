@@ -34,12 +34,12 @@ type sources struct {
 
 // newSources makes the sources without starting any.
 func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
-	env, envErr := s.environ(ctx)
+	env, envErr := ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
 	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
 		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
 	}
 	s.env = env
-	out := &sources{plugins: s.pluginSources(ctx, envErr), composites: composites}
+	out := &sources{plugins: newPlugins(ctx, s.run, s.cached, envErr), composites: composites}
 	own := s.builtinOptions()
 	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
@@ -103,6 +103,32 @@ func (s *sources) serverOf(name string) *mcpclient.Source {
 	return found
 }
 
+// hidden finds the tool that a name would mean if no setting kept it out: by
+// its name, an alias, server__tool or name@version. nil: there is none.
+func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
+	plain := name
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		plain = name[:i]
+	}
+	canonical := builtin.Aliases()[plain]
+	for _, h := range reg.Hidden() {
+		server, isMCP := strings.CutPrefix(h.Source, registry.MCPPrefix)
+		qualified := server + "__" + h.Name
+		switch {
+		case h.Name == name, h.Name == plain,
+			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical,
+			isMCP && (qualified == plain || registry.ValidName(qualified) == plain):
+			return &h
+		}
+	}
+	for _, off := range s.off {
+		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {
+			return &registry.Hidden{Name: plain, Source: registry.MCPPrefix + off.Name, Reason: "its server is " + off.Reason(), Setting: off.setting()}
+		}
+	}
+	return nil
+}
+
 // ServerOptions say how to reach a server of the settings.
 func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
 	kept := s.cached.ofServer(server)
@@ -117,14 +143,15 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
 			Samples: s.set.Sampling.Requests,
 		},
-		Callbacks: ask.Callbacks{Elicit: s.elicit, Refused: s.requestDeclined},
+		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
 	}
 	if s.deps.ServerLog != nil {
 		o.OnLog = s.deps.ServerLog()
 	}
 	if s.set.Sampling.Command.IsSet() {
-		o.Sample = s.sampler(ctx, server)
+		sampler := &sampler{run: s.run, server: server, gate: s.gate, questions: s.questions}
+		o.Sample = sampler.answer
 	}
 	if s.set.Globals.ConnectSet {
 		o.ConnectTimeout = s.set.Globals.ConnectTimeout

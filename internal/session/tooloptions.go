@@ -68,46 +68,46 @@ func valueOf[T any](p *T) T {
 	return *p
 }
 
-func (s *Session) limitOutput(t registry.Tool) registry.Tool {
-	o := middleware.Output{Limit: s.set.Limits.Output, Spill: s.set.Limits.Spill, Dir: func() (*state.Dir, error) { return s.deps.Folders.Cache("output") }}
-	if m := optionsOf(s.set, &t).maxOutput; m != nil {
+func (r *run) limitOutput(t registry.Tool) registry.Tool {
+	o := middleware.Output{Limit: r.set.Limits.Output, Spill: r.set.Limits.Spill, Dir: func() (*state.Dir, error) { return r.deps.Folders.Cache("output") }}
+	if m := optionsOf(r.set, &t).maxOutput; m != nil {
 		o.Limit = *m
 	}
-	if s.opts.Uncut {
+	if r.opts.Uncut {
 		o.Limit = 0
 	}
 	return o.Wrap(t)
 }
 
-func (s *Session) cacheResults(t registry.Tool) registry.Tool {
-	o := optionsOf(s.set, &t)
+func (r *run) cacheResults(t registry.Tool) registry.Tool {
+	o := optionsOf(r.set, &t)
 	if valueOf(o.cache) <= 0 {
 		return t
 	}
 	if !middleware.ReadOnly(&t) {
-		s.optionIgnored(&t, o, "cache", "only results of tools that read are kept")
+		r.optionIgnored(&t, o, "cache", "only results of tools that read are kept")
 		return t
 	}
-	dir, err := s.deps.Folders.Cache("results")
+	dir, err := r.deps.Folders.Cache("results")
 	if err != nil {
-		s.resultNotCached(err)
+		r.resultNotCached(err)
 		return t
 	}
-	scope := strings.Join([]string{s.set.ProjectRoot, s.set.Workspace, s.set.Globals.Channel}, "\x00")
-	return middleware.Cache{Dir: dir, TTL: *o.cache, Scope: scope, Failed: s.resultNotCached}.Wrap(t)
+	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
+	return middleware.Cache{Dir: dir, TTL: *o.cache, Scope: scope, Failed: r.resultNotCached}.Wrap(t)
 }
 
-func (s *Session) resultNotCached(err error) {
-	s.warn("cache_not_kept", "", "results cannot be kept: "+err.Error(), "")
+func (r *run) resultNotCached(err error) {
+	r.warn("cache_not_kept", "", "results cannot be kept: "+err.Error(), "")
 }
 
-func (s *Session) retryCalls(t registry.Tool) registry.Tool {
-	o := optionsOf(s.set, &t)
+func (r *run) retryCalls(t registry.Tool) registry.Tool {
+	o := optionsOf(r.set, &t)
 	if valueOf(o.retries) <= 0 {
 		return t
 	}
 	if !middleware.Repeatable(&t) {
-		s.optionIgnored(&t, o, "retries", "a call that changes something is never made twice")
+		r.optionIgnored(&t, o, "retries", "a call that changes something is never made twice")
 		return t
 	}
 	return middleware.Retry{Retries: *o.retries, Delay: valueOf(o.retryDelay)}.Wrap(t)
@@ -115,11 +115,11 @@ func (s *Session) retryCalls(t registry.Tool) registry.Tool {
 
 // optionIgnored tells that an option that names a tool does not count for it. A
 // glob may well hold tools that it is not meant for.
-func (s *Session) optionIgnored(t *registry.Tool, o toolOptions, key, why string) {
+func (r *run) optionIgnored(t *registry.Tool, o toolOptions, key, why string) {
 	if !o.named {
 		return
 	}
-	s.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
 		Message: fmt.Sprintf("the option %s of %q does not count: %s", key, t.Name, why),
 		Hint:    "it counts for tools of category read, and for those that a server with trust: true calls read-only or idempotent"})
 }

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// gate makes the executors that calls go through.
+type gate struct {
+	*run
+	audit *auditor
+
+	mu        sync.Mutex
+	executors map[*registry.Registry]*exec.Executor
+}
+
+func newGate(r *run, audit *auditor) *gate {
+	return &gate{run: r, audit: audit, executors: map[*registry.Registry]*exec.Executor{}}
+}
+
+// executor returns the one executor of a registry: policy from the settings,
+// approvals from the state folder, questions to the person.
+func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if x := g.executors[reg]; x != nil {
+		return x, nil
+	}
+	x, err := g.newExecutor(ctx, reg)
+	if err == nil {
+		g.executors[reg] = x
+	}
+	return x, err
+}
+
+func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
+	p, err := g.newPolicy(reg)
+	if err != nil {
+		return nil, err
+	}
+	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Warn: g.deps.Warn}
+	if g.set.Globals.TimeoutSet {
+		x.Timeout = g.set.Globals.Timeout
+		if x.Timeout == 0 {
+			x.Timeout = -1 // 0 on the command line is "no limit"
+		}
+	}
+	if g.deps.Asker != nil {
+		x.Confirmer = sync.OnceValue(g.deps.Asker.Confirmer)
+	}
+	return x, g.surround(ctx, x)
+}
+
+// surround puts around every call of an executor what the settings say, from
+// the outside in: hooks, audit, limit on output, cache, retries, time limit
+// (spec section 8.6).
+func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
+	set, err := g.hooks(ctx)
+	if err != nil {
+		return err
+	}
+	if set != nil {
+		x.Hooks = set
+	}
+	if g.set.Audit.Enabled {
+		x.Observe = g.audit.call
+	}
+	x.Limits = func(t *registry.Tool) time.Duration {
+		d := optionsOf(g.set, t).timeout
+		if d != nil && *d == 0 {
+			return -1 // "no limit"
+		}
+		return valueOf(d)
+	}
+	x.Wrap = []registry.Middleware{g.limitOutput, g.cacheResults, g.retryCalls}
+	return nil
+}

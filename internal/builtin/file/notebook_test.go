@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,17 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 )
-
-// rendered is the text of a notebook and the number of its cells.
-func rendered(data []byte) (string, int, error) {
-	cells, err := notebookCells(data)
-	if err != nil {
-		return "", 0, err
-	}
-	n := newNotebookText(cells)
-	text, err := io.ReadAll(n)
-	return string(text), n.cells, err
-}
 
 func TestReadFileNotebook(t *testing.T) {
 	book := func(cells string) string { return `{"cells":[` + cells + `],"nbformat":4}` }
@@ -34,21 +22,21 @@ func TestReadFileNotebook(t *testing.T) {
 		{"source as one string", book(`{"cell_type":"raw","source":"a\nb\n"}`), "--- cell 1 (raw) ---\na\nb\n"},
 		{"order and index", book(`{"cell_type":"code","source":"b"},{"cell_type":"code","source":[],"execution_count":null,"outputs":null}`),
 			"--- cell 1 (code) ---\nb\n--- cell 2 (code) ---\n"},
-		{"attachment", book(`{"cell_type":"markdown","source":"x","attachments":{"a.png":{"image/png":"AAAA"}}}`),
-			"--- cell 1 (markdown) ---\nx\n[attachment a.png: image/png, 3 B, not shown]\n"},
 		{"a type cannot fake a line", book(`{"cell_type":"a\nb","source":""}`), "--- cell 1 (\"a\\nb\") ---\n"},
 		{"html only", output(`{"output_type":"execute_result","data":{"text/html":["<b>","x</b>"]}}`),
 			head + "--- output of cell 1 (execute_result) ---\n<b>x</b>\n"},
+		{"text first, pictures by name", output(`{"output_type":"display_data","data":{"image/png":"AAAA","text/html":"<b>","text/plain":["a\n","b"]}}`),
+			head + "--- output of cell 1 (display_data) ---\na\nb\n[image/png, 3 B, not shown]\n"},
+		{"an error without its colours", output(`{"output_type":"error","ename":"E","evalue":"no","traceback":["\u001b[31mE\u001b[0m","no"]}`),
+			head + "--- output of cell 1 (error) ---\nE\nno\n"},
 		{"json only", output(`{"output_type":"execute_result","data":{"application/json":{"a":1}}}`),
-			head + "--- output of cell 1 (execute_result) ---\n{\"a\":1}\n"},
-		{"error without traceback", output(`{"output_type":"error","ename":"E","evalue":"no"}`),
-			head + "--- output of cell 1 (error) ---\nE: no\n"},
+			head + "--- output of cell 1 (execute_result) ---\n[application/json, 0 B, not shown]\n"},
 		{"line breaks of Windows", output(`{"output_type":"stream","name":"stderr","text":"a\r\nb\r"}`),
 			head + "--- output of cell 1 (stderr) ---\na\nb\n"},
 	}
 	for _, tt := range tests {
-		text, _, err := rendered([]byte(tt.data))
-		if diff := cmp.Diff(tt.want, text); diff != "" || err != nil {
+		text, _, err := notebookText([]byte(tt.data))
+		if diff := cmp.Diff(tt.want, string(text)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", tt.name, err, diff)
 		}
 	}
@@ -100,11 +88,11 @@ func FuzzNotebook(f *testing.F) {
 	f.Add([]byte(`{"nbformat":4,"cells":[{"cell_type":"code","source":["a"],"outputs":[{"output_type":"stream","name":"stdout","text":"a\rb"}]}]}`))
 	f.Add([]byte(`{"nbformat":4,"cells":[{"attachments":{"a":{"image/png":1}},"outputs":[{"data":{"image/png":[1]}},{"output_type":"error"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, cells, err := rendered(data)
+		text, cells, err := notebookText(data)
 		if err != nil && !errors.Is(err, errNotebook) {
 			t.Error(err)
 		}
-		if err == nil && strings.Count(text, "--- cell ") < cells {
+		if err == nil && strings.Count(string(text), "--- cell ") < cells {
 			t.Errorf("%d cells, but not as many headers:\n%s", cells, text)
 		}
 	})

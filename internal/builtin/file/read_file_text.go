@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -283,4 +284,31 @@ func (x *excerpt) note() string {
 		notes = append(notes, "decoded from "+x.encoding.String())
 	}
 	return strings.Join(notes, "; ")
+}
+
+// maxNotebook bounds a Jupyter notebook that is shown as cells, in bytes.
+const maxNotebook = 20 << 20
+
+// readable is the text of a file in its encoding, a note on what it became, and
+// whether it is the file's own bytes. A notebook that cannot be shown as cells is
+// shown as it is, with a note that says why.
+func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, asItIs bool, err error) {
+	decoded := e.Reader(in)
+	if !strings.EqualFold(path.Ext(name), ".ipynb") || e != textfile.UTF8 && e != textfile.UTF8WithBOM {
+		return decoded, "", decoded == in, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(decoded, maxNotebook+1))
+	if err != nil {
+		return nil, "", false, err
+	}
+	book, cells := []byte(nil), 0
+	if len(data) > maxNotebook {
+		err = errors.New("the notebook is larger than " + tool.Size(maxNotebook))
+	} else {
+		book, cells, err = notebookText(data)
+	}
+	if err != nil {
+		return bufio.NewReader(io.MultiReader(bytes.NewReader(data), decoded)), "shown as it is: " + err.Error(), true, nil
+	}
+	return bufio.NewReader(bytes.NewReader(book)), "a notebook of " + tool.Count(cells, "cell") + ", shown as text", false, nil
 }

@@ -1,10 +1,6 @@
 package declare
 
-import (
-	"fmt"
-
-	"github.com/toolreg/toolreg/internal/declare/rewrite"
-)
+import "fmt"
 
 // anthropic declares tools for Anthropic's Messages API. Names match
 // ^[a-zA-Z0-9_-]{1,128}$ there; 64 are used, which older models and Anthropic's
@@ -47,9 +43,5 @@ func refuseOddKeys(t *tool) error {
 // prepareFlat makes the root a plain object schema.
 func (e *encoder) prepareFlat(t *tool) {
 	e.noStrict()
-	changes := append(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema)...)
-	changes = append(changes, rewrite.DropDeadRefs(t.schema, t.def.InputSchema)...)
-	changes = append(changes, rewrite.InlineRoot(t.schema)...)
-	changes = append(changes, rewrite.FlattenRoot(t.schema, "allOf", "anyOf", "oneOf")...)
-	e.changed(t, append(changes, rewrite.TypeRoot(t.schema)...))
+	e.changed(t, flattened(t, "allOf", "anyOf", "oneOf"))
 }

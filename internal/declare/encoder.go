@@ -2,8 +2,10 @@ package declare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -21,6 +23,19 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	e.diags = append(e.diags, registry.Diagnostic{
 		Severity: severity, Code: code, Source: t.def.Source, Tool: t.def.Name, Message: message, Hint: hint,
 	})
+}
+
+// flattened makes the root of a tool's schema a plain object, without the refused
+// keywords and in the words of draft 2020-12, and returns what it changed.
+func flattened(t *tool, refused ...string) []string {
+	return slices.Concat(
+		rewrite.LowerTypes(t.schema),
+		rewrite.ModernWords(t.schema),
+		rewrite.DropDeadRefs(t.schema, t.def.InputSchema),
+		rewrite.InlineRoot(t.schema),
+		rewrite.FlattenRoot(t.schema, refused...),
+		rewrite.TypeRoot(t.schema),
+	)
 }
 
 // named opens an object with name and description.

@@ -61,7 +61,7 @@ func openaiResponses() Format {
 func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
-	changes := e.openAIRoot(t)
+	changes := openAIRoot(t)
 	if e.opts.Strict {
 		strict := t.schema.Clone()
 		if done, err := rewrite.Strict(strict); err != nil {
@@ -75,14 +75,10 @@ func (e *encoder) prepareOpenAI(t *tool) {
 	e.changed(t, changes)
 }
 
-func (e *encoder) openAIRoot(t *tool) []string {
+func openAIRoot(t *tool) []string {
 	root := t.schema
-	changes := append(rewrite.LowerTypes(root), rewrite.ModernWords(root)...)
-	changes = append(changes, rewrite.DropDeadRefs(t.schema, t.def.InputSchema)...)
-	changes = append(changes, rewrite.InlineRoot(root)...)
-	changes = append(changes, rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")...)
-	changes = append(changes, rewrite.TypeRoot(root)...)
-	if p := root.Get("properties"); !p.Is(jsonx.Object) {
+	changes := flattened(t, "allOf", "anyOf", "oneOf", "enum", "not")
+	if !root.Get("properties").Is(jsonx.Object) {
 		root.Set("properties", jsonx.NewObject())
 		changes = append(changes, "properties added at the root")
 	}

@@ -71,3 +71,39 @@ func TestResolve(t *testing.T) {
 		t.Errorf("e: %v", err)
 	}
 }
+
+func TestTypes(t *testing.T) {
+	for _, tt := range []struct {
+		schema string
+		want   bool
+	}{
+		{`{"type":"string"}`, true}, {`{"type":["null","string"]}`, true}, {`{"type":["null"]}`, false},
+		{`{"type":"strings"}`, false}, {`{"type":5}`, false}, {`{}`, false}, {`true`, false},
+	} {
+		if got := HasType(parse(t, tt.schema), "string"); got != tt.want {
+			t.Errorf("%s has the type: %v", tt.schema, got)
+		}
+	}
+	for value, want := range map[string]string{
+		`{}`: "object", `[]`: "array", `"1"`: "string", `1`: "integer", `-10`: "integer", `1.0`: "number", `1e2`: "number", `1E2`: "number", `true`: "boolean", `false`: "boolean", `null`: "null",
+	} {
+		if got := TypeOf(parse(t, value)); got != want {
+			t.Errorf("%s is %s, want %s", value, got, want)
+		}
+	}
+	if got := string(OfType("null").AppendTo(nil)); got != `{"type":"null"}` {
+		t.Errorf("got %s", got)
+	}
+	if !HoldsNull(parse(t, `[1,null]`).Items) || HoldsNull(parse(t, `[0,"null",[null]]`).Items) {
+		t.Error("null among values")
+	}
+}
+
+func TestRequired(t *testing.T) {
+	if diff := cmp.Diff(map[string]bool{"a": true, "b": true}, Required(parse(t, `{"required":["a","b","a"],"properties":{"c":{}}}`))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Required(parse(t, `{}`)); got["a"] {
+		t.Errorf("got %v", got)
+	}
+}

@@ -44,25 +44,26 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 	if strings.TrimSpace(d.Description) == "" {
 		note(registry.SeverityInfo, "description_missing", "it has no description, by which a model chooses", "")
 	}
-	if names := undescribed(d.InputSchema); len(names) > 0 {
+	text := d.Name + d.Description
+	schema, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth})
+	if err == nil {
+		text += string(schema.AppendTo(nil))
+	}
+	if names := undescribed(schema); len(names) > 0 {
 		note(registry.SeverityInfo, "param_description_missing", "params without a description: "+few(names), "")
 	}
 	if tokens > fatTool {
 		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")
 	}
-	if r, ok := invisible(d); ok {
+	if r, ok := invisible(text); ok {
 		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition holds the invisible character %U: a model reads what people do not see", r), "look at it with toolreg list "+d.Name)
 	}
 	return out
 }
 
 // undescribed names the params at the root that have no description.
-func undescribed(schema []byte) []string {
-	n, err := jsonx.Parse(schema, jsonx.Options{Depth: registry.MaxDepth})
-	if err != nil {
-		return nil
-	}
-	properties := n.Get("properties")
+func undescribed(schema *jsonx.Value) []string {
+	properties := schema.Get("properties")
 	if properties == nil {
 		return nil
 	}
@@ -77,11 +78,7 @@ func undescribed(schema []byte) []string {
 
 // invisible finds a character that no screen shows: format characters and
 // controls other than white space.
-func invisible(d *registry.Definition) (rune, bool) {
-	text := d.Name + d.Description
-	if n, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth}); err == nil {
-		text += string(n.AppendTo(nil))
-	}
+func invisible(text string) (rune, bool) {
 	for _, r := range text {
 		if unicode.Is(unicode.Cf, r) && r != '\u200d' || unicode.IsControl(r) && !unicode.IsSpace(r) {
 			return r, true

@@ -23,8 +23,8 @@ const (
 )
 
 // codexFiles: Codex keeps its settings in TOML.
-func codexFiles(w where) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readCodex, ".codex", "config.toml")}, w.user(readCodex, w.set("CODEX_HOME", ".codex"), "config.toml")...)
+func codexFiles(w folders) []settings.ImportFile {
+	return append([]settings.ImportFile{w.project(readCodex, ".codex", "config.toml")}, w.user(readCodex, w.named("CODEX_HOME", ".codex"), "config.toml")...)
 }
 
 // codexServer is a table mcp_servers.NAME.
@@ -65,7 +65,7 @@ func readCodex(path string, data []byte) ([]settings.ImportedServer, []document.
 		}
 		delete(file.Servers, name.Name) // a table may be named again, by its parts
 		e, why := codexEntry(table)
-		out = append(out, imported(name, e, asIs, why))
+		out = append(out, imported(name, e, unchanged, why))
 	}
 	return out, nil
 }
@@ -182,8 +182,8 @@ func codexEntry(table any) (entry, string) {
 	return e, ""
 }
 
-// asIs is for strings that are in our form already.
-func asIs(s string, _ bool) (string, error) { return s, nil }
+// unchanged is for strings that are in our form already.
+func unchanged(s string, _ bool) (string, error) { return s, nil }
 
 // sorted gives a table, whose order is not kept, in order of name.
 func sorted(m map[string]string) pairs {

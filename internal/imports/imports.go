@@ -36,15 +36,15 @@ func (Programs) Programs() []string {
 func (Programs) Files(program, root string, environ []string) []settings.ImportFile {
 	for _, p := range programs() {
 		if p.name == program {
-			return once(p.files(newWhere(root, environ)))
+			return withoutDuplicates(p.files(newFolders(root, environ)))
 		}
 	}
 	return nil
 }
 
-// once drops a file that is the project's and the user's own at the same time:
+// withoutDuplicates drops a file that is the project's and the user's own at the same time:
 // where the home folder is the project it is the user's.
-func once(files []settings.ImportFile) []settings.ImportFile {
+func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
 	users := map[string]bool{}
 	for _, f := range files {
 		users[f.Path] = users[f.Path] || !f.Project
@@ -61,7 +61,7 @@ func once(files []settings.ImportFile) []settings.ImportFile {
 // program is another program with its files.
 type program struct {
 	name  string
-	files func(where) []settings.ImportFile
+	files func(folders) []settings.ImportFile
 }
 
 // programs lists the programs in the order of the documentation.
@@ -72,36 +72,36 @@ func programs() []program {
 	}
 }
 
-// where says in which folders programs keep their files.
-type where struct {
+// folders says where programs keep their files.
+type folders struct {
 	root string // of the project
 	home string // "" = not known
 	env  expand.Environ
 }
 
-func newWhere(root string, environ []string) where {
+func newFolders(root string, environ []string) folders {
 	env := expand.NewEnviron(environ)
-	return where{root: root, home: env.Home(), env: env}
+	return folders{root: root, home: env.Home(), env: env}
 }
 
 // reader finds the servers in the bytes of a file.
 type reader = func(path string, data []byte) ([]settings.ImportedServer, []document.Problem)
 
 // project is a file of the project.
-func (w where) project(read reader, path ...string) settings.ImportFile {
+func (w folders) project(read reader, path ...string) settings.ImportFile {
 	return settings.ImportFile{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }
 
 // user is a file below a folder of the user, none where there is no such folder.
-func (w where) user(read reader, dir string, path ...string) []settings.ImportFile {
+func (w folders) user(read reader, dir string, path ...string) []settings.ImportFile {
 	if !filepath.IsAbs(dir) {
 		return nil
 	}
 	return []settings.ImportFile{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
 }
 
-// set is a folder that a variable names, or one in the home folder.
-func (w where) set(variable string, path ...string) string {
+// named is a folder that a variable names, or one in the home folder.
+func (w folders) named(variable string, path ...string) string {
 	if dir := w.env.Get(variable); filepath.IsAbs(dir) {
 		return dir
 	}
@@ -112,12 +112,12 @@ func (w where) set(variable string, path ...string) string {
 }
 
 // application is where programs with windows keep their settings.
-func (w where) application() string {
+func (w folders) application() string {
 	switch runtime.GOOS {
 	case "darwin":
-		return w.set("", "Library", "Application Support")
+		return w.named("", "Library", "Application Support")
 	case "windows":
-		return w.set("APPDATA", "AppData", "Roaming")
+		return w.named("APPDATA", "AppData", "Roaming")
 	}
-	return w.set("XDG_CONFIG_HOME", ".config")
+	return w.named("XDG_CONFIG_HOME", ".config")
 }

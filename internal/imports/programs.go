@@ -10,9 +10,9 @@ import (
 )
 
 // geminiFiles: the settings of the Gemini CLI hold mcpServers in our own form.
-func geminiFiles(w where) []settings.ImportFile {
+func geminiFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(readGemini, ".gemini", "settings.json")},
-		w.user(readGemini, w.set("", ".gemini"), "settings.json")...)
+		w.user(readGemini, w.named("", ".gemini"), "settings.json")...)
 }
 
 func readGemini(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
@@ -51,9 +51,9 @@ func geminiEntry(s *server) (entry, string) {
 // claudeFiles: Claude Code keeps servers of this project alone and of all
 // projects in one file of the user, and those that a team shares in .mcp.json;
 // Claude Desktop has a file of its own.
-func claudeFiles(w where) []settings.ImportFile {
+func claudeFiles(w folders) []settings.ImportFile {
 	shared := read(braces, (*server).entry, "mcpServers")
-	config := w.set("CLAUDE_CONFIG_DIR")
+	config := w.named("CLAUDE_CONFIG_DIR")
 	var out []settings.ImportFile
 	out = append(out, w.user(read(braces, (*server).entry, "projects", w.root, "mcpServers"), config, ".claude.json")...)
 	out = append(out, w.project(shared, ".mcp.json"))
@@ -61,31 +61,31 @@ func claudeFiles(w where) []settings.ImportFile {
 	return append(out, w.user(read(plain, (*server).entry, "mcpServers"), w.application(), "Claude", "claude_desktop_config.json")...)
 }
 
-func vscodeFiles(w where) []settings.ImportFile {
+func vscodeFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "servers")
 	return append([]settings.ImportFile{w.project(r, ".vscode", "mcp.json")}, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 }
 
-func cursorFiles(w where) []settings.ImportFile {
+func cursorFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "mcpServers")
-	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.set("", ".cursor"), "mcp.json")...)
+	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
 
 // windsurfFiles: Windsurf has no file for a project.
-func windsurfFiles(w where) []settings.ImportFile {
-	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.set("", ".codeium", "windsurf"), "mcp_config.json")
+func windsurfFiles(w folders) []settings.ImportFile {
+	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.named("", ".codeium", "windsurf"), "mcp_config.json")
 }
 
 // opencodeFiles: opencode looks for its settings in two folders of a project,
 // each with or without comments in the name.
-func opencodeFiles(w where) []settings.ImportFile {
+func opencodeFiles(w folders) []settings.ImportFile {
 	var out []settings.ImportFile
 	names := []string{"opencode.json", "opencode.jsonc"}
 	for _, name := range names {
 		out = append(out, w.project(readOpencode, name), w.project(readOpencode, ".opencode", name))
 	}
 	for _, name := range names {
-		out = append(out, w.user(readOpencode, w.set("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
+		out = append(out, w.user(readOpencode, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
 	}
 	return out
 }
@@ -124,9 +124,9 @@ func opencodeEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-func zedFiles(w where) []settings.ImportFile {
+func zedFiles(w folders) []settings.ImportFile {
 	r := read(plain, zedEntry, "context_servers")
-	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.set("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
+	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
 }
 
 // zedEntry: the command was an object in older settings. A server that an

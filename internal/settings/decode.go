@@ -158,7 +158,7 @@ func (s *Settings) servers(m *merged) {
 	allowed, excluded := m.list("mcp.allowed"), m.list("mcp.excluded")
 	for i := range s.Servers {
 		server := &s.Servers[i]
-		server.Excluded = keptOut(server.Name, allowed, excluded)
+		server.Excluded = excludedBy(server.Name, allowed, excluded)
 		if s.Globals.TimeoutSet {
 			server.Timeout = s.Globals.Timeout
 		}
@@ -168,9 +168,9 @@ func (s *Settings) servers(m *merged) {
 	}
 }
 
-// keptOut returns the setting that keeps a server from being connected. An
+// excludedBy returns the setting that excludes a server. An
 // empty list of allowed servers allows all, as in the Gemini CLI.
-func keptOut(name string, allowed, excluded List) *Origin {
+func excludedBy(name string, allowed, excluded List) *Origin {
 	matches := func(e Entry) bool { return registry.MatchName(e.Value, name) }
 	if i := slices.IndexFunc(excluded.Entries, matches); i >= 0 {
 		return &excluded.Entries[i].Origin

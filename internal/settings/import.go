@@ -70,14 +70,14 @@ func (l *loader) importNames(m *merged) []string {
 
 // importProject reads the other programs' files in the project that would count
 // if it were trusted, and returns them to be covered by the grant.
-func (l *loader) importProject(own *layer) []trust.File {
+func (l *loader) importProject(fromProject *layer) []trust.File {
 	layers := slices.Clone(l.layers)
-	if own != nil {
-		layers = append(layers, own)
+	if fromProject != nil {
+		layers = append(layers, fromProject)
 	}
 	before := len(l.problems)
 	names := l.importNames(merge(l.index, append(layers, l.named...)))
-	l.problems = l.problems[:before] // told when it is known what counts
+	l.problems = l.problems[:before] // reported when it is known what counts
 	var files []trust.File
 	for _, program := range names {
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
@@ -103,7 +103,7 @@ func (l *loader) importProject(own *layer) []trust.File {
 // before the later.
 func (l *loader) imports(m *merged) {
 	names := l.importNames(m)
-	trusted := l.project != nil && l.project.Trusted && !l.withheld
+	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			l.importPaths = append(l.importPaths, f.Path)
@@ -112,12 +112,12 @@ func (l *loader) imports(m *merged) {
 				continue
 			}
 			if l.opts.NoUser {
-				l.seen(ScopeUser, f.Path, PlaceSkipped, "--no-user-settings")
+				l.place(ScopeUser, f.Path, PlaceSkipped, "--no-user-settings")
 				continue
 			}
 			if file, ok := l.importFile(ScopeUser, program, f); ok {
 				l.addImported(m, l.importLayer(ScopeUser, program, f, file.Data))
-				l.seen(ScopeUser, f.Path, PlaceRead, "imports: "+program)
+				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
 			}
 		}
 	}
@@ -128,13 +128,13 @@ func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted 
 	i := slices.IndexFunc(l.imported, func(layer *layer) bool { return layer.file == f.Path })
 	switch {
 	case l.opts.NoProject:
-		l.seen(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
+		l.place(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
 	case i < 0: // absent or refused, and recorded
 	case !trusted:
-		l.seen(ScopeProject, f.Path, PlaceSkipped, "not trusted; see `toolreg trust status`")
+		l.place(ScopeProject, f.Path, PlaceSkipped, "not trusted; see `toolreg trust status`")
 	default:
 		l.addImported(m, l.imported[i])
-		l.seen(ScopeProject, f.Path, PlaceRead, "imports: "+program)
+		l.place(ScopeProject, f.Path, PlaceRead, "imports: "+program)
 	}
 }
 
@@ -144,19 +144,19 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 	if f.Project {
 		limit = document.MaxFile
 	}
-	file, err := trust.ReadOwn(f.Path, limit)
+	file, err := trust.ReadOwned(f.Path, limit)
 	if err == nil {
 		return file, true
 	}
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
-		l.seen(scope, f.Path, PlaceAbsent, "imports: "+program)
+		l.place(scope, f.Path, PlaceAbsent, "imports: "+program)
 		return trust.File{}, false
 	}
 	p := document.Unreadable(f.Path, err)
 	if errors.Is(err, trust.ErrTooLarge) {
 		p.Message = fmt.Sprintf("is larger than %d MiB", limit>>20)
 	}
-	l.seen(scope, f.Path, PlaceRefused, p.Message)
+	l.place(scope, f.Path, PlaceRefused, p.Message)
 	l.warn("import_refused", "the MCP servers of "+program+" are left out: "+p.String(), "")
 	return trust.File{}, false
 }
@@ -242,7 +242,7 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 	var out []FoundImport
 	for _, program := range from.Programs() {
 		for _, f := range from.Files(program, root, environ) {
-			file, err := trust.ReadOwn(f.Path, maxImport)
+			file, err := trust.ReadOwned(f.Path, maxImport)
 			if err != nil {
 				continue
 			}

@@ -133,13 +133,13 @@ func TestAnUntrustedProjectImportsNothing(t *testing.T) {
 	}
 }
 
-func TestLookTellsWhatBecameOfEachFile(t *testing.T) {
+func TestPlacesTellWhatBecameOfEachFile(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "x: [\n")
 	b.projectFile(".toolreg/settings.json", `{"approvalMode": "plan"}`)
 	o := b.options()
 	o.Files = []string{"none.yaml"}
-	places, err := Look(o)
+	places, err := Places(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type Options struct {
 // (spec section 9): its mistakes are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
-	if err := l.places(); err != nil {
+	if err := l.readAll(); err != nil {
 		return nil, l.diags, err
 	}
 	m := merge(l.index, l.layers)
@@ -76,46 +76,46 @@ func withGlobals(o Options, g Globals) Options {
 
 // loader carries what one Load gathers.
 type loader struct {
-	index    *table.Index
-	scalars  *scalars
-	env      expand.Environ
-	opts     Options
-	globals  Globals
-	root     string
-	layers   []*layer // those that count, lowest first
-	named    []*layer // of --settings
-	project  *Project
-	problems []document.Problem
-	diags    []registry.Diagnostic
-	looked   []Place
+	index     *table.Index
+	scalars   *scalars
+	env       expand.Environ
+	opts      Options
+	globals   Globals
+	root      string
+	layers    []*layer // those that count, lowest first
+	named     []*layer // of --settings
+	project   *Project
+	problems  []document.Problem
+	diags     []registry.Diagnostic
+	allPlaces []Place
 
-	imported    []*layer // of other programs' files in the project, in order
-	withheld    bool     // the project is trusted without them
-	importPaths []string // where other programs' files are looked for
+	imported       []*layer // of other programs' files in the project, in order
+	withoutImports bool     // the project is trusted without them
+	importPaths    []string // where other programs' files are looked for
 }
 
-// places reads all files in order of precedence.
-func (l *loader) places() error {
+// readAll reads all files in order of precedence.
+func (l *loader) readAll() error {
 	if err := l.findRoot(); err != nil {
 		return err
 	}
-	l.own(ScopeSystem, l.opts.SystemDir)
+	l.readFolder(ScopeSystem, l.opts.SystemDir)
 	if l.opts.NoUser {
-		l.seenFolder(ScopeUser, userDir(l.env), PlaceSkipped, "--no-user-settings")
+		l.placeFolder(ScopeUser, userDir(l.env), PlaceSkipped, "--no-user-settings")
 	} else {
-		l.own(ScopeUser, userDir(l.env))
+		l.readFolder(ScopeUser, userDir(l.env))
 	}
 	for _, file := range l.opts.Files {
-		l.file(file)
+		l.readNamed(file)
 	}
 	if l.opts.NoProject {
-		l.seenFolder(ScopeProject, filepath.Join(l.root, projectDir), PlaceSkipped, "--no-project-settings")
+		l.placeFolder(ScopeProject, filepath.Join(l.root, projectDir), PlaceSkipped, "--no-project-settings")
 	} else {
-		l.seenProject(l.readProject())
+		l.placeProject(l.readProject())
 	}
 	for _, layer := range l.named {
 		l.count(layer)
-		l.seenLayer(layer)
+		l.placeLayer(layer)
 	}
 	return nil
 }
@@ -155,30 +155,30 @@ func (l *loader) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// own reads the settings file of the system's or the user's folder. One that
+// readFolder reads the settings file of the system's or the user's folder. One that
 // others could have written is an error: it may hold what forbids things.
-func (l *loader) own(scope Scope, dir string) {
+func (l *loader) readFolder(scope Scope, dir string) {
 	path, problem := findFile(dir)
 	if problem != nil {
 		l.refused(scope, *problem)
 		return
 	}
 	if path == "" {
-		l.seenFolder(scope, dir, PlaceAbsent, "")
+		l.placeFolder(scope, dir, PlaceAbsent, "")
 		return
 	}
-	f, err := trust.ReadOwn(path, document.MaxFile)
+	f, err := trust.ReadOwned(path, document.MaxFile)
 	if err != nil {
 		l.refused(scope, document.Unreadable(path, err))
 		return
 	}
 	layer := read(l.index, scope, path, f.Data)
 	l.count(layer)
-	l.seenLayer(layer)
+	l.placeLayer(layer)
 }
 
-// file reads a --settings file; it counts behind the project's own.
-func (l *loader) file(name string) {
+// readNamed reads a --settings file; it counts behind the project's own.
+func (l *loader) readNamed(name string) {
 	path := l.absolute(name)
 	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
@@ -193,7 +193,7 @@ func (l *loader) file(name string) {
 // refused records a file that cannot be used where it would count.
 func (l *loader) refused(scope Scope, p document.Problem) {
 	l.problems = append(l.problems, p)
-	l.seen(scope, p.File, PlaceRefused, p.Message)
+	l.place(scope, p.File, PlaceRefused, p.Message)
 }
 
 func (l *loader) count(layer *layer) {
@@ -206,7 +206,7 @@ func (l *loader) warn(code, message, hint string) {
 	l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
 }
 
-// workspace settles the tree that file tools may touch.
+// workspace sets the tree that file tools may touch.
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
 	e, ok := s.merged.last("workspace.root")

@@ -24,7 +24,7 @@ func (l *loader) readProject() (dir, path string) {
 		return dir, ""
 	}
 	var files []trust.File
-	var own *layer
+	var fromProject *layer
 	if path != "" {
 		f, ok := l.readOwnProject(path)
 		if !ok {
@@ -32,15 +32,15 @@ func (l *loader) readProject() (dir, path string) {
 		}
 		files = append(files, f)
 		if !l.isNamed(f.Path) {
-			own = read(l.index, ScopeProject, path, f.Data)
+			fromProject = read(l.index, ScopeProject, path, f.Data)
 		}
 	}
-	l.judge(dir, own, files, l.importProject(own))
+	l.decideTrust(dir, fromProject, files, l.importProject(fromProject))
 	return dir, path
 }
 
 func (l *loader) readOwnProject(path string) (trust.File, bool) {
-	f, err := trust.ReadOwn(path, document.MaxFile)
+	f, err := trust.ReadOwned(path, document.MaxFile)
 	if err == nil {
 		f.Name = trust.Name(l.root, path)
 		return f, true
@@ -72,12 +72,13 @@ func (l *loader) isNamed(real string) bool {
 	return slices.ContainsFunc(l.named, func(n *layer) bool { return n.real == real })
 }
 
-// judge collects what a grant covers and decides whether own counts. own is nil
+// decideTrust collects what a grant covers and decides whether the project's own
+// settings count. fromProject is nil
 // where the project has no settings beyond what --settings names. imports are
 // the files of other programs.
-func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
+func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []trust.File) {
 	p := &Project{Root: l.root}
-	asked := []*consent.File{own.consent()}
+	asked := []*consent.File{fromProject.consent()}
 	for _, layer := range l.imported {
 		asked = append(asked, layer.consent())
 	}
@@ -85,7 +86,7 @@ func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	for _, f := range asked {
 		programs = append(programs, consent.Programs(f)...)
 	}
-	covered, err := l.cover(dir, own, slices.Concat(files, imports), programs)
+	covered, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
 	if err != nil {
 		p.Obstacle = err.Error()
 		covered = files
@@ -105,15 +106,15 @@ func (l *loader) judge(dir string, own *layer, files, imports []trust.File) {
 	for _, f := range asked {
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
-	l.decide(p)
+	l.checkGrant(p)
 	if !p.Trusted && p.Obstacle == "" && len(imports) > 0 {
-		l.withhold(p, dir, own, files)
+		l.trustWithoutImports(p, dir, fromProject, files)
 	}
 	switch {
-	case p.Trusted && own != nil:
-		l.count(own)
+	case p.Trusted && fromProject != nil:
+		l.count(fromProject)
 	case !p.Trusted:
-		l.report(p, own)
+		l.warnUntrusted(p, fromProject)
 	}
 }
 
@@ -130,16 +131,16 @@ func (l *layer) consent() *consent.File {
 }
 
 // cover collects the files behind a grant.
-func (l *loader) cover(dir string, own *layer, files []trust.File, programs []consent.Program) ([]trust.File, error) {
+func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, error) {
 	expand := NewExpander(l.root, l.opts.Environ).Expand
-	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(own.consent(), l.root, expand)...)
+	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expand)...)
 	return trust.Cover(l.root, files, consent.Expand(programs, l.root, expand), trees)
 }
 
-// withhold lets a project count that is trusted apart from the files of other
+// trustWithoutImports lets a project count that is trusted apart from the files of other
 // programs, which imports has brought in since.
-func (l *loader) withhold(p *Project, dir string, own *layer, files []trust.File) {
-	covered, err := l.cover(dir, own, files, consent.Programs(own.consent()))
+func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
+	covered, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
 		return
 	}
@@ -147,13 +148,13 @@ func (l *loader) withhold(p *Project, dir string, own *layer, files []trust.File
 	if err != nil || !status.Trusted {
 		return
 	}
-	p.Trusted, p.Granted, l.withheld = true, status.Granted, true
+	p.Trusted, p.Granted, l.withoutImports = true, status.Granted, true
 	l.warn("imports_untrusted", "MCP servers of other programs in this project are not trusted and do not count: "+changedNames(p.Changes),
 		"see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`")
 }
 
-// decide asks the flags and the remembered grants.
-func (l *loader) decide(p *Project) {
+// checkGrant asks the flags and the remembered grants.
+func (l *loader) checkGrant(p *Project) {
 	namedAll := len(p.Runs) == 0 && len(p.Covered) == 1 && l.isNamed(p.Covered[0].Path)
 	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || namedAll)
 	if p.Trusted || l.opts.Trust == nil || p.Obstacle != "" {
@@ -167,8 +168,8 @@ func (l *loader) decide(p *Project) {
 	p.Trusted, p.Granted, p.Changes = status.Trusted, status.Granted, status.Changes
 }
 
-// report says once that the project does not count, and why.
-func (l *loader) report(p *Project, own *layer) {
+// warnUntrusted says that the project does not count, and why.
+func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	var names []string
 	for _, f := range p.Covered {
 		names = append(names, f.Name)
@@ -179,8 +180,8 @@ func (l *loader) report(p *Project, own *layer) {
 	if len(p.Files) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(names[0]))
 	}
-	if own != nil {
-		what = own.file
+	if fromProject != nil {
+		what = fromProject.file
 	}
 	switch {
 	case p.Obstacle != "":
@@ -191,10 +192,10 @@ func (l *loader) report(p *Project, own *layer) {
 		what = changedNames(p.Changes)
 	}
 	l.warn("project_untrusted", message+what, hint)
-	if own == nil {
+	if fromProject == nil {
 		return
 	}
-	for _, problem := range own.problems {
+	for _, problem := range fromProject.problems {
 		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_settings_invalid", Message: problem.String()})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// maxProblems is how many mistakes of a file are told, and unknown keys.
+// maxProblems is how many mistakes of a file are reported, and unknown keys.
 const maxProblems = 100
 
 // entry is one setting of one file.

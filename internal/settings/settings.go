@@ -38,7 +38,7 @@ func (s Scope) String() string {
 // MarshalText returns the word for a scope.
 func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Origin tells where a value was set. The zero value is the built-in default.
+// Origin is where a value was set. The zero value is the built-in default.
 type Origin struct {
 	Scope Scope
 	Name  string // the file's path, the variable's or the flag's name
@@ -181,11 +181,11 @@ type Settings struct {
 	// Globals are the global flags with their variables.
 	Globals Globals
 
-	// Project tells of the project's own settings files; nil where there are none.
+	// Project is the state of the project's own settings files; nil where there are none.
 	Project *Project
 
-	merged      *merged
-	importPaths []string // where the files of imports are looked for // everything, for Effective and Raw
+	merged      *merged  // everything that counts, for Effective and RawNamed
+	importPaths []string // where the files of imports are looked for
 }
 
 // Sampling are the sampling.* settings.

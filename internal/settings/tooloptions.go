@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Audit tells how calls are logged.
+// Audit says how calls are logged.
 type Audit struct {
 	Enabled bool  // default true
 	MaxSize int64 // of one log in bytes; default 10 MiB

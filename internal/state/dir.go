@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// ErrUnavailable tells that state cannot be kept: no home, a full or read-only
-// disk, a directory that is not ours, a lock that never comes free. The caller
-// warns and goes on without.
+// ErrUnavailable is the cause of all errors that mean that state cannot be kept:
+// no home, a full or read-only disk, a directory that is not ours, a lock that
+// never comes free. The caller warns and goes on without.
 var ErrUnavailable = errors.New("state cannot be kept")
 
 // MaxFile bounds what Read and Update take from one file, in bytes.
@@ -69,16 +69,16 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.vet(root, named); err != nil {
+	if err := d.check(root, named); err != nil {
 		_ = root.Close() // only read from
 		return nil, err
 	}
 	return root, nil
 }
 
-// vet makes sure that root is the directory that was named, ours, and closed to
+// check makes sure that root is the directory that was named, ours, and closed to
 // others.
-func (d *Dir) vet(root *os.Root, named fs.FileInfo) error {
+func (d *Dir) check(root *os.Root, named fs.FileInfo) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -86,10 +86,10 @@ func (d *Dir) vet(root *os.Root, named fs.FileInfo) error {
 	if !os.SameFile(info, named) {
 		return fmt.Errorf("%s was replaced while it was opened", d.Path)
 	}
-	if err := ours(info); err != nil {
+	if err := checkOwner(info); err != nil {
 		return fmt.Errorf("%s %w", d.Path, err)
 	}
-	if loose(info) {
+	if openToOthers(info) {
 		if err := root.Chmod(".", 0o700); err != nil {
 			return fmt.Errorf("%s is open to others: %w", d.Path, err)
 		}
@@ -155,7 +155,7 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 	if !named.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", filepath.Join(root.Name(), name))
 	}
-	if err := ours(named); err != nil {
+	if err := checkOwner(named); err != nil {
 		return nil, fmt.Errorf("%s %w", filepath.Join(root.Name(), name), err)
 	}
 	return root.OpenFile(name, flag, 0)

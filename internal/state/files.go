@@ -39,10 +39,10 @@ func (d *Dir) with(name string, do func(*os.Root) error) error {
 	}
 	root, err := d.open(true)
 	if err != nil {
-		return mustWork(err)
+		return failed(err)
 	}
 	defer root.Close()
-	return mustWork(do(root))
+	return failed(do(root))
 }
 
 // Bounds say what of a cache stays. A field of 0 bounds nothing.
@@ -69,7 +69,7 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	defer root.Close()
 	files, err := regularFiles(root)
 	if err != nil {
-		return mustWork(err)
+		return failed(err)
 	}
 	var bytes int64
 	kept := 0
@@ -101,7 +101,7 @@ func (d *Dir) Files() ([]fs.FileInfo, error) {
 	}
 	defer root.Close()
 	files, err := regularFiles(root)
-	return files, mustWork(err)
+	return files, failed(err)
 }
 
 func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
@@ -132,7 +132,7 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, mustWork(err)
+		return nil, failed(err)
 	}
 	var out []string
 	for _, e := range entries {
@@ -148,8 +148,8 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return mustWork(err)
+			return failed(err)
 		}
-		return mustWork(atomicfile.SyncFolder(root))
+		return failed(atomicfile.SyncFolder(root))
 	})
 }

@@ -33,7 +33,7 @@ type Appender struct {
 
 	mu   sync.Mutex
 	file *os.File    // nil: to be opened
-	is   fs.FileInfo // of file, as it was opened
+	info fs.FileInfo // of file, as it was opened
 	end  int64       // where our last line ended
 }
 
@@ -51,8 +51,8 @@ func (a *Appender) Append(line []byte) (size int64, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if size, err = a.reach(); err != nil {
-		return 0, mustWork(err)
+	if size, err = a.reopen(); err != nil {
+		return 0, failed(err)
 	}
 	record := make([]byte, 0, len(line)+2)
 	if size != a.end && tornEnd(a.file, size) {
@@ -65,18 +65,18 @@ func (a *Appender) Append(line []byte) (size int64, err error) {
 		a.end = 0
 		err = errors.Join(err, a.close())
 	}
-	return size, mustWork(err)
+	return size, failed(err)
 }
 
 // staysOpen is false where a file that one process has open cannot be renamed by
 // another, which setting a log aside does.
 const staysOpen = runtime.GOOS != "windows"
 
-// reach makes sure that file is what the name stands for, and returns its size.
-func (a *Appender) reach() (int64, error) {
+// reopen makes sure that file is what the name stands for, and returns its size.
+func (a *Appender) reopen() (int64, error) {
 	if a.file != nil {
 		named, err := os.Lstat(filepath.Join(a.dir.Path, a.name))
-		if err == nil && os.SameFile(named, a.is) {
+		if err == nil && os.SameFile(named, a.info) {
 			return named.Size(), nil
 		}
 		_ = a.close() // what was written is written
@@ -92,18 +92,18 @@ func (a *Appender) reach() (int64, error) {
 	if a.file, err = openLog(root, a.name); err != nil {
 		return 0, err
 	}
-	if a.is, err = a.file.Stat(); err != nil {
+	if a.info, err = a.file.Stat(); err != nil {
 		return 0, errors.Join(err, a.close())
 	}
 	a.end = 0 // an end that is not ours is looked at
-	return a.is.Size(), nil
+	return a.info.Size(), nil
 }
 
 // Close closes the log. It may be used again.
 func (a *Appender) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return mustWork(a.close())
+	return failed(a.close())
 }
 
 func (a *Appender) close() error {
@@ -164,7 +164,7 @@ func (d *Dir) Rotate(ctx context.Context, name string, size int64, keep int) err
 			}
 			err := root.Rename(from, fmt.Sprintf("%s.%d", name, i))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return mustWork(err)
+				return failed(err)
 			}
 		}
 		return nil

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ours tells whether a file belongs to the user who runs us.
-func ours(info fs.FileInfo) error {
+// checkOwner makes sure that a file belongs to the user who runs us.
+func checkOwner(info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return fmt.Errorf("has no owner")
@@ -21,5 +21,5 @@ func ours(info fs.FileInfo) error {
 	return nil
 }
 
-// loose reports whether others may read or write.
-func loose(info fs.FileInfo) bool { return info.Mode().Perm() != 0o700 }
+// openToOthers reports whether others may read or write.
+func openToOthers(info fs.FileInfo) bool { return info.Mode().Perm() != 0o700 }

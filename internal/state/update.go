@@ -74,7 +74,7 @@ func commit(root *os.Root, name string, old, next []byte) error {
 	if next == nil || old != nil && bytes.Equal(old, next) {
 		return nil
 	}
-	return mustWork(replace(root, name, next, true))
+	return failed(replace(root, name, next, true))
 }
 
 // setAside renames a damaged file to one that tells by its name what it holds:
@@ -83,7 +83,7 @@ func setAside(root *os.Root, name string, content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	to := name + ".bad-" + hex.EncodeToString(sum[:4])
 	if err := errors.Join(root.Rename(name, to), atomicfile.SyncFolder(root)); err != nil {
-		return "", mustWork(err)
+		return "", failed(err)
 	}
 	return filepath.Join(root.Name(), to), nil
 }
@@ -95,11 +95,11 @@ func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) 
 	}
 	root, err := d.open(true)
 	if err != nil {
-		return mustWork(err)
+		return failed(err)
 	}
 	defer root.Close()
 	if err := prepareLock(root, name+lockSuffix); err != nil {
-		return mustWork(err)
+		return failed(err)
 	}
 	unlock, err := d.lock(ctx, name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) 
 	select {
 	case err := <-result:
 		if err != nil {
-			return nil, mustWork(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
+			return nil, failed(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
 		}
 		return func() { _ = f.Close() }, nil
 	case <-ctx.Done():
@@ -201,8 +201,8 @@ func removeTemps(root *os.Root, name string) {
 	}
 }
 
-// mustWork wraps the error of a step that has no ordinary way to fail.
-func mustWork(err error) error {
+// failed wraps the error of a step that has no ordinary way to fail.
+func failed(err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err
 	}

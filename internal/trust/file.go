@@ -23,7 +23,7 @@ const (
 	maxText  = 64 << 10 // of one file, kept to show what changed
 )
 
-// Errors of [Read] and [ReadOwn].
+// Errors of [Read] and [ReadOwned].
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("file is too large")
@@ -52,17 +52,17 @@ type File struct {
 // caller.
 func Read(path string, limit int64) (File, error) { return read(path, limit, false) }
 
-// ReadOwn is Read for files that nobody has named: one that somebody else than
+// ReadOwned is Read for files that nobody has named: one that somebody else than
 // root or this user could have written is an [*OwnerError].
-func ReadOwn(path string, limit int64) (File, error) { return read(path, limit, true) }
+func ReadOwned(path string, limit int64) (File, error) { return read(path, limit, true) }
 
-func read(path string, limit int64, own bool) (File, error) {
+func read(path string, limit int64, owned bool) (File, error) {
 	f, info, err := open(path)
 	if err != nil {
 		return File{}, err
 	}
 	defer f.Close()
-	if reason := foreign(info); own && reason != "" {
+	if reason := foreign(info); owned && reason != "" {
 		return File{}, &OwnerError{Path: path, Reason: reason}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

@@ -33,8 +33,8 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("a file at the limit: %q, %v", f.Data, err)
 	}
 	var owner *OwnerError
-	if _, err := ReadOwn(open, 10); !errors.As(err, &owner) || !strings.Contains(err.Error(), "everybody may write to it") {
-		t.Errorf("ReadOwn of a world-writable file: %v", err)
+	if _, err := ReadOwned(open, 10); !errors.As(err, &owner) || !strings.Contains(err.Error(), "everybody may write to it") {
+		t.Errorf("ReadOwned of a world-writable file: %v", err)
 	}
 	if _, err := Read(open, 10); err != nil {
 		t.Errorf("Read of a world-writable file: %v", err)
@@ -51,7 +51,7 @@ func TestReadResolvesLinks(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := ReadOwn(link, 10); err != nil || f.Path != target {
+	if f, err := ReadOwned(link, 10); err != nil || f.Path != target {
 		t.Errorf("path %s, %v, want %s", f.Path, err, target)
 	}
 }

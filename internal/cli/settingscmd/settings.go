@@ -114,7 +114,7 @@ func runPath(e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	places, err := settings.Look(options)
+	places, err := settings.Places(options)
 	if err != nil {
 		return err
 	}

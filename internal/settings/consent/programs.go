@@ -122,14 +122,14 @@ func (f *File) references(s Setting) []Program {
 	var out []Program
 	s.Value.Walk(s.Key, func(key string, n *document.Node) {
 		if kind, target := table.Reference(n.Str()); kind == "cmd" {
-			out = append(out, Program{Key: key, Place: f.place(n.Line), Argv: splitAnyhow(target)})
+			out = append(out, Program{Key: key, Place: f.place(n.Line), Argv: splitOrFields(target)})
 		}
 	})
 	return out
 }
 
-// splitAnyhow splits a command for showing and covering it, runnable or not.
-func splitAnyhow(line string) []string {
+// splitOrFields splits a command, at blanks where it cannot be run anyway.
+func splitOrFields(line string) []string {
 	if argv, err := process.Split(line); err == nil {
 		return argv
 	}
@@ -145,7 +145,7 @@ func rawCommands(n *document.Node) [][]string {
 	for _, f := range n.Fields {
 		switch {
 		case f.Name == "command" && f.Value.Kind == document.String:
-			out = append(out, append(splitAnyhow(f.Value.Text), n.Get("args").Strings()...))
+			out = append(out, append(splitOrFields(f.Value.Text), n.Get("args").Strings()...))
 		case f.Name == "command" && f.Value.Kind == document.List:
 			out = append(out, f.Value.Strings())
 		default:

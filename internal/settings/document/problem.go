@@ -49,7 +49,7 @@ func SortByPlace(problems []Problem) {
 }
 
 // Unreadable says why the file at path could not be read, err being what
-// [trust.Read] or [trust.ReadOwn] returned.
+// [trust.Read] or [trust.ReadOwned] returned.
 func Unreadable(path string, err error) Problem {
 	p := Problem{File: path}
 	var owner *trust.OwnerError

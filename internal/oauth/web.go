@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
@@ -120,11 +119,7 @@ func (w *web) allow(host string, ip netip.Addr) error {
 	if w.named[host] || w.loopback && ip.IsLoopback() {
 		return nil
 	}
-	network := "tcp4"
-	if ip.Is6() {
-		network = "tcp6"
-	}
-	if err := ssrf.New(ssrf.WithAnyPort()).Safe(network, netip.AddrPortFrom(ip, 443).String(), nil); err != nil {
+	if !webaddr.IsPublic(ip) {
 		return &privateError{host: host}
 	}
 	return nil

@@ -1,5 +1,6 @@
 // Package webaddr judges web addresses that come from outside: whether a person
-// may be sent there. It looks no names up and opens nothing.
+// may be sent there, and what is on the public internet. It looks no names up and
+// opens nothing.
 package webaddr
 
 import (
@@ -7,6 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"code.dny.dev/ssrf"
 )
 
 // Check returns why a person must not be sent to an address: it is not https (or
@@ -48,4 +51,18 @@ func IsLoopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// IsPublic reports whether an address is one of the public internet: not of this
+// machine, a private network or a special purpose, also none that leads to such
+// through a translation of IPv6. An IPv4 address in IPv6 notation is not.
+func IsPublic(a netip.Addr) bool {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is4In6() || a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) {
+		return false // the last one is Azure's metadata
+	}
+	network := "tcp6"
+	if a.Is4() {
+		network = "tcp4"
+	}
+	return ssrf.New(ssrf.WithAnyPort()).Safe(network, netip.AddrPortFrom(a, 443).String(), nil) == nil
 }

@@ -1,6 +1,7 @@
 package webaddr
 
 import (
+	"net/netip"
 	"net/url"
 	"testing"
 )
@@ -35,6 +36,19 @@ func TestOrigin(t *testing.T) {
 		}
 		if got := Origin(u); got != want {
 			t.Errorf("origin of %s is %s, want %s", address, got, want)
+		}
+	}
+}
+
+func TestIsPublic(t *testing.T) {
+	for address, want := range map[string]bool{
+		"8.8.8.8": true, "1.1.1.1": true, "2606:4700:4700::1111": true,
+		"127.0.0.1": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "100.64.0.1": false, "169.254.169.254": false,
+		"168.63.129.16": false, "198.18.0.1": false, "0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false,
+		"::": false, "::1": false, "fe80::1": false, "fc00::1": false, "fec0::1": false, "::ffff:8.8.8.8": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+	} {
+		if got := IsPublic(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: public %v", address, got)
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"unicode"
 
-	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const maxAddress = 8192 // characters of an address
@@ -130,14 +131,9 @@ func (e *blocked) Error() string {
 // dialer connects to public addresses, and to every address of the hosts that
 // are allowed. What is checked is the address that is connected to, behind all
 // names and redirects, so that a name that changes its meaning gains nothing.
-type dialer struct {
-	allow []string
-	guard *ssrf.Guardian
-}
+type dialer struct{ allow []string }
 
-func newDialer(allow []string) *dialer {
-	return &dialer{allow: allow, guard: ssrf.New(ssrf.WithAnyPort())}
-}
+func newDialer(allow []string) *dialer { return &dialer{allow: allow} }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
@@ -146,8 +142,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	var nd net.Dialer
 	if !d.allows(host, port) {
-		nd.Control = func(network, address string, c syscall.RawConn) error {
-			if err := d.check(network, address, c); err != nil {
+		nd.Control = func(network, address string, _ syscall.RawConn) error {
+			if err := d.check(network, address); err != nil {
 				at, _, _ := net.SplitHostPort(address)
 				return &blocked{host: host, port: port, address: at}
 			}
@@ -158,17 +154,13 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // check refuses everything but public addresses.
-func (d *dialer) check(network, address string, c syscall.RawConn) error {
-	if err := d.guard.Safe(network, address, c); err != nil {
-		return err
-	}
+func (d *dialer) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	a := at.Addr()
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is4In6() || a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) {
-		return errors.New("a special address") // the last one is Azure's metadata
+	if network != "tcp4" && network != "tcp6" || !webaddr.IsPublic(at.Addr()) {
+		return errors.New("a special address")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
 		if a.Is4() {
 			network = "tcp4"
 		}
-		if d.check(network, netip.AddrPortFrom(a, 80).String(), nil) != nil {
+		if d.check(network, netip.AddrPortFrom(a, 80).String()) != nil {
 			return &blocked{host: host, port: port, address: a.String()}
 		}
 	}

@@ -114,15 +114,7 @@ func tables(data []byte) []document.Field {
 	inServers := false
 	for p.NextExpression() {
 		e := p.Expression()
-		keys := e.Key()
-		var path []string
-		var at unstable.Range
-		for keys.Next() {
-			path, at = append(path, string(keys.Node().Data)), keys.Node().Raw
-			if len(path) == 2 {
-				break
-			}
-		}
+		path, at := keyPath(e)
 		if e.Kind == unstable.Table || e.Kind == unstable.ArrayTable {
 			inServers = len(path) == 1 && path[0] == "mcp_servers"
 		} else if inServers {
@@ -136,6 +128,15 @@ func tables(data []byte) []document.Field {
 		out = append(out, document.Field{Name: path[1], Line: start.Line, Col: start.Column})
 	}
 	return out
+}
+
+// keyPath returns the first two parts of the key of an expression, and where the
+// last of these stands.
+func keyPath(e *unstable.Node) (path []string, at unstable.Range) {
+	for keys := e.Key(); len(path) < 2 && keys.Next(); {
+		path, at = append(path, string(keys.Node().Data)), keys.Node().Raw
+	}
+	return path, at
 }
 
 // codexEntry makes an entry of a table.
@@ -153,33 +154,39 @@ func codexEntry(table any) (entry, string) {
 	if err := e.expand(plain); err != nil { // what follows is made of names of variables
 		return e, err.Error()
 	}
+	e.Timeout, e.ConnectTimeout = seconds(s.ToolTimeoutSec), seconds(s.StartupTimeoutSec)
+	if s.StartupTimeoutMs != nil {
+		e.ConnectTimeout = *s.StartupTimeoutMs
+	}
+	return e, s.addVariables(&e)
+}
+
+// addVariables adds to an entry what the table takes from variables by name. It
+// returns what is wrong with a name, "" if nothing is.
+func (s *codexServer) addVariables(e *entry) string {
 	for _, v := range s.EnvVars {
 		name, ok := v.(string)
 		if table, isTable := v.(map[string]any); isTable {
 			name, ok = table["name"].(string)
 		}
 		if !ok || !expand.IsName(name) {
-			return e, "env_vars holds what is no name of a variable"
+			return "env_vars holds what is no name of a variable"
 		}
 		e.Env = append(e.Env, pair{name, "${" + name + ":-}"})
 	}
-	header := func(name, before, variable string) bool {
-		e.Headers = append(e.Headers, pair{name, before + "${" + variable + "}"})
-		return expand.IsName(variable)
-	}
-	if s.BearerTokenEnvVar != "" && !header("Authorization", "Bearer ", s.BearerTokenEnvVar) {
-		return e, "bearer_token_env_var is no name of a variable"
+	if name := s.BearerTokenEnvVar; name != "" {
+		if !expand.IsName(name) {
+			return "bearer_token_env_var is no name of a variable"
+		}
+		e.Headers = append(e.Headers, pair{"Authorization", "Bearer ${" + name + "}"})
 	}
 	for _, h := range sorted(s.EnvHTTPHeaders) {
-		if !header(h.name, "", h.value) {
-			return e, "env_http_headers holds what is no name of a variable"
+		if !expand.IsName(h.value) {
+			return "env_http_headers holds what is no name of a variable"
 		}
+		e.Headers = append(e.Headers, pair{h.name, "${" + h.value + "}"})
 	}
-	e.Timeout, e.ConnectTimeout = seconds(s.ToolTimeoutSec), seconds(s.StartupTimeoutSec)
-	if s.StartupTimeoutMs != nil {
-		e.ConnectTimeout = *s.StartupTimeoutMs
-	}
-	return e, ""
+	return ""
 }
 
 // unchanged is for strings that are in our form already.

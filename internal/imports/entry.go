@@ -1,11 +1,10 @@
 package imports
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -64,55 +63,29 @@ type pair struct{ name, value string }
 
 // MarshalJSON writes the pairs as an object.
 func (p pairs) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, e := range p {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, err := json.Marshal(e.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(e.value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
+	object := jsonx.NewObject()
+	for _, e := range p {
+		object.Members = append(object.Members, jsonx.NewMember(e.name, jsonx.NewString(e.value)))
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return object.MarshalJSON()
 }
 
 // UnmarshalJSON reads an object of strings, numbers and booleans; null members
 // are left out.
 func (p *pairs) UnmarshalJSON(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	start, err := dec.Token()
-	if err != nil || start == nil {
-		return err
-	}
-	if start != json.Delim('{') {
+	if kind := jsonx.KindOf(data); kind != jsonx.Object && kind != jsonx.Null {
 		return errors.New("an object of strings is expected")
 	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		value, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		switch v := value.(type) {
-		case nil:
-		case json.Delim:
+	for name, value := range jsonx.Members(data) {
+		switch jsonx.KindOf(value) {
+		case jsonx.Null:
+		case jsonx.String:
+			text, _ := jsonx.Text(value)
+			*p = append(*p, pair{name, text})
+		case jsonx.Array, jsonx.Object:
 			return errors.New("an object of strings is expected")
 		default:
-			*p = append(*p, pair{fmt.Sprint(name), fmt.Sprint(v)})
+			*p = append(*p, pair{name, string(value)})
 		}
 	}
 	return nil

@@ -11,18 +11,9 @@ import (
 // server is what the JSON files of the programs say of a server, all spellings
 // together.
 type server struct {
+	process
+	address
 	Type          string          `json:"type"`
-	Command       json.RawMessage `json:"command"` // a string; a list or an object in some
-	Args          []string        `json:"args"`
-	Env           pairs           `json:"env"`
-	Environment   pairs           `json:"environment"`
-	EnvFile       string          `json:"envFile"`
-	Cwd           string          `json:"cwd"`
-	URL           string          `json:"url"`
-	HTTPURL       string          `json:"httpUrl"`
-	ServerURL     string          `json:"serverUrl"`
-	Headers       pairs           `json:"headers"`
-	HeadersHelper string          `json:"headersHelper"`
 	Timeout       any             `json:"timeout"`
 	Trust         bool            `json:"trust"`
 	Description   string          `json:"description"`
@@ -32,6 +23,25 @@ type server struct {
 	OAuth         json.RawMessage `json:"oauth"`
 	Disabled      bool            `json:"disabled"`
 	Enabled       *bool           `json:"enabled"`
+}
+
+// process is the part of a server that is started.
+type process struct {
+	Command     json.RawMessage `json:"command"` // a string; a list or an object in some
+	Args        []string        `json:"args"`
+	Env         pairs           `json:"env"`
+	Environment pairs           `json:"environment"`
+	EnvFile     string          `json:"envFile"`
+	Cwd         string          `json:"cwd"`
+}
+
+// address is the part of a server that runs elsewhere.
+type address struct {
+	URL           string `json:"url"`
+	HTTPURL       string `json:"httpUrl"`
+	ServerURL     string `json:"serverUrl"`
+	Headers       pairs  `json:"headers"`
+	HeadersHelper string `json:"headersHelper"`
 }
 
 // entry makes the entry of the spellings that most programs share. problem

@@ -73,39 +73,14 @@ func (l *loader) isNamed(real string) bool {
 }
 
 // decideTrust collects what a grant covers and decides whether the project's own
-// settings count. fromProject is nil
-// where the project has no settings beyond what --settings names. imports are
-// the files of other programs.
+// settings count. fromProject is nil where the project has none beyond what
+// --settings names. imports are the files of other programs.
 func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []trust.File) {
-	p := &Project{Root: l.root}
-	asked := []*consent.File{fromProject.consent()}
-	for _, layer := range l.imported {
-		asked = append(asked, layer.consent())
-	}
-	var programs []consent.Program
-	for _, f := range asked {
-		programs = append(programs, consent.Programs(f)...)
-	}
-	covered, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
-	if err != nil {
-		p.Obstacle = err.Error()
-		covered = files
-		if l.opts.TrustProject {
-			l.problems = append(l.problems, document.Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
-		}
-	}
-	if len(covered) == 0 && err == nil {
+	p := l.describe(dir, fromProject, files, imports)
+	if len(p.Covered) == 0 && p.Obstacle == "" {
 		return
 	}
 	l.project = p
-	p.Covered, p.Hash = covered, trust.Hash(covered)
-	for _, f := range covered {
-		p.Files = append(p.Files, f.Path)
-	}
-	p.Runs = append(consent.Describe(programs), consent.Plugins(l.root, filepath.Join(dir, "plugins"), covered)...)
-	for _, f := range asked {
-		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
-	}
 	l.checkGrant(p)
 	if !p.Trusted && p.Obstacle == "" && len(imports) > 0 {
 		l.trustWithoutImports(p, dir, fromProject, files)
@@ -116,6 +91,30 @@ func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []tr
 	case !p.Trusted:
 		l.warnUntrusted(p, fromProject)
 	}
+}
+
+// describe says what a grant would cover and allow.
+func (l *loader) describe(dir string, fromProject *layer, files, imports []trust.File) *Project {
+	p := &Project{Root: l.root}
+	var programs []consent.Program
+	for _, layer := range append([]*layer{fromProject}, l.imported...) {
+		f := layer.consent()
+		programs = append(programs, consent.Programs(f)...)
+		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
+	}
+	var err error
+	if p.Covered, err = l.cover(dir, fromProject, slices.Concat(files, imports), programs); err != nil {
+		p.Obstacle, p.Covered = err.Error(), files
+		if l.opts.TrustProject {
+			l.problems = append(l.problems, document.Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
+		}
+	}
+	p.Hash = trust.Hash(p.Covered)
+	for _, f := range p.Covered {
+		p.Files = append(p.Files, f.Path)
+	}
+	p.Runs = append(consent.Describe(programs), consent.Plugins(l.root, filepath.Join(dir, "plugins"), p.Covered)...)
+	return p
 }
 
 // consent returns what a layer asks consent for; nil of a nil layer.

@@ -185,30 +185,35 @@ func quoteWord(word string) string {
 // printableName shows a name that anybody may have chosen.
 func printableName(name string) string { return strings.Trim(fmt.Sprintf("%q", name), `"`) }
 
+// Variables expands the variables in a string. Here one that fails leaves the
+// string as it is.
+type Variables func(string) (string, error)
+
+func (v Variables) expand(s string) string {
+	if expanded, err := v(s); err == nil {
+		return expanded
+	}
+	return s
+}
+
+func (v Variables) expandAll(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = v.expand(s)
+	}
+	return out
+}
+
 // Expand expands the words of programs of the project at root as far as variables
-// can be, to find the files that they name. An expansion that fails leaves the
-// word as it is.
-func Expand(programs []Program, root string, variables func(string) (string, error)) []trust.Program {
-	one := func(s string) string {
-		if expanded, err := variables(s); err == nil {
-			return expanded
-		}
-		return s
-	}
-	all := func(in []string) []string {
-		out := make([]string, len(in))
-		for i, s := range in {
-			out[i] = one(s)
-		}
-		return out
-	}
+// can be, to find the files that they name.
+func Expand(programs []Program, root string, v Variables) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {
-		dir := one(p.Cwd)
+		dir := v.expand(p.Cwd)
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(root, dir)
 		}
-		out = append(out, trust.Program{Argv: all(p.Argv), Dir: dir, Env: all(p.Env)})
+		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env)})
 	}
 	return out
 }
@@ -234,7 +239,7 @@ func Plugins(root, dir string, covered []trust.File) []string {
 
 // PluginFolders returns the plugin folders inside the project at root that a file
 // adds, absolute; none of nil.
-func PluginFolders(f *File, root string, variables func(string) (string, error)) []string {
+func PluginFolders(f *File, root string, v Variables) []string {
 	if f == nil {
 		return nil
 	}
@@ -243,10 +248,7 @@ func PluginFolders(f *File, root string, variables func(string) (string, error))
 		if s.Row.Name != "plugins.paths" {
 			continue
 		}
-		for _, path := range s.Value.Strings() {
-			if expanded, err := variables(path); err == nil {
-				path = expanded
-			}
+		for _, path := range v.expandAll(s.Value.Strings()) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(root, path)
 			}

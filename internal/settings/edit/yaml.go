@@ -64,41 +64,39 @@ func keyOf(n *yaml.Node, name string) int {
 
 func (t *yamlText) change(c Change) error {
 	i := keyOf(t.root, serversKey)
-	if i < 0 && c.Entry == nil {
+	switch {
+	case i < 0 && c.Entry == nil:
 		return errOtherWay
+	case i < 0:
+		return t.addServers(c)
+	case c.Entry != nil:
+		return t.add(c, t.root.Content[i], t.root.Content[i+1], t.end(t.root, i))
 	}
-	if i < 0 {
-		indent := 0
-		if t.root != nil {
-			indent = t.root.Content[0].Column - 1
-		}
-		lines, err := t.render(c, indent+2)
-		if err != nil {
-			return err
-		}
-		t.insert(len(t.lines), append([]string{strings.Repeat(" ", indent) + serversKey + ":" + t.eol}, lines...))
-		return nil
-	}
-	key, servers := t.root.Content[i], t.root.Content[i+1]
-	if c.Entry != nil {
-		return t.add(c, key, servers, t.end(t.root, i))
-	}
+	servers := t.root.Content[i+1]
 	j := keyOf(servers, c.Name)
-	if j < 0 {
+	if j < 0 || c.Drop && !isBlock(servers) {
 		return errOtherWay
 	}
-	if c.Drop {
-		if !isBlock(servers) {
-			return errOtherWay
-		}
-		end := t.end(servers, j)
-		if j+2 == len(servers.Content) {
-			end = t.back(t.end(t.root, i), servers.Content[0].Column)
-		}
-		t.lines = slices.Delete(t.lines, servers.Content[j].Line-1, end)
-		return nil
+	if !c.Drop {
+		return t.turn(servers.Content[j+1], *c.Off)
 	}
-	return t.turn(servers.Content[j+1], *c.Off)
+	end := t.end(servers, j)
+	if j+2 == len(servers.Content) {
+		end = t.back(t.end(t.root, i), servers.Content[0].Column)
+	}
+	t.lines = slices.Delete(t.lines, servers.Content[j].Line-1, end)
+	return nil
+}
+
+// addServers adds the setting with its first entry at the end of the file.
+func (t *yamlText) addServers(c Change) error {
+	indent := 0
+	if t.root != nil {
+		indent = t.root.Content[0].Column - 1
+	}
+	lines, err := t.render(c, indent+2)
+	t.insert(len(t.lines), append([]string{strings.Repeat(" ", indent) + serversKey + ":" + t.eol}, lines...))
+	return err
 }
 
 func (t *yamlText) add(c Change, key, servers *yaml.Node, end int) error {

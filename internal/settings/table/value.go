@@ -37,38 +37,37 @@ func parseMillis(text string) (time.Duration, error) {
 
 // ParseSize reads whole bytes or a string such as "10MiB".
 func ParseSize(n *document.Node) (int64, error) {
-	bad := errors.New(`expected whole bytes or a size such as "10MiB"`)
 	if n.Kind != document.Number && n.Kind != document.String {
 		return 0, errors.New(`expected whole bytes or a size such as "10MiB", got ` + n.Kind.String())
 	}
 	digits := strings.TrimRight(n.Text, "KMGTkiBb ")
 	number, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || number < 0 {
-		return 0, bad
-	}
-	var unit int64
-	switch strings.TrimSpace(n.Text[len(digits):]) {
-	case "", "B":
-		unit = 1
-	case "kB", "KB":
-		unit = 1000
-	case "KiB", "K", "k":
-		unit = 1 << 10
-	case "MB":
-		unit = 1_000_000
-	case "MiB", "M":
-		unit = 1 << 20
-	case "GB":
-		unit = 1_000_000_000
-	case "GiB", "G":
-		unit = 1 << 30
-	default:
-		return 0, bad
-	}
-	if number > math.MaxInt64/unit {
-		return 0, bad
+	unit := unitOf(strings.TrimSpace(n.Text[len(digits):]))
+	if err != nil || number < 0 || unit == 0 || number > math.MaxInt64/unit {
+		return 0, errors.New(`expected whole bytes or a size such as "10MiB"`)
 	}
 	return number * unit, nil
+}
+
+// unitOf returns how many bytes a unit of sizes is, 0 for what is none.
+func unitOf(name string) int64 {
+	switch name {
+	case "", "B":
+		return 1
+	case "kB", "KB":
+		return 1000
+	case "KiB", "K", "k":
+		return 1 << 10
+	case "MB":
+		return 1_000_000
+	case "MiB", "M":
+		return 1 << 20
+	case "GB":
+		return 1_000_000_000
+	case "GiB", "G":
+		return 1 << 30
+	}
+	return 0
 }
 
 // ParseInt reads a whole number that is 0 or more.

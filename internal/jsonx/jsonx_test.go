@@ -44,6 +44,10 @@ func TestCheck(t *testing.T) {
 		{`["\x"]`, "invalid character 'x' in string escape code, at line 1, column 2", "/0", 1},
 		{`["\u12x4"]`, `invalid character 'x' in \u hexadecimal character escape, at line 1, column 2`, "/0", 1},
 		{"[\"\n\"]", `invalid character '\n' in string literal, at line 1, column 2`, "/0", 1},
+		{"\v1", `invalid character '\v' looking for beginning of value, at line 1, column 1`, "", 0},
+		{"[\"\x1f\"]", `invalid character '\x1f' in string literal, at line 1, column 2`, "/0", 1},
+		{`['a']`, `invalid character '\'' looking for beginning of value, at line 1, column 2`, "/0", 1},
+		{`{"a""b"}`, `invalid character '"' after object key, at line 1, column 5`, "/a", 4},
 		{`{} x`, "text behind the JSON value at line 1, column 4", "", 3},
 		{`{"a/b":{"c~":1,"c~":2}}`, `duplicate key "c~" at line 1, column 20`, "/a~1b/c~0", 19},
 		{"\"\xff\"", "invalid UTF-8 at byte 1", "", 1},
@@ -80,7 +84,7 @@ func TestParseKeepsOrderAndText(t *testing.T) {
 
 func TestParseMends(t *testing.T) {
 	p := Parser{}
-	v, err := p.Parse([]byte("{\"a\":1,\"b\":2,\"a\":\"\\ud800x\xff\"}"))
+	v, err := p.Parse([]byte("{\"a\":1,\"b\":2,\"a\":\"\\ud800\\u0078\xff\"}"))
 	if err != nil || !p.Duplicate {
 		t.Fatalf("%v, duplicate %v", err, p.Duplicate)
 	}
@@ -96,12 +100,35 @@ func TestParseMends(t *testing.T) {
 	}
 }
 
+// TestTreesShareNothingThatGrows: values lie side by side in the parser's
+// memory, so that what is added to one must go elsewhere.
+func TestTreesShareNothingThatGrows(t *testing.T) {
+	v, err := Parse([]byte(`[{"a":1},{"b":2},[3],[4]]`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Items[0].Set("new", NewNull())
+	v.Items[2].Items = append(v.Items[2].Items, NewNull())
+	if got, want := string(v.AppendTo(nil)), `[{"a":1,"new":null},{"b":2},[3,null],[4]]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	members := v.Items[0].Members
+	v.Items[0].Remove("a")
+	if members[0].Name != "a" || members[1].Name != "new" {
+		t.Errorf("who goes over the members sees others than were there: %v", members)
+	}
+}
+
 func TestManyKeys(t *testing.T) {
 	var b strings.Builder
 	for i := range 3 * maxScan {
 		b.WriteString(`"k` + strings.Repeat("x", i) + `":1,`)
 	}
 	text := "{" + b.String() + `"kx":2}`
+	nested, err := Parse([]byte(`{"k":0,"in":`+text+`}`), Options{})
+	if err != nil || nested.Get("k").Token != "0" || nested.Get("in").Get("k").Token != "1" || nested.Get("in").Get("kx").Token != "2" {
+		t.Errorf("%v", err)
+	}
 	if err := Check([]byte(text), Options{Strict: true}); err == nil || !strings.HasPrefix(err.Message, `duplicate key "kx" at line 1`) {
 		t.Errorf("%v", err)
 	}
@@ -121,6 +148,20 @@ func TestDepth(t *testing.T) {
 	}
 	if err := Check(nested(4), Options{Depth: 3}); err == nil || err.Message != "nesting deeper than 3" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestPointers(t *testing.T) {
+	v := NewObject(NewMember("a/b", NewArray(NewString("x"))), NewMember("~1", NewString("y")), NewMember("", NewString("z")))
+	for pointer, want := range map[string]string{
+		"/a~1b/0": "x", "/" + EscapeToken("a/b") + "/0": "x", "/~01": "y", "/" + EscapeToken("~1"): "y", "/": "z", "/a~1b/1": "", "/a~1b/x": "", "/none/deeper": "",
+	} {
+		if got := v.At(pointer).Text(); got != want {
+			t.Errorf("%q leads to %q, want %q", pointer, got, want)
+		}
+	}
+	if v.At("") != v {
+		t.Error("the empty pointer is the whole")
 	}
 }
 

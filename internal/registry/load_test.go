@@ -268,6 +268,28 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// closing is a source that holds something.
+type closing struct {
+	listed
+	closed int
+	err    error
+}
+
+func (c *closing) Close() error { c.closed++; return c.err }
+
+func TestCloseReachesEverySourceThatWasDiscovered(t *testing.T) {
+	failed := errors.New("it hangs")
+	a, b, never := &closing{listed: listed{name: "mcp:a"}}, &closing{listed: listed{name: "mcp:b"}, err: failed}, &closing{listed: listed{name: "mcp:c"}}
+	l := NewLoader(Options{})
+	l.Load(t.Context(), []Source{a, b, &listed{name: "builtin"}}, false)
+	if err := l.Close(); !errors.Is(err, failed) || err.Error() != "closing mcp:b: it hangs" {
+		t.Errorf("%v", err)
+	}
+	if a.closed != 1 || b.closed != 1 || never.closed != 0 {
+		t.Errorf("closed %d, %d and %d times", a.closed, b.closed, never.closed)
+	}
+}
+
 func TestLongNamesAreHashedWithinTheLimit(t *testing.T) {
 	name := func(middle string) string { return strings.Repeat("a", 30) + middle + strings.Repeat("b", 40) }
 	reg := load(t, Options{}, sourcesOf(mcpTool("s", name("1")), mcpTool("s", name("2")), mcpTool("s", name("3")), mcpTool("s", name("4")))...)

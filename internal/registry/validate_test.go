@@ -116,6 +116,15 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheLimitOfNestingIsExact(t *testing.T) {
+	for depth, ok := range map[int]bool{MaxDepth: true, MaxDepth + 1: false} {
+		schema := strings.Repeat(`{"not":`, depth) + `true` + strings.Repeat(`}`, depth)
+		if _, err := NewValidator(json.RawMessage(schema)).Compile(t.Context()); (err == nil) != ok {
+			t.Errorf("%d deep: %v", depth, err)
+		}
+	}
+}
+
 func TestLegalRecursionWorks(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}}}}}`))
 	got, err := v.Validate(t.Context(), json.RawMessage(`{"v":1,"next":{"v":2,"next":{"v":"three"}}}`))

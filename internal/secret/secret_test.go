@@ -33,6 +33,7 @@ func TestMaskKnown(t *testing.T) {
 		{"plain text", "plain text"},
 		{"https://user:pw@h/x?a=1&token=abc&b=2#f", "https://***@h/x?a=1&token=***&b=2#f"},
 		{"https://h/?api_key=abc&key=$KEY&sig=${SIG}", "https://h/?api_key=***&key=$KEY&sig=${SIG}"},
+		{"https://u@example.com:pw@h/", "https://***@h/"},
 		{"https://h:1/a@b?x=y", "https://h:1/a@b?x=y"},
 		{"from https://h/ to git+ssh://u:pw@h/?token=x", "from https://h/ to git+ssh://***@h/?token=***"},
 		{"use ghp_0123456789abcdef and sk-0123456789abcdef", "use *** and ***"},

@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestContentIsEncodedAsMCPHasIt: what reads results elsewhere reads them by
+// these names.
+func TestContentIsEncodedAsMCPHasIt(t *testing.T) {
+	for _, tt := range []struct {
+		content Content
+		want    string
+	}{
+		{TextContent("a <b>\n"), `{"type":"text","text":"a <b>\n"}`},
+		{TextContent(""), `{"type":"text","text":""}`},
+		{Content{Type: ContentImage, Data: []byte("png"), MIMEType: "image/png"}, `{"type":"image","data":"cG5n","mimeType":"image/png"}`},
+		{Content{Type: ContentAudio, MIMEType: "audio/wav"}, `{"type":"audio","data":"","mimeType":"audio/wav"}`},
+		{Content{Type: ContentResource, URI: "file:///a", Text: "x"}, `{"type":"resource","resource":{"uri":"file:///a","text":"x"}}`},
+		{Content{Type: ContentResource, URI: "file:///a", MIMEType: "b/c", Data: []byte("x")}, `{"type":"resource","resource":{"uri":"file:///a","mimeType":"b/c","blob":"eA=="}}`},
+		{Content{Type: ContentResourceLink, URI: "file:///a", Name: "n", Title: "t", Description: "d", Size: 7, Meta: json.RawMessage(`{"k":1}`)},
+			`{"type":"resource_link","uri":"file:///a","name":"n","title":"t","description":"d","size":7,"_meta":{"k":1}}`},
+	} {
+		got, err := tt.content.MarshalJSON()
+		if err != nil || string(got) != tt.want {
+			t.Errorf("got %s, %v\nwant %s", got, err, tt.want)
+		}
+	}
+}
+
+func TestDisplayIsEncodedByWhatItHolds(t *testing.T) {
+	for want, d := range map[string]Display{
+		`""`:    {},
+		`"<x>"`: {Text: "<x>"},
+		`{"fileDiff":"d","fileName":"f","originalContent":"o","newContent":"n"}`: {Text: "x", Diff: &FileDiff{"d", "f", "o", "n"}},
+		`[{"id":"1","content":"c","status":"pending"}]`:                          {Todos: []Todo{{ID: "1", Content: "c", Status: "pending"}}},
+		`[]`: {Todos: []Todo{}},
+	} {
+		got, err := d.MarshalJSON()
+		if err != nil || string(got) != want {
+			t.Errorf("got %s, %v\nwant %s", got, err, want)
+		}
+		if d.IsZero() != (want == `""`) {
+			t.Errorf("%s: IsZero is %v", want, d.IsZero())
+		}
+	}
+}
+
+func TestTextOfAResult(t *testing.T) {
+	r := Result{Content: []Content{TextContent("a"), {Type: ContentImage, Data: []byte("x")}, TextContent("b")}}
+	if got := r.Text(); got != "a\nb" {
+		t.Errorf("%q", got)
+	}
+	if r := ErrorResult(ErrorTimeout, "late"); !r.IsError || r.ErrorCategory != ErrorTimeout || r.Text() != "late" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTakesParams(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{}`: true, `{"properties":{}}`: true, `{"properties":{},"additionalProperties":false}`: false,
+		`{"properties":{"a":{}},"additionalProperties":false}`: true, `not JSON`: true, ``: true,
+	} {
+		if got := (&Definition{InputSchema: json.RawMessage(schema)}).TakesParams(); got != want {
+			t.Errorf("%s: %v", schema, got)
+		}
+	}
+}
+
+func TestFingerprintHangsOnTheDefinitionAlone(t *testing.T) {
+	base := mcpTool("s", "t")
+	base.InputSchema = json.RawMessage(`{"a":1,"b":2}`)
+	same := base
+	same.Name, same.InputSchema = "registered_otherwise", json.RawMessage(`{ "b":2, "a":1 }`)
+	if base.Fingerprint() != same.Fingerprint() {
+		t.Error("the name of registration or the order of keys counts")
+	}
+	for what, change := range map[string]func(*Tool){
+		"source":       func(x *Tool) { x.Source = MCPPrefix + "r" },
+		"name":         func(x *Tool) { x.ServerTool = "u" },
+		"description":  func(x *Tool) { x.Description = "other" },
+		"schema":       func(x *Tool) { x.InputSchema = json.RawMessage(`{"a":1,"b":3}`) },
+		"outputSchema": func(x *Tool) { x.OutputSchema = json.RawMessage(`{}`) },
+		"annotations":  func(x *Tool) { x.Annotations = json.RawMessage(`{}`) },
+		"behind":       func(x *Tool) { x.Identity = json.RawMessage(`{"command":"x"}`) },
+	} {
+		changed := base
+		change(&changed)
+		if changed.Fingerprint() == base.Fingerprint() {
+			t.Errorf("%s does not count", what)
+		}
+	}
+}

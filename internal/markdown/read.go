@@ -92,9 +92,10 @@ func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Contex
 	column := first - d.lineStart(first)
 	for _, line := range all.Sliced(0, all.Len()) {
 		size += line.Len()
-		start := d.lineStart(line.Start)
-		if value := line.Value(d.source); line.Start-start >= column { // else it is outside its quote or item, lazily
-			d.indents[start] = len(value) - len(bytes.TrimLeft(value, " "))
+		value := line.Value(d.source)
+		n := len(value) - len(bytes.TrimLeft(value, " "))
+		if start := d.lineStart(line.Start); n > 0 && line.Start-start >= column { // else it is outside its quote or item, lazily
+			d.indents[start] = n
 		}
 	}
 	if size > maxInline {

@@ -56,6 +56,8 @@ func TestRender(t *testing.T) {
 		{"a code span over lines, with blanks", "a `` b`\n c `` d", "a <cyan>b`</>\n<cyan>c</> d\n", "a `` b`\nc `` d\n"},
 		{"addresses with escapes", `[a](b\)&amp;c) <d@e.f>`, "<u>a</><blue> (b)&c)</> <blue>d@e.f</>\n", "a (b)&c) d@e.f\n"},
 		{"HTML is text", "<div a=\"b\">*c*</div>\n<!-- d -->", "<div a=\"b\"><i>c</></div>\n<!-- d -->\n", "<div a=\"b\">*c*</div>\n<!-- d -->\n"},
+		{"quotes that are too deep", strings.Repeat("> ", maxDepth+1) + "a\n\n# b", "<dim>" + strings.Repeat("│ ", maxDepth) + "</>> a\n\n<bu># b</>\n", strings.Repeat("│ ", maxDepth) + "> a\n\n# b\n"},
+		{"lists that are too deep", strings.Repeat("- ", maxDepth+1) + "a\n- b", strings.Repeat("• ◦ ▪ ", maxDepth/3) + "- a\n• b\n", strings.Repeat("• ◦ ▪ ", maxDepth/3) + "- a\n• b\n"},
 		{"nothing", "", "", ""},
 		{"no marks of its own", "```\n```\n-", "•\n", "•\n"},
 	} {

@@ -105,6 +105,10 @@ func TestHashDoesNotDependOnTheOrderOfKeys(t *testing.T) {
 	if c := HashParams(json.RawMessage(`{"a":2,"b":[1.0,"x"]}`)); a == c {
 		t.Error("other params have the same hash")
 	}
+	long := `{"a":"` + strings.Repeat("x", maxHashed) + `"}`
+	if HashParams(json.RawMessage(long)) == HashParams(json.RawMessage(long+" ")) {
+		t.Error("params of more than 1 MiB are put into canonical form")
+	}
 	if HashParams(nil) != "" {
 		t.Error("no params have a hash")
 	}

@@ -193,3 +193,9 @@ func TestWrite(t *testing.T) {
 		t.Error("wrote into a folder that is not there")
 	}
 }
+
+func TestLargeFile(t *testing.T) {
+	if _, err := Decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "over the limit") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}

@@ -50,7 +50,7 @@ func (p *painter) children(parent ast.Node, style terminal.Style) {
 }
 
 func (p *painter) text(n *ast.Text, style terminal.Style) {
-	p.add(literal(string(n.Segment.Value(p.source))), style)
+	p.add(literal(string(n.Segment.Value(p.source)), true), style)
 	if !n.SoftLineBreak() && !n.HardLineBreak() {
 		return
 	}
@@ -96,9 +96,9 @@ func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, st
 		p.add("]()", style)
 		return
 	}
-	address := oneLine(literal(string(destination)))
+	address := literal(string(destination), false)
 	if title != nil {
-		address += ` "` + oneLine(literal(string(title))) + `"`
+		address += ` "` + oneLine(literal(string(title), false)) + `"`
 	}
 	inner := painter{document: p.document, color: p.color, joined: p.joined, cell: p.cell}
 	inner.children(n, style|terminal.Underline)
@@ -119,8 +119,9 @@ func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, st
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
 
-// literal resolves escapes, the names and numbers of characters, and <br>.
-func literal(s string) string {
+// literal resolves escapes, the names and numbers of characters, and with breaks
+// also <br>.
+func literal(s string, breaks bool) string {
 	var b strings.Builder
 	for {
 		at := strings.IndexAny(s, `\&<`)
@@ -136,7 +137,7 @@ func literal(s string) string {
 			meant, n = s[1:2], 2
 		case s[0] == '&':
 			meant, n = entity(s)
-		case s[0] == '<':
+		case s[0] == '<' && breaks:
 			meant, n = lineBreak(s)
 		}
 		b.WriteString(meant)

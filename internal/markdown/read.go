@@ -101,7 +101,6 @@ func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Contex
 	if size > maxInline {
 		long := &verbatim{}
 		long.SetLines(all)
-		long.SetBlankPreviousLines(node.HasBlankPreviousLines())
 		long.SetPos(node.Pos())
 		node.Parent().ReplaceChild(node.Parent(), node, long)
 		return
@@ -184,7 +183,7 @@ func (s strikeParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) as
 	before := block.PrecendingCharacter()
 	line, segment := block.PeekLine()
 	node := parser.ScanDelimiter(line, before, 2, s)
-	if node == nil || node.OriginalLength != 2 || before == '~' {
+	if node == nil || node.OriginalLength > 2 || before == '~' {
 		return nil
 	}
 	node.Segment = segment.WithStop(segment.Start + node.OriginalLength)

@@ -35,7 +35,6 @@ func readTable(source []byte, node *ast.Paragraph) {
 				readRow(source, t, line)
 			}
 		}
-		t.SetBlankPreviousLines(i == 0 && node.HasBlankPreviousLines())
 		t.SetPos(all.At(i).Start)
 		node.Parent().InsertAfter(node.Parent(), node, t)
 		if all.SetSliced(0, i); i == 0 {

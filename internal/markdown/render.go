@@ -122,11 +122,11 @@ func (r *renderer) block(n ast.Node, f frame) {
 	}
 }
 
-// afterBlank reports whether a block follows a blank line. goldmark says so of
-// what follows a fence, too.
+// afterBlank reports whether a block follows a blank line, or an empty one of a
+// quote. goldmark would say so of what follows a fence, too.
 func (r *renderer) afterBlank(n ast.Node) bool {
 	start := r.lineStart(n.Pos())
-	return start > 0 && n.HasBlankPreviousLines() && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
+	return start > 0 && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
 }
 
 // linesOf returns the lines of a block.

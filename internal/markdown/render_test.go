@@ -55,6 +55,8 @@ func TestRender(t *testing.T) {
 		{"a table below its title", "t\n|a|`b\\|c`|\n|-|-|\nd", "t\n<b>a</><dim> │ </><bold cyan>b|c</>\n<dim>──┼────</>\nd<dim> │ </>\n", "t\na │ `b|c`\n──┼──────\nd │\n"},
 		{"a code span over lines, with blanks", "a `` b`\n c `` d", "a <cyan>b`</>\n<cyan>c</> d\n", "a `` b`\nc `` d\n"},
 		{"addresses with escapes", `[a](b\)&amp;c) <d@e.f>`, "<u>a</><blue> (b)&c)</> <blue>d@e.f</>\n", "a (b)&c) d@e.f\n"},
+		{"addresses and labels with tags and breaks", "[a<br>b](c<br>d \"e\nf\")", "<u>a</>\n<u>b</><blue> (c<br>d \"e f\")</>\n", "a\nb (c<br>d \"e f\")\n"},
+		{"no check box", "- [x) a\n- [x]b\n- [y] c", "• [x) a\n• [x]b\n• [y] c\n", "• [x) a\n• [x]b\n• [y] c\n"},
 		{"HTML is text", "<div a=\"b\">*c*</div>\n<!-- d -->", "<div a=\"b\"><i>c</></div>\n<!-- d -->\n", "<div a=\"b\">*c*</div>\n<!-- d -->\n"},
 		{"quotes that are too deep", strings.Repeat("> ", maxDepth+1) + "a\n\n# b", "<dim>" + strings.Repeat("│ ", maxDepth) + "</>> a\n\n<bu># b</>\n", strings.Repeat("│ ", maxDepth) + "> a\n\n# b\n"},
 		{"lists that are too deep", strings.Repeat("- ", maxDepth+1) + "a\n- b", strings.Repeat("• ◦ ▪ ", maxDepth/3) + "- a\n• b\n", strings.Repeat("• ◦ ▪ ", maxDepth/3) + "- a\n• b\n"},
@@ -106,6 +108,10 @@ read_file │ reads a file, or a
 `
 	if diff := cmp.Diff(want, Render(text, Options{Width: 30})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wide := strings.Repeat("|a", maxColumns+1) + "|\n" + strings.Repeat("|-", maxColumns+1) + "|\n"
+	if got := Render(wide, Options{Width: 1000}); got != wide {
+		t.Errorf("a table of many columns: %q", got)
 	}
 	many := strings.Repeat("| a ", 20) + "|\n" + strings.Repeat("|---", 20) + "|"
 	if got := Render(many, Options{Width: 30}); got != many+"\n" {

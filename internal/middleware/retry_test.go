@@ -90,3 +90,16 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestRetriesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		tool := Retry{Retries: 1000, Delay: time.Minute}.Wrap(reader(failing(1000, registry.Result{}, errors.New("broken"), &at)))
+		if _, err := tool.Run(t.Context(), call("{}")); err == nil {
+			t.Error("it succeeded")
+		}
+		if last := at[len(at)-1]; len(at) != maxRetries+1 || last != maxRetries*maxDelay {
+			t.Errorf("%d runs, the last after %s", len(at), last)
+		}
+	})
+}

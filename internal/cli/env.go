@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/screen"
@@ -93,7 +94,7 @@ func (e *Env) globalFlags() *pflag.FlagSet { return e.command.Root().PersistentF
 
 // Getenv returns a variable of the environment, "" where it is not set.
 func (e *Env) Getenv(name string) string {
-	v, _ := session.LookupEnv(e.Environ, name)
+	v, _ := expand.Find(e.Environ, name)
 	return v
 }
 

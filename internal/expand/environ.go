@@ -2,6 +2,7 @@ package expand
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,17 @@ func (e Environ) Home() string {
 		return e.Get("USERPROFILE")
 	}
 	return e.Get("HOME")
+}
+
+// Find returns the value of one variable in a list of "K=V" entries and whether
+// it is set. The last entry of a name counts.
+func Find(entries []string, name string) (string, bool) {
+	for _, entry := range slices.Backward(entries) {
+		if n, value, ok := Cut(entry); ok && Key(n) == Key(name) {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // Cut cuts an entry "K=V". Windows has names that begin with "=".

@@ -121,3 +121,15 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func TestFind(t *testing.T) {
+	entries := []string{"A=1", "B=", "A=2", "AB=3"}
+	for name, want := range map[string]string{"A": "2", "B": "", "AB": "3"} {
+		if got, ok := Find(entries, name); got != want || !ok {
+			t.Errorf("Find(%q) = %q, %v", name, got, ok)
+		}
+	}
+	if _, ok := Find(entries, "C"); ok {
+		t.Error("C is set")
+	}
+}

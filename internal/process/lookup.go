@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // lookup finds the executable for Argv[0]. os/exec would search our own PATH,
@@ -34,7 +36,7 @@ func find(name string, s Spec) (string, error) {
 	if hasSeparator(name) {
 		return findAt(name, s.Dir)
 	}
-	path := lookupEnv(s.Env, "PATH")
+	path, _ := expand.Find(s.Env, "PATH")
 	if path == "" {
 		return "", notFound("no PATH is set in its environment; name the program by its full path")
 	}
@@ -96,23 +98,6 @@ func absolute(dir string) string {
 		return abs
 	}
 	return dir
-}
-
-// lookupEnv returns the value of the last entry for name, as the child sees it.
-func lookupEnv(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(env[i], "="); ok && sameName(k, name) {
-			return v
-		}
-	}
-	return ""
-}
-
-func sameName(a, b string) bool {
-	if runtime.GOOS == "windows" {
-		return strings.EqualFold(a, b)
-	}
-	return a == b
 }
 
 // explain turns the error of a failed start into one that tells what to do: the

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -21,7 +22,7 @@ const DepthVariable = "TOOLREG_DEPTH"
 // Depth returns how many tool runs a process of this environment is inside of.
 // Text that is no number counts as inside.
 func Depth(environ []string) int {
-	v, ok := LookupEnv(environ, DepthVariable)
+	v, ok := expand.Find(environ, DepthVariable)
 	if !ok || v == "" {
 		return 0
 	}
@@ -30,16 +31,6 @@ func Depth(environ []string) int {
 		return 1
 	}
 	return n
-}
-
-// LookupEnv returns the last entry of a variable, which is the one that counts.
-func LookupEnv(environ []string, name string) (string, bool) {
-	for _, kv := range slices.Backward(environ) {
-		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
-			return v, true
-		}
-	}
-	return "", false
 }
 
 // childEnviron is an environment with the depth of a child in it, by which a
@@ -102,9 +93,9 @@ func (r *run) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchH
 // proxyOf reads the variables that name proxies, in capitals or not.
 func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	either := func(name string) string {
-		v, ok := LookupEnv(environ, name)
+		v, ok := expand.Find(environ, name)
 		if !ok {
-			v, _ = LookupEnv(environ, strings.ToLower(name))
+			v, _ = expand.Find(environ, strings.ToLower(name))
 		}
 		return v
 	}

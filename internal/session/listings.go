@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -238,7 +239,7 @@ func (l *outputListing) key(i discover.Invocation) (string, error) {
 		k := cache.NewKey("output", l.deps.Version, l.source, l.set.ProjectRoot, string(i.Stdin))
 		var given []string
 		for _, p := range l.set.Env {
-			value, _ := LookupEnv(i.Env, p.Name)
+			value, _ := expand.Find(i.Env, p.Name)
 			given = append(given, value)
 		}
 		p := cache.Program{Root: l.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}

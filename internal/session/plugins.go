@@ -114,7 +114,7 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if home, known := LookupEnv(f.deps.Environ, "HOME"); known {
+	if home, known := expand.Find(f.deps.Environ, "HOME"); known {
 		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
@@ -61,12 +61,7 @@ func (b Browser) openers(goos string) [][]string {
 	return append(out, []string{"wslview"})
 }
 
-// variable returns the value that counts where a name is there twice, the last.
 func (b Browser) variable(name string) string {
-	for _, kv := range slices.Backward(b.Environ) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	value, _ := expand.Find(b.Environ, name)
+	return value
 }

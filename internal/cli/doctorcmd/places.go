@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -103,7 +104,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 
 // path tells of entries of PATH that programs are not looked for in.
 func (x *examination) path(env []string) {
-	value, ok := session.LookupEnv(env, "PATH")
+	value, ok := expand.Find(env, "PATH")
 	if !ok || value == "" {
 		x.add(stateError, "PATH", "set PATH", "it is empty; no program is found by its name")
 		return

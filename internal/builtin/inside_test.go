@@ -103,7 +103,7 @@ func TestSwappedLinksGiveNothingAway(t *testing.T) {
 			inside++
 		}
 		if rel, err := w.Param("write_file", "/file_path", "flip/written"); err == nil && i%20 == 0 {
-			_ = w.WriteFile(rel, []byte("x"))
+			_ = w.WriteFile(rel, []byte("x"), 0)
 		}
 	}
 	cancel()

@@ -37,25 +37,18 @@ type patchParams struct {
 
 func NewApplyPatch(w *workspace.Dir) registry.Tool {
 	a := &applyPatch{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        patchName,
-			DisplayName: patchName,
-			Description: strings.TrimSpace(patchDescription),
-			Category:    registry.CategoryWrite,
-			Tags:        []string{"files"},
-			Icon:        "pencil",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(patchSchema),
-			Examples: []registry.Example{
-				{Description: "Change one line", Params: json.RawMessage(`{"patch":"--- a/port.txt\n+++ b/port.txt\n@@ -1 +1 @@\n-80\n+8080\n"}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        patchName,
+		Description: patchDescription,
+		Category:    registry.CategoryWrite,
+		Tags:        []string{"files"},
+		Icon:        "pencil",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(patchSchema),
+		Examples: []registry.Example{
+			{Description: "Change one line", Params: json.RawMessage(`{"patch":"--- a/port.txt\n+++ b/port.txt\n@@ -1 +1 @@\n-80\n+8080\n"}`)},
 		},
-		Run:     a.run,
-		Check:   a.check,
-		Subject: a.subject,
-		Preview: a.preview,
-	}
+	}, tool.Handlers[[]filePatch]{Prepare: a.parse, Run: a.run, Subject: a.subject, Preview: a.preview})
 }
 
 type applyPatch struct {
@@ -97,25 +90,12 @@ func patchNames(list []filePatch) []string {
 	return out
 }
 
-func (a *applyPatch) check(call registry.Call) error {
-	_, err := a.parse(call)
-	return err
-}
-
-func (a *applyPatch) subject(call registry.Call) (registry.Subject, error) {
-	list, err := a.parse(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
 	paths, err := a.workspace.SubjectPaths(patchNames(list)...)
 	return registry.Subject{Paths: paths}, err
 }
 
-func (a *applyPatch) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	list, err := a.parse(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
+func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Preview, error) {
 	plan, err := newPlan(a.workspace, list)
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(fmt.Sprintf("%v; nothing was changed", err))}
@@ -132,11 +112,7 @@ func (a *applyPatch) preview(_ context.Context, call registry.Call) (registry.Pr
 	}, nil
 }
 
-func (a *applyPatch) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	list, err := a.parse(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePatch) (registry.Result, error) {
 	return a.workspace.Locked(ctx, func() registry.Result {
 		plan, err := newPlan(a.workspace, list)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -56,27 +55,21 @@ type editParams struct {
 
 func NewEdit(w *workspace.Dir) registry.Tool {
 	e := &edit{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "edit",
-			DisplayName: "edit",
-			Description: strings.TrimSpace(editDescription),
-			Category:    registry.CategoryWrite,
-			Tags:        []string{"files"},
-			Icon:        "pencil",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(editSchema),
-			Examples: []registry.Example{
-				{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
-				{Description: "Rename in three places", Params: json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`)},
-			},
+	t := tool.New(registry.Definition{
+		Name:        "edit",
+		Description: editDescription,
+		Category:    registry.CategoryWrite,
+		Tags:        []string{"files"},
+		Icon:        "pencil",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(editSchema),
+		Examples: []registry.Example{
+			{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
+			{Description: "Rename in three places", Params: json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`)},
 		},
-		Run:     e.run,
-		Check:   e.check,
-		Subject: e.subject,
-		Preview: e.preview,
-		Revise:  e.revise,
-	}
+	}, tool.Handlers[*editCall]{Prepare: e.prepare, Run: e.run, Subject: e.subject, Preview: e.preview})
+	t.Revise = e.revise
+	return t
 }
 
 type edit struct {
@@ -84,16 +77,22 @@ type edit struct {
 	shown     previews
 }
 
-func (e *edit) params(call registry.Call) (editParams, string, error) {
+// editCall is a call with its params checked.
+type editCall struct {
+	editParams
+	rel string
+}
+
+func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	p, err := tool.Decode[editParams]("edit", call)
 	if err == nil {
 		err = p.check()
 	}
 	if err != nil {
-		return p, "", err
+		return nil, err
 	}
 	rel, err := e.workspace.Changeable("edit", "/file_path", p.FilePath)
-	return p, rel, err
+	return &editCall{p, rel}, err
 }
 
 // check makes either way of writing the params a list of replacements.
@@ -130,17 +129,8 @@ func (p *editParams) check() error {
 	return nil
 }
 
-func (e *edit) check(call registry.Call) error {
-	_, _, err := e.params(call)
-	return err
-}
-
-func (e *edit) subject(call registry.Call) (registry.Subject, error) {
-	p, _, err := e.params(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
-	paths, err := e.workspace.SubjectPaths(p.FilePath)
+func (e *edit) subject(c *editCall) (registry.Subject, error) {
+	paths, err := e.workspace.SubjectPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 
@@ -148,8 +138,8 @@ func (e *edit) subject(call registry.Call) (registry.Subject, error) {
 type misfit struct{ error }
 
 // change works out what the call does to the file as it is now.
-func (e *edit) change(p *editParams, rel string) (*fileChange, error) {
-	before, err := stateOf(e.workspace, rel)
+func (e *edit) change(p *editCall) (*fileChange, error) {
+	before, err := stateOf(e.workspace, p.rel)
 	switch {
 	case err != nil:
 		return nil, err
@@ -158,7 +148,7 @@ func (e *edit) change(p *editParams, rel string) (*fileChange, error) {
 	}
 	list := p.Edits
 	if !before.exists && list[0].Old != "" {
-		return nil, misfit{errors.New(e.workspace.Explain(rel, p.FilePath, fs.ErrNotExist))}
+		return nil, misfit{errors.New(e.workspace.Explain(p.rel, p.FilePath, fs.ErrNotExist))}
 	}
 	old, enc, err := textfile.Decode(before.data)
 	if err != nil {
@@ -178,7 +168,7 @@ func (e *edit) change(p *editParams, rel string) (*fileChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newChange(rel, before, old, text, "", data), nil
+	return newChange(p.rel, before, old, text, "", data), nil
 }
 
 func explainEdit(name string, err error) string {
@@ -188,12 +178,8 @@ func explainEdit(name string, err error) string {
 	return explainWrite(name, err)
 }
 
-func (e *edit) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	p, rel, err := e.params(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
-	c, err := e.change(&p, rel)
+func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error) {
+	c, err := e.change(p)
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainEdit(p.FilePath, err))}
 	}
@@ -203,11 +189,11 @@ func (e *edit) preview(_ context.Context, call registry.Call) (registry.Preview,
 
 // revise replaces the whole text of the file, as it is now, by the person's.
 func (e *edit) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
-	p, rel, err := e.params(call)
+	p, err := e.prepare(call)
 	if err != nil {
 		return call, err
 	}
-	c, err := e.change(&p, rel)
+	c, err := e.change(p)
 	if err != nil {
 		return call, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
 	}
@@ -218,20 +204,16 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 	return call, err
 }
 
-func (e *edit) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	p, rel, err := e.params(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (e *edit) run(ctx context.Context, call registry.Call, p *editCall) (registry.Result, error) {
 	return e.workspace.Locked(ctx, func() registry.Result {
-		c, err := e.change(&p, rel)
+		c, err := e.change(p)
 		switch {
 		case err != nil:
 			return tool.Failed(explainEdit(p.FilePath, err))
 		case e.shown.changed(call, c.before.sum()):
 			return changedMeanwhile(p.FilePath)
 		}
-		if err := e.workspace.WriteFile(rel, c.data); err != nil {
+		if err := e.workspace.WriteFile(p.rel, c.data, 0); err != nil {
 			return tool.Failed(explainWrite(p.FilePath, err))
 		}
 		if c.before.exists {

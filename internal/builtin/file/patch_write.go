@@ -78,15 +78,7 @@ func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*a
 		}
 		parents[dir] = parent
 	}
-	s, err := workspace.Stage(parents[dir], path.Base(f.rel), data)
-	if err != nil || f.mode == 0 {
-		return s, err
-	}
-	if err := s.Chmod(f.mode); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return workspace.Stage(parents[dir], path.Base(f.rel), data, f.mode)
 }
 
 // undo puts back what was there before a failure.
@@ -95,7 +87,7 @@ func (p *patching) undo(written, removed []*patched, rel string, cause error) er
 	for _, f := range append(written, removed...) {
 		var err error
 		if f.before.exists {
-			err = restore(p.workspace, f)
+			err = p.workspace.WriteFile(f.rel, f.before.data, f.before.mode)
 		} else {
 			err = p.workspace.RemoveFile(f.rel)
 		}
@@ -104,25 +96,4 @@ func (p *patching) undo(written, removed []*patched, rel string, cause error) er
 		}
 	}
 	return problem
-}
-
-func restore(w *workspace.Dir, f *patched) error {
-	parent, err := w.Parent(f.rel)
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	s, err := workspace.Stage(parent, path.Base(f.rel), f.before.data)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if err := s.Chmod(f.before.mode); err != nil {
-		return err
-	}
-	if err := s.Commit(); err != nil {
-		return err
-	}
-	_ = atomicfile.SyncFolder(parent) // the content is in place either way
-	return nil
 }

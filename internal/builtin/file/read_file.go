@@ -52,57 +52,45 @@ type readParams struct {
 
 func NewReadFile(w *workspace.Dir) registry.Tool {
 	r := &readTool{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "read_file",
-			DisplayName: "read_file",
-			Description: strings.TrimSpace(readFileDescription),
-			Category:    registry.CategoryRead,
-			Tags:        []string{"files"},
-			Icon:        "fileSearch",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(readFileSchema),
-			Examples: []registry.Example{
-				{Description: "A whole file", Params: json.RawMessage(`{"file_path":"README.md"}`)},
-				{Description: "Lines 100 to 149", Params: json.RawMessage(`{"file_path":"src/main.go","offset":100,"limit":50}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        "read_file",
+		Description: readFileDescription,
+		Category:    registry.CategoryRead,
+		Tags:        []string{"files"},
+		Icon:        "fileSearch",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(readFileSchema),
+		Examples: []registry.Example{
+			{Description: "A whole file", Params: json.RawMessage(`{"file_path":"README.md"}`)},
+			{Description: "Lines 100 to 149", Params: json.RawMessage(`{"file_path":"src/main.go","offset":100,"limit":50}`)},
 		},
-		Run:     r.run,
-		Check:   r.check,
-		Subject: r.subject,
-	}
+	}, tool.Handlers[*readCall]{Prepare: r.prepare, Run: r.run, Subject: r.subject})
 }
 
 type readTool struct{ workspace *workspace.Dir }
 
-func (r *readTool) prepare(call registry.Call) (readParams, string, error) {
+// readCall is a call with its params checked.
+type readCall struct {
+	readParams
+	rel string
+}
+
+func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 	p, err := tool.Decode[readParams]("read_file", call)
 	if err != nil {
-		return p, "", err
+		return nil, err
 	}
 	rel, err := r.workspace.Param("read_file", "/file_path", p.FilePath)
-	return p, rel, err
+	return &readCall{p, rel}, err
 }
 
-func (r *readTool) check(call registry.Call) error {
-	_, _, err := r.prepare(call)
-	return err
-}
-
-func (r *readTool) subject(call registry.Call) (registry.Subject, error) {
-	p, _, err := r.prepare(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
-	paths, err := r.workspace.SubjectPaths(p.FilePath)
+func (r *readTool) subject(c *readCall) (registry.Subject, error) {
+	paths, err := r.workspace.SubjectPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 
-func (r *readTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	p, rel, err := r.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (registry.Result, error) {
+	rel := p.rel
 	f, info, err := r.workspace.OpenFile(rel)
 	if err == nil {
 		defer f.Close()

@@ -34,26 +34,20 @@ type writeFileParams struct {
 
 func NewWriteFile(w *workspace.Dir) registry.Tool {
 	f := &writeFile{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "write_file",
-			DisplayName: "write_file",
-			Description: strings.TrimSpace(writeFileDescription),
-			Category:    registry.CategoryWrite,
-			Tags:        []string{"files"},
-			Icon:        "pencil",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(writeFileSchema),
-			Examples: []registry.Example{
-				{Description: "A new file", Params: json.RawMessage(`{"file_path":"docs/notes.md","content":"# Notes\n"}`)},
-			},
+	t := tool.New(registry.Definition{
+		Name:        "write_file",
+		Description: writeFileDescription,
+		Category:    registry.CategoryWrite,
+		Tags:        []string{"files"},
+		Icon:        "pencil",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(writeFileSchema),
+		Examples: []registry.Example{
+			{Description: "A new file", Params: json.RawMessage(`{"file_path":"docs/notes.md","content":"# Notes\n"}`)},
 		},
-		Run:     f.run,
-		Check:   f.check,
-		Subject: f.subject,
-		Preview: f.preview,
-		Revise:  f.revise,
-	}
+	}, tool.Handlers[*writeCall]{Prepare: f.prepare, Run: f.run, Subject: f.subject, Preview: f.preview})
+	t.Revise = f.revise
+	return t
 }
 
 type writeFile struct {
@@ -61,29 +55,26 @@ type writeFile struct {
 	shown     previews
 }
 
-func (f *writeFile) params(call registry.Call) (writeFileParams, string, error) {
+// writeCall is a call with its params checked.
+type writeCall struct {
+	writeFileParams
+	rel string
+}
+
+func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	p, err := tool.Decode[writeFileParams]("write_file", call)
 	if err != nil {
-		return p, "", err
+		return nil, err
 	}
 	if p.Content == nil {
-		return p, "", registry.Invalid("write_file", "/content", "is required")
+		return nil, registry.Invalid("write_file", "/content", "is required")
 	}
 	rel, err := f.workspace.Changeable("write_file", "/file_path", p.FilePath)
-	return p, rel, err
+	return &writeCall{p, rel}, err
 }
 
-func (f *writeFile) check(call registry.Call) error {
-	_, _, err := f.params(call)
-	return err
-}
-
-func (f *writeFile) subject(call registry.Call) (registry.Subject, error) {
-	p, _, err := f.params(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
-	paths, err := f.workspace.SubjectPaths(p.FilePath)
+func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
+	paths, err := f.workspace.SubjectPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 
@@ -123,12 +114,8 @@ func withFinalNewline(s string) string {
 	return s + "\n"
 }
 
-func (f *writeFile) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	p, rel, err := f.params(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
-	c, err := f.change(rel, *p.Content)
+func (f *writeFile) preview(call registry.Call, p *writeCall) (registry.Preview, error) {
+	c, err := f.change(p.rel, *p.Content)
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainWrite(p.FilePath, err))}
 	}
@@ -137,34 +124,30 @@ func (f *writeFile) preview(_ context.Context, call registry.Call) (registry.Pre
 }
 
 func (f *writeFile) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
-	p, _, err := f.params(call)
+	p, err := f.prepare(call)
 	if err != nil {
 		return call, err
 	}
 	p.Content = &content
-	call.Params, err = tool.EncodeParams(p)
+	call.Params, err = tool.EncodeParams(p.writeFileParams)
 	return call, err
 }
 
-func (f *writeFile) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	p, rel, err := f.params(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (f *writeFile) run(ctx context.Context, call registry.Call, p *writeCall) (registry.Result, error) {
 	return f.workspace.Locked(ctx, func() registry.Result {
-		c, err := f.change(rel, *p.Content)
+		c, err := f.change(p.rel, *p.Content)
 		switch {
 		case err != nil:
 			return tool.Failed(explainWrite(p.FilePath, err))
 		case f.shown.changed(call, c.before.sum()):
 			return changedMeanwhile(p.FilePath)
 		case c.same():
-			r := registry.TextResult(fmt.Sprintf("%q holds this content already; nothing was changed.", rel))
+			r := registry.TextResult(fmt.Sprintf("%q holds this content already; nothing was changed.", p.rel))
 			r.Summary = "nothing to change"
-			r.Locations = []registry.Location{{Path: rel}}
+			r.Locations = []registry.Location{{Path: p.rel}}
 			return r
 		}
-		if err := f.workspace.WriteFile(rel, c.data); err != nil {
+		if err := f.workspace.WriteFile(p.rel, c.data, 0); err != nil {
 			return tool.Failed(explainWrite(p.FilePath, err))
 		}
 		if c.before.exists {

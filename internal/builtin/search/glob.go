@@ -50,26 +50,19 @@ type globParams struct {
 
 func NewGlob(w *workspace.Dir) registry.Tool {
 	g := &globTool{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "glob",
-			DisplayName: "glob",
-			Description: strings.TrimSpace(globDescription),
-			Category:    registry.CategoryRead,
-			Tags:        []string{"files", "search"},
-			Icon:        "fileSearch",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(globSchema),
-			Examples: []registry.Example{
-				{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
-				{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        "glob",
+		Description: globDescription,
+		Category:    registry.CategoryRead,
+		Tags:        []string{"files", "search"},
+		Icon:        "fileSearch",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(globSchema),
+		Examples: []registry.Example{
+			{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
+			{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
 		},
-		Timeout: searchTimeout,
-		Run:     g.run,
-		Check:   g.check,
-		Subject: g.subject,
-	}
+	}, tool.Handlers[*globSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Timeout: searchTimeout})
 }
 
 type globTool struct{ workspace *workspace.Dir }
@@ -106,16 +99,7 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	return s, nil
 }
 
-func (g *globTool) check(call registry.Call) error {
-	_, err := g.prepare(call)
-	return err
-}
-
-func (g *globTool) subject(call registry.Call) (registry.Subject, error) {
-	s, err := g.prepare(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (g *globTool) subject(s *globSearch) (registry.Subject, error) {
 	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, s.start))
 	return registry.Subject{Paths: paths}, err
 }
@@ -126,11 +110,7 @@ type globbed struct {
 	changed time.Time
 }
 
-func (g *globTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	s, err := g.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (g *globTool) run(ctx context.Context, _ registry.Call, s *globSearch) (registry.Result, error) {
 	if failed, ok := g.workspace.NotFolder(s.start, s.Path); ok {
 		return failed, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -53,26 +52,19 @@ type grepParams struct {
 // binary rules and its order differ), and this one needs no more time.
 func NewGrep(w *workspace.Dir) registry.Tool {
 	g := &grepTool{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "grep",
-			DisplayName: "grep",
-			Description: strings.TrimSpace(grepDescription),
-			Category:    registry.CategoryRead,
-			Tags:        []string{"files", "search"},
-			Icon:        "regex",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(grepSchema),
-			Examples: []registry.Example{
-				{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
-				{Description: "A name in exactly this case with two lines around it", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        "grep",
+		Description: grepDescription,
+		Category:    registry.CategoryRead,
+		Tags:        []string{"files", "search"},
+		Icon:        "regex",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(grepSchema),
+		Examples: []registry.Example{
+			{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
+			{Description: "A name in exactly this case with two lines around it", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
 		},
-		Timeout: searchTimeout,
-		Run:     g.run,
-		Check:   g.check,
-		Subject: g.subject,
-	}
+	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Timeout: searchTimeout})
 }
 
 type grepTool struct{ workspace *workspace.Dir }
@@ -111,25 +103,12 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 	return s, nil
 }
 
-func (g *grepTool) check(call registry.Call) error {
-	_, err := g.prepare(call)
-	return err
-}
-
-func (g *grepTool) subject(call registry.Call) (registry.Subject, error) {
-	s, err := g.prepare(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (g *grepTool) subject(s *grepSearch) (registry.Subject, error) {
 	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, "."))
 	return registry.Subject{Paths: paths}, err
 }
 
-func (g *grepTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	s, err := g.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (g *grepTool) run(ctx context.Context, _ registry.Call, s *grepSearch) (registry.Result, error) {
 	f, info, err := g.workspace.OpenFile(s.start)
 	if err != nil {
 		return g.workspace.Failure(s.start, s.Path, err), nil

@@ -42,26 +42,19 @@ type listParams struct {
 
 func NewListDirectory(w *workspace.Dir) registry.Tool {
 	l := &listTool{workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        "list_directory",
-			DisplayName: "list_directory",
-			Description: strings.TrimSpace(listDirectoryDescription),
-			Category:    registry.CategoryRead,
-			Tags:        []string{"files"},
-			Icon:        "folder",
-			Permissions: []string{"filesystem"},
-			InputSchema: json.RawMessage(listDirectorySchema),
-			Examples: []registry.Example{
-				{Description: "The workspace, three levels deep", Params: json.RawMessage(`{"path":"."}`)},
-				{Description: "One folder alone, without logs", Params: json.RawMessage(`{"path":"build","depth":1,"ignore":["*.log"]}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        "list_directory",
+		Description: listDirectoryDescription,
+		Category:    registry.CategoryRead,
+		Tags:        []string{"files"},
+		Icon:        "folder",
+		Permissions: []string{"filesystem"},
+		InputSchema: json.RawMessage(listDirectorySchema),
+		Examples: []registry.Example{
+			{Description: "The workspace, three levels deep", Params: json.RawMessage(`{"path":"."}`)},
+			{Description: "One folder alone, without logs", Params: json.RawMessage(`{"path":"build","depth":1,"ignore":["*.log"]}`)},
 		},
-		Timeout: searchTimeout,
-		Run:     l.run,
-		Check:   l.check,
-		Subject: l.subject,
-	}
+	}, tool.Handlers[*listing]{Prepare: l.prepare, Run: l.run, Subject: l.subject, Timeout: searchTimeout})
 }
 
 type listTool struct{ workspace *workspace.Dir }
@@ -93,25 +86,12 @@ func (l *listTool) prepare(call registry.Call) (*listing, error) {
 	return s, nil
 }
 
-func (l *listTool) check(call registry.Call) error {
-	_, err := l.prepare(call)
-	return err
-}
-
-func (l *listTool) subject(call registry.Call) (registry.Subject, error) {
-	s, err := l.prepare(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (l *listTool) subject(s *listing) (registry.Subject, error) {
 	paths, err := l.workspace.SubjectPaths(s.Path)
 	return registry.Subject{Paths: paths}, err
 }
 
-func (l *listTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	s, err := l.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (l *listTool) run(ctx context.Context, _ registry.Call, s *listing) (registry.Result, error) {
 	if failed, ok := l.workspace.NotFolder(s.start, s.Path); ok {
 		return failed, nil
 	}

@@ -48,25 +48,19 @@ type processParams struct {
 
 func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
 	p := &processTool{opts: &opts, workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        processName,
-			DisplayName: processName,
-			Description: strings.TrimSpace(processDescription),
-			Category:    registry.CategoryCommand,
-			Tags:        []string{"shell"},
-			Icon:        "terminal",
-			Permissions: []string{"shell"},
-			InputSchema: json.RawMessage(processSchema),
-			Examples: []registry.Example{
-				{Description: "What runs", Params: json.RawMessage(`{"action":"list"}`)},
-				{Description: "Wait up to a minute", Params: json.RawMessage(`{"action":"wait","id":"k3v9x2ab","timeout":60}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:        processName,
+		Description: processDescription,
+		Category:    registry.CategoryCommand,
+		Tags:        []string{"shell"},
+		Icon:        "terminal",
+		Permissions: []string{"shell"},
+		InputSchema: json.RawMessage(processSchema),
+		Examples: []registry.Example{
+			{Description: "What runs", Params: json.RawMessage(`{"action":"list"}`)},
+			{Description: "Wait up to a minute", Params: json.RawMessage(`{"action":"wait","id":"k3v9x2ab","timeout":60}`)},
 		},
-		Run:     p.run,
-		Check:   p.check,
-		Preview: p.preview,
-	}
+	}, tool.Handlers[*processCall]{Prepare: p.prepare, Run: p.run, Preview: p.preview})
 }
 
 type processTool struct {
@@ -99,16 +93,7 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 	return c, err
 }
 
-func (p *processTool) check(call registry.Call) error {
-	_, err := p.prepare(call)
-	return err
-}
-
-func (p *processTool) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	c, err := p.prepare(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
+func (p *processTool) preview(_ registry.Call, c *processCall) (registry.Preview, error) {
 	preview := registry.Preview{Kind: registry.PreviewInfo, Title: "Background processes", Prompt: "List the background processes"}
 	if c.Action == "list" {
 		return preview, nil
@@ -138,11 +123,7 @@ func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, erro
 	return store, r, err
 }
 
-func (p *processTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	c, err := p.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) (registry.Result, error) {
 	if c.Action == "list" {
 		return p.list()
 	}

@@ -72,27 +72,20 @@ type Options struct {
 
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
 	s := &shellTool{opts: &opts, workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:            shellName,
-			DisplayName:     shellName,
-			Description:     strings.TrimSpace(shellDescription),
-			Category:        registry.CategoryCommand,
-			Tags:            []string{"shell"},
-			Icon:            "terminal",
-			Permissions:     []string{"shell"},
-			CanUpdateOutput: true,
-			InputSchema:     json.RawMessage(shellSchema),
-			Examples: []registry.Example{
-				{Description: "Run the tests of one folder", Params: json.RawMessage(`{"command":"go test ./...","directory":"server","timeout":300}`)},
-				{Description: "Start a server", Params: json.RawMessage(`{"command":"python3 -m http.server 8000","background":true}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:            shellName,
+		Description:     shellDescription,
+		Category:        registry.CategoryCommand,
+		Tags:            []string{"shell"},
+		Icon:            "terminal",
+		Permissions:     []string{"shell"},
+		CanUpdateOutput: true,
+		InputSchema:     json.RawMessage(shellSchema),
+		Examples: []registry.Example{
+			{Description: "Run the tests of one folder", Params: json.RawMessage(`{"command":"go test ./...","directory":"server","timeout":300}`)},
+			{Description: "Start a server", Params: json.RawMessage(`{"command":"python3 -m http.server 8000","background":true}`)},
 		},
-		Run:     s.run,
-		Check:   s.check,
-		Subject: s.subject,
-		Preview: s.preview,
-	}
+	}, tool.Handlers[*shellCall]{Prepare: s.prepare, Run: s.run, Subject: s.subject, Preview: s.preview})
 }
 
 type shellTool struct {
@@ -122,6 +115,12 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	case len(p.Command) > shellMaxCommand:
 		return nil, registry.Invalid(shellName, "/command", "is longer than %d bytes; write it to a file and run that", shellMaxCommand)
 	}
+	switch {
+	case p.Background && len(s.opts.Keeper) == 0:
+		return nil, registry.Invalid(shellName, "/background", "cannot be had: this program does not know where it is installed")
+	case p.Background && s.opts.StateDir == "":
+		return nil, registry.Invalid(shellName, "/background", "needs a state folder to keep the output in, and there is none")
+	}
 	c.timeout, err = timeLimit(shellName, p.Timeout, s.opts)
 	if err != nil {
 		return nil, err
@@ -145,30 +144,11 @@ func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration
 	return time.Duration(*seconds) * time.Second, nil
 }
 
-func (s *shellTool) check(call registry.Call) error {
-	c, err := s.prepare(call)
-	if err == nil && c.Background && len(s.opts.Keeper) == 0 {
-		return registry.Invalid(shellName, "/background", "cannot be had: this program does not know where it is installed")
-	}
-	if err == nil && c.Background && s.opts.StateDir == "" {
-		return registry.Invalid(shellName, "/background", "needs a state folder to keep the output in, and there is none")
-	}
-	return err
-}
-
-func (s *shellTool) subject(call registry.Call) (registry.Subject, error) {
-	c, err := s.prepare(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (s *shellTool) subject(c *shellCall) (registry.Subject, error) {
 	return registry.Subject{Command: c.Command, Directory: c.dir}, nil
 }
 
-func (s *shellTool) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	c, err := s.prepare(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
+func (s *shellTool) preview(_ registry.Call, c *shellCall) (registry.Preview, error) {
 	title := "Run a shell command"
 	if c.Background {
 		title += " in the background, beyond the end of this call"
@@ -176,11 +156,7 @@ func (s *shellTool) preview(_ context.Context, call registry.Call) (registry.Pre
 	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: c.dir}, nil
 }
 
-func (s *shellTool) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	c, err := s.prepare(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (registry.Result, error) {
 	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, ".")); ok {
 		return r, nil
 	}

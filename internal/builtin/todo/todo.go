@@ -85,47 +85,32 @@ type todoWriteParams struct {
 
 func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	l := &todoList{opts: &opts, workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        todoReadName,
-			DisplayName: todoReadName,
-			Description: strings.TrimSpace(todoReadDescription),
-			Category:    registry.CategoryRead,
-			Tags:        []string{"todo"},
-			Icon:        "lightBulb",
-			InputSchema: json.RawMessage(todoReadSchema),
-		},
-		Run: l.read,
-		Check: func(call registry.Call) error {
-			_, err := tool.Decode[todoReadParams](todoReadName, call)
-			return err
-		},
-	}
+	return tool.New(registry.Definition{
+		Name:        todoReadName,
+		Description: todoReadDescription,
+		Category:    registry.CategoryRead,
+		Tags:        []string{"todo"},
+		Icon:        "lightBulb",
+		InputSchema: json.RawMessage(todoReadSchema),
+	}, tool.Handlers[todoReadParams]{Prepare: func(call registry.Call) (todoReadParams, error) {
+		return tool.Decode[todoReadParams](todoReadName, call)
+	}, Run: l.read})
 }
 
 func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
 	l := &todoList{opts: &opts, workspace: w}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:        todoWriteName,
-			DisplayName: todoWriteName,
-			Description: strings.TrimSpace(todoWriteDescription),
-			Category:    registry.CategoryWrite,
-			Tags:        []string{"todo"},
-			Icon:        "lightBulb",
-			InputSchema: json.RawMessage(todoWriteSchema),
-			Examples: []registry.Example{{
-				Description: "Two steps, the first begun",
-				Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
-			}},
-		},
-		Run: l.write,
-		Check: func(call registry.Call) error {
-			_, err := todoParams(call)
-			return err
-		},
-		Preview: l.preview,
-	}
+	return tool.New(registry.Definition{
+		Name:        todoWriteName,
+		Description: todoWriteDescription,
+		Category:    registry.CategoryWrite,
+		Tags:        []string{"todo"},
+		Icon:        "lightBulb",
+		InputSchema: json.RawMessage(todoWriteSchema),
+		Examples: []registry.Example{{
+			Description: "Two steps, the first begun",
+			Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
+		}},
+	}, tool.Handlers[[]registry.Todo]{Prepare: todoParams, Run: l.write, Preview: l.preview})
 }
 
 // todoParams reads a list and makes sure that it is whole: the schema has been
@@ -162,10 +147,7 @@ func todoParams(call registry.Call) ([]registry.Todo, error) {
 	return p.Todos, nil
 }
 
-func (l *todoList) read(ctx context.Context, call registry.Call) (registry.Result, error) {
-	if _, err := tool.Decode[todoReadParams](todoReadName, call); err != nil {
-		return registry.Result{}, err
-	}
+func (l *todoList) read(ctx context.Context, _ registry.Call, _ todoReadParams) (registry.Result, error) {
 	f, aside, err := l.load(ctx)
 	if err != nil {
 		return tool.Failed(err.Error()), nil
@@ -173,11 +155,7 @@ func (l *todoList) read(ctx context.Context, call registry.Call) (registry.Resul
 	return todoResult("", f.todos(), asideNote(aside)), nil
 }
 
-func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Result, error) {
-	todos, err := todoParams(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (l *todoList) write(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
 	m, aside, err := l.replace(ctx, todos)
 	switch {
 	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooManyTodos):
@@ -188,14 +166,10 @@ func (l *todoList) write(ctx context.Context, call registry.Call) (registry.Resu
 	return todoResult("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
 }
 
-func (l *todoList) preview(ctx context.Context, call registry.Call) (registry.Preview, error) {
-	todos, err := todoParams(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
+func (l *todoList) preview(_ registry.Call, todos []registry.Todo) (registry.Preview, error) {
 	text := todoText(todos)
 	if m, err := l.foresee(todos); err == nil {
 		text = todoText(m.after.todos()) + m.note()
 	}
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, ctx.Err()
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, nil
 }

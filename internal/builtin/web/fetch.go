@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -82,30 +81,20 @@ type Header struct{ Name, Value string }
 
 func NewFetch(opts Options) registry.Tool {
 	f := &webFetch{opts: &opts}
-	return registry.Tool{
-		Definition: registry.Definition{
-			Name:           webFetchName,
-			DisplayName:    webFetchName,
-			Description:    strings.TrimSpace(webFetchDescription),
-			Category:       registry.CategoryNetwork,
-			Tags:           []string{"web"},
-			Icon:           "globe",
-			Permissions:    []string{"network"},
-			OutputMarkdown: true,
-			InputSchema:    json.RawMessage(webFetchSchema),
-			Examples: []registry.Example{
-				{Description: "A page as Markdown", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)},
-				{Description: "Its next part", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go","offset":100000}`)},
-			},
+	return tool.New(registry.Definition{
+		Name:           webFetchName,
+		Description:    webFetchDescription,
+		Category:       registry.CategoryNetwork,
+		Tags:           []string{"web"},
+		Icon:           "globe",
+		Permissions:    []string{"network"},
+		OutputMarkdown: true,
+		InputSchema:    json.RawMessage(webFetchSchema),
+		Examples: []registry.Example{
+			{Description: "A page as Markdown", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)},
+			{Description: "Its next part", Params: json.RawMessage(`{"url":"https://go.dev/doc/effective_go","offset":100000}`)},
 		},
-		Run: f.run,
-		Check: func(call registry.Call) error {
-			_, err := prepareFetch(call)
-			return err
-		},
-		Subject: f.subject,
-		Preview: f.preview,
-	}
+	}, tool.Handlers[*fetchCall]{Prepare: prepareFetch, Run: f.run, Subject: f.subject, Preview: f.preview})
 }
 
 type webFetch struct{ opts *Options }
@@ -138,27 +127,15 @@ func prepareFetch(call registry.Call) (*fetchCall, error) {
 	return c, nil
 }
 
-func (f *webFetch) subject(call registry.Call) (registry.Subject, error) {
-	c, err := prepareFetch(call)
-	if err != nil {
-		return registry.Subject{}, err
-	}
+func (f *webFetch) subject(c *fetchCall) (registry.Subject, error) {
 	return registry.Subject{URLs: []string{c.url.String()}}, nil
 }
 
-func (f *webFetch) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
-	c, err := prepareFetch(call)
-	if err != nil {
-		return registry.Preview{}, err
-	}
+func (f *webFetch) preview(_ registry.Call, c *fetchCall) (registry.Preview, error) {
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
 }
 
-func (f *webFetch) run(ctx context.Context, call registry.Call) (registry.Result, error) {
-	c, err := prepareFetch(call)
-	if err != nil {
-		return registry.Result{}, err
-	}
+func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (registry.Result, error) {
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
 	late := fmt.Errorf("fetching %s: not done within %s; the setting fetch.timeout allows more", c.url.Redacted(), limit)

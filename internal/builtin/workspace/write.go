@@ -11,20 +11,20 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
-// WriteFile replaces or creates the file at rel, which [workspace.resolve]
-// gave, with data: folders are created, the new content is on disk before it
-// takes the name, and the old file's mode is kept. Readers see the old content
-// or the new one, and a failure leaves the old one. Toolreg's own files, files
-// without write permission and what is no regular file are refused.
+// WriteFile replaces or creates the file at rel, which [Dir.Param] gave, with
+// data: folders are created, and the new content is on disk before it takes the
+// name. mode is the permission bits; 0 keeps those of the old file. Readers see
+// the old content or the new one, and a failure leaves the old one. Toolreg's own
+// files, files without write permission and what is no regular file are refused.
 //
 // The file is new as an object: a hard link elsewhere keeps the old content.
-func (w *Dir) WriteFile(rel string, data []byte) error {
+func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) error {
 	parent, err := w.Parent(rel)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	s, err := Stage(parent, path.Base(rel), data)
+	s, err := Stage(parent, path.Base(rel), data, mode)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,9 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 }
 
 // Stage looks at what is there and writes the new content beside it, with its
-// mode and owner. The caller closes what it returns.
-func Stage(parent *os.Root, base string, data []byte) (*atomicfile.File, error) {
+// owner and, where mode is 0, its permission bits. The caller closes what it
+// returns.
+func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomicfile.File, error) {
 	old, err := parent.Lstat(base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -83,10 +84,18 @@ func Stage(parent *os.Root, base string, data []byte) (*atomicfile.File, error) 
 	case old.Mode().Perm()&0o222 == 0:
 		return nil, errors.New("is read-only; make it writable first")
 	}
-	return atomicfile.Stage(parent, base, data, atomicfile.Options{Like: old})
+	s, err := atomicfile.Stage(parent, base, data, atomicfile.Options{Like: old})
+	if err != nil || mode == 0 {
+		return s, err
+	}
+	if err := s.Chmod(mode); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
-// RemoveFile removes the regular file at rel, which [workspace.resolve] gave.
+// RemoveFile removes the regular file at rel, which [Dir.Param] gave.
 func (w *Dir) RemoveFile(rel string) error {
 	if err := w.Protect(rel); err != nil {
 		return err

@@ -22,7 +22,7 @@ func write(t testing.TB, opts Options, name, text string) error {
 	if err != nil {
 		return err
 	}
-	return w.WriteFile(rel, []byte(text))
+	return w.WriteFile(rel, []byte(text), 0)
 }
 
 func content(t testing.TB, path string) string {
@@ -109,7 +109,7 @@ func TestReadersSeeOldOrNew(t *testing.T) {
 	for _, letter := range []string{"a", "b"} {
 		wg.Go(func() {
 			for range 20 {
-				if err := w.WriteFile("f", bytes.Repeat([]byte(letter), 1<<16)); err != nil {
+				if err := w.WriteFile("f", bytes.Repeat([]byte(letter), 1<<16), 0); err != nil {
 					t.Error(err)
 				}
 			}

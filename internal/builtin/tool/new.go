@@ -1,0 +1,60 @@
+package tool
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Handlers are what a tool does with a call. C is a call with its params read
+// and checked.
+type Handlers[C any] struct {
+	// Prepare reads the params. What is wrong with them is an *ArgsError. Required.
+	Prepare func(registry.Call) (C, error)
+	// Run makes the call. Required.
+	Run func(context.Context, registry.Call, C) (registry.Result, error)
+	// Subject says what policy rules are held against; nil: the name alone.
+	Subject func(C) (registry.Subject, error)
+	// Preview says what a person is asked about; nil: the params are.
+	Preview func(registry.Call, C) (registry.Preview, error)
+	// Timeout bounds a call; 0: no limit of the tool's own.
+	Timeout time.Duration
+}
+
+// New makes a tool. Its display name is its name.
+func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
+	d.DisplayName, d.Description = d.Name, strings.TrimSpace(d.Description)
+	t := registry.Tool{Definition: d, Timeout: h.Timeout}
+	t.Check = func(call registry.Call) error {
+		_, err := h.Prepare(call)
+		return err
+	}
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		c, err := h.Prepare(call)
+		if err != nil {
+			return registry.Result{}, err
+		}
+		return h.Run(ctx, call, c)
+	}
+	if h.Subject != nil {
+		t.Subject = func(call registry.Call) (registry.Subject, error) {
+			c, err := h.Prepare(call)
+			if err != nil {
+				return registry.Subject{}, err
+			}
+			return h.Subject(c)
+		}
+	}
+	if h.Preview != nil {
+		t.Preview = func(_ context.Context, call registry.Call) (registry.Preview, error) {
+			c, err := h.Prepare(call)
+			if err != nil {
+				return registry.Preview{}, err
+			}
+			return h.Preview(call, c)
+		}
+	}
+	return t
+}

@@ -60,7 +60,7 @@ func (e *encoder) prepareGemini(t *tool) {
 	case gemini.Foreign(t.schema):
 		e.fitGemini(t)
 	default:
-		if broken := gemini.Sanitize(t.schema); len(broken) == 0 && gemini.Takes(t.schema) {
+		if gemini.Sanitize(t.schema) && gemini.Takes(t.schema) {
 			return
 		}
 		t.schema = e.reread(t)

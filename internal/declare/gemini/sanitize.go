@@ -9,43 +9,50 @@ import (
 // Sanitize rewrites a schema in place as the Gemini API of mid-2025 wants it:
 // beside anyOf no default; enums are strings without null and make their type
 // STRING; a format that is neither enum nor date-time goes from the type
-// STRING. Only anyOf, items and properties are walked. It reports what stood in
-// the way of walking a part, which then stays as it is.
+// STRING. Only anyOf, items and properties are walked. It reports whether it got
+// everywhere; a schema whose anyOf is no list stays as it is.
 //
 // The steps and their order are those of the Gemini CLI 0.1.15, so that the
 // same schema gives the same declaration.
-func Sanitize(n *jsonx.Value) (broken []string) {
+func Sanitize(n *jsonx.Value) (whole bool) {
 	if !n.Is(jsonx.Object) {
-		return nil
+		return true
 	}
+	whole = true
 	if anyOf := n.Get("anyOf"); truthy(anyOf) {
 		n.Remove("default")
 		if !anyOf.Is(jsonx.Array) && !anyOf.Is(jsonx.String) {
-			return []string{"anyOf is no list"}
+			return false
 		}
-		for _, item := range anyOf.Items {
-			broken = append(broken, Sanitize(item)...)
-		}
+		whole = sanitizeAll(anyOf)
 	}
 	if items := n.Get("items"); items != nil {
-		broken = append(broken, Sanitize(items)...)
+		whole = Sanitize(items) && whole
 	}
 	if properties := n.Get("properties"); properties != nil {
-		for i := range properties.Members {
-			broken = append(broken, Sanitize(properties.Members[i].Value)...)
-		}
-		for _, item := range properties.Items {
-			broken = append(broken, Sanitize(item)...)
-		}
+		whole = sanitizeAll(properties) && whole
 	}
 	sanitizeEnum(n)
 	if format := n.Get("format"); truthy(format) && n.Get("type").IsText("STRING") &&
 		!format.IsText("enum") && !format.IsText("date-time") {
 		n.Remove("format")
 	}
-	return broken
+	return whole
 }
 
+// sanitizeAll sanitises what stands in a list or an object.
+func sanitizeAll(n *jsonx.Value) (whole bool) {
+	whole = true
+	for i := range n.Members {
+		whole = Sanitize(n.Members[i].Value) && whole
+	}
+	for _, item := range n.Items {
+		whole = Sanitize(item) && whole
+	}
+	return whole
+}
+
+// sanitizeEnum writes the values of an enum as strings.
 func sanitizeEnum(n *jsonx.Value) {
 	enum := n.Get("enum")
 	if !enum.Is(jsonx.Array) {

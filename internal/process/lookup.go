@@ -13,9 +13,12 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// lookup finds the executable for Argv[0]. os/exec would search our own PATH,
-// which is not what the child was given.
-func lookup(s Spec) (string, error) {
+// Program returns the path of the executable that Argv[0] names. A name without
+// a slash is looked up in the PATH of Env, where empty and relative entries
+// count as absent; a relative path is relative to Dir. The error is a
+// *[StartError]. os/exec would search our own PATH, which is not what the child
+// was given.
+func (s Spec) Program() (string, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return "", &StartError{Err: errors.New("the command is empty")}
 	}

@@ -53,12 +53,6 @@ type Spec struct {
 	Output func(stream int, p []byte)
 }
 
-// Program returns the path of the executable that Argv[0] names. A name without
-// a slash is looked up in the PATH of Env, where empty and relative entries
-// count as absent; a relative path is relative to Dir. The error is a
-// *[StartError].
-func (s Spec) Program() (string, error) { return lookup(s) }
-
 func (s Spec) maxOutput() int64 {
 	if s.MaxOutput == 0 {
 		return DefaultMaxOutput

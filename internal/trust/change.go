@@ -21,6 +21,14 @@ type Change struct {
 	Diff string `json:"diff,omitempty"` // unified diff; "" where the old or new text is not at hand
 }
 
+// granted is one file of a grant.
+type granted struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	Sum  string `json:"sha256"`
+	Text string `json:"text,omitempty"` // to show later what changed; short texts only
+}
+
 // changes lists how the files differ from the granted ones.
 func changes(old []granted, files []File) []Change {
 	before := make(map[string]granted, len(old))

@@ -48,14 +48,6 @@ type grant struct {
 	Files   []granted `json:"files,omitempty"`
 }
 
-// granted is one file of a grant.
-type granted struct {
-	Name string `json:"name"`
-	Path string `json:"path"`
-	Sum  string `json:"sha256"`
-	Text string `json:"text,omitempty"` // to show later what changed; short texts only
-}
-
 // Check compares the files of a project with its grant. They are trusted when
 // each of them is as it was granted, and so is every other file of the grant. An
 // error means that the grant cannot be read: nothing is trusted then.

@@ -65,7 +65,7 @@ func parseOrigin(s string) (string, error) {
 		return "", fmt.Errorf("a name of an entry is no http or https origin")
 	}
 	if u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("the entry for %s holds more than scheme, host and port", printableName(u.Host))
+		return "", fmt.Errorf("the entry for %s holds more than scheme, host and port", document.Printable(u.Host))
 	}
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {

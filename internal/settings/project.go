@@ -136,8 +136,8 @@ func (l *loader) cover(dir string, fromProject *layer, files []trust.File, progr
 	return trust.Cover(l.root, files, consent.Expand(programs, l.root, expand), trees)
 }
 
-// trustWithoutImports lets a project count that is trusted apart from the files of other
-// programs, which imports has brought in since.
+// trustWithoutImports lets a project count that is trusted apart from the files
+// of other programs, which imports has brought in since.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
 	covered, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
@@ -169,15 +169,11 @@ func (l *loader) checkGrant(p *Project) {
 
 // warnUntrusted says that the project does not count, and why.
 func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
-	var names []string
-	for _, f := range p.Covered {
-		names = append(names, f.Name)
-	}
 	message := "the settings of this project are not trusted and do not count: "
 	hint := "see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`"
 	what := filepath.Join(l.root, projectDir)
-	if len(p.Files) > 0 {
-		what = filepath.Join(l.root, filepath.FromSlash(names[0]))
+	if len(p.Covered) > 0 {
+		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
 	}
 	if fromProject != nil {
 		what = fromProject.file
@@ -206,12 +202,7 @@ func changedNames(changes []trust.Change) string {
 			out = append(out, fmt.Sprintf("and %d more", len(changes)-i))
 			break
 		}
-		out = append(out, fmt.Sprintf("%s (%s)", printableName(c.Name), c.Kind))
+		out = append(out, fmt.Sprintf("%s (%s)", document.Printable(c.Name), c.Kind))
 	}
 	return strings.Join(out, ", ")
-}
-
-// printableName shows a file name that anybody may have chosen.
-func printableName(name string) string {
-	return strings.Trim(fmt.Sprintf("%q", name), `"`)
 }

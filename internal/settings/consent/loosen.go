@@ -26,7 +26,7 @@ func Loosens(f *File) []string {
 func (f *File) loosens(s Setting) []string {
 	var out []string
 	add := func(n *document.Node, line int) {
-		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), printableName(s.Key), s.Row.Masked(n)))
+		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), document.Printable(s.Key), s.Row.Masked(n)))
 	}
 	switch {
 	case s.Row.Type == table.Named:
@@ -58,7 +58,7 @@ func Expands(f *File) []string {
 	var out []string
 	f.Root.Walk("", func(key string, n *document.Node) {
 		for _, name := range mentions(n.Str()) {
-			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.Path, n.Line, printableName(key), quoteWord(name)))
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.Path, n.Line, document.Printable(key), quoteWord(name)))
 		}
 	})
 	return out

@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -159,7 +158,7 @@ func rawCommands(n *document.Node) [][]string {
 func Describe(programs []Program) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
-		line := p.Place + ": " + printableName(p.Key) + ":"
+		line := p.Place + ": " + document.Printable(p.Key) + ":"
 		if p.URL != "" {
 			line += " connects to " + quoteWord(p.URL)
 		}
@@ -181,9 +180,6 @@ func quoteWord(word string) string {
 	}
 	return strconv.Quote(word)
 }
-
-// printableName shows a name that anybody may have chosen.
-func printableName(name string) string { return strings.Trim(fmt.Sprintf("%q", name), `"`) }
 
 // Variables expands the variables in a string. Here one that fails leaves the
 // string as it is.

@@ -91,6 +91,10 @@ func runeSize(s string) int {
 	return size
 }
 
+// Printable shows on one line a name that anybody may have chosen, in the way of
+// Go strings.
+func Printable(name string) string { return strings.Trim(strconv.Quote(name), `"`) }
+
 // room counts a value and reports whether it is within the limits.
 func (p *parser) room(line, col, depth int) bool {
 	p.nodes++

@@ -35,6 +35,8 @@ type patchParams struct {
 	Patch string `json:"patch"`
 }
 
+// NewApplyPatch makes the tool apply_patch: a unified diff over any number of
+// files, all of it or nothing.
 func NewApplyPatch(w *workspace.Dir) registry.Tool {
 	a := &applyPatch{workspace: w}
 	return tool.New(registry.Definition{
@@ -100,7 +102,7 @@ func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Pre
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(fmt.Sprintf("%v; nothing was changed", err))}
 	}
-	a.shown.keep(call, plan.sum())
+	a.shown.remember(call, plan.sum())
 	d := plan.display()
 	return registry.Preview{
 		Kind:            registry.PreviewEdit,

@@ -148,8 +148,8 @@ type previews struct {
 // maxShown bounds what is remembered of questions that were answered no.
 const maxShown = 256
 
-// keep remembers the state beside the params of the call.
-func (s *previews) keep(call registry.Call, state [sha256.Size]byte) {
+// remember keeps the state beside the params of the call.
+func (s *previews) remember(call registry.Call, state [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.states == nil {

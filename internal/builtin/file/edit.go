@@ -53,6 +53,7 @@ type editParams struct {
 	Edits    []replacement `json:"edits,omitempty"`
 }
 
+// NewEdit makes the tool edit: texts in a file are replaced by others.
 func NewEdit(w *workspace.Dir) registry.Tool {
 	e := &edit{workspace: w}
 	t := tool.New(registry.Definition{
@@ -183,7 +184,7 @@ func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainEdit(p.FilePath, err))}
 	}
-	e.shown.keep(call, c.before.sum())
+	e.shown.remember(call, c.before.sum())
 	return c.preview(), nil
 }
 

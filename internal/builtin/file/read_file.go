@@ -50,6 +50,8 @@ type readParams struct {
 	Limit    *tool.Integer `json:"limit"`
 }
 
+// NewReadFile makes the tool read_file: lines of a text, or a picture, sound or
+// document as it is.
 func NewReadFile(w *workspace.Dir) registry.Tool {
 	r := &readTool{workspace: w}
 	return tool.New(registry.Definition{

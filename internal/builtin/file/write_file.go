@@ -32,6 +32,7 @@ type writeFileParams struct {
 	Content  *string `json:"content"`
 }
 
+// NewWriteFile makes the tool write_file: a file gets new content.
 func NewWriteFile(w *workspace.Dir) registry.Tool {
 	f := &writeFile{workspace: w}
 	t := tool.New(registry.Definition{
@@ -119,7 +120,7 @@ func (f *writeFile) preview(call registry.Call, p *writeCall) (registry.Preview,
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainWrite(p.FilePath, err))}
 	}
-	f.shown.keep(call, c.before.sum())
+	f.shown.remember(call, c.before.sum())
 	return c.preview(), nil
 }
 

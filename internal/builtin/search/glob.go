@@ -48,6 +48,7 @@ type globParams struct {
 	Limit         *tool.Integer `json:"limit"`
 }
 
+// NewGlob makes the tool glob: files whose paths match, the newest first.
 func NewGlob(w *workspace.Dir) registry.Tool {
 	g := &globTool{workspace: w}
 	return tool.New(registry.Definition{

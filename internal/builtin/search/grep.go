@@ -145,7 +145,7 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking)
 		Match: func(e *workspace.Entry) bool {
 			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.Match(below(s.start, e.Path)))
 		},
-		Each: func(worker int, e *workspace.Entry) { visitFile(ctx, searchers[worker], e, rank) },
+		Each: func(worker int, e *workspace.Entry) { searchFile(ctx, searchers[worker], e, rank) },
 	}
 	if s.include != nil {
 		opts.Forced = func(e *workspace.Entry) bool { return s.include.Names(e.Name) }
@@ -157,9 +157,9 @@ func (s *grepSearch) newSearcher() *searcher {
 	return &searcher{expr: s.expr, context: s.context, limit: s.limit}
 }
 
-// visitFile searches one file unless newer ones have filled the limit already.
+// searchFile searches one file unless newer ones have filled the limit already.
 // The walk saw a regular file; what was opened is looked at again.
-func visitFile(ctx context.Context, search *searcher, e *workspace.Entry, rank *ranking) {
+func searchFile(ctx context.Context, search *searcher, e *workspace.Entry, rank *ranking) {
 	f, err := e.Dir.Open(e.Name)
 	if err != nil {
 		if !errors.Is(err, workspace.ErrKind) {

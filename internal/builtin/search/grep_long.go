@@ -64,17 +64,17 @@ func (s *searcher) measure(ctx context.Context, l *longLine, head []byte, at int
 	}
 	maybe = s.holdsNeed(head)
 	buf := make([]byte, carry+longChunk)
-	held := copy(buf, head[max(0, len(head)-carry):])
+	filled := copy(buf, head[max(0, len(head)-carry):])
 	last := head[len(head)-1]
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		n, err := l.file.ReadAt(buf[held:held+longChunk], at)
+		n, err := l.file.ReadAt(buf[filled:filled+longChunk], at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, workspace.Cause(err)
 		}
-		fresh := buf[held : held+n]
+		fresh := buf[filled : filled+n]
 		if bytes.IndexByte(fresh, 0) >= 0 {
 			return false, errNUL
 		}
@@ -85,8 +85,8 @@ func (s *searcher) measure(ctx context.Context, l *longLine, head []byte, at int
 		if len(fresh) > 0 {
 			last = fresh[len(fresh)-1]
 		}
-		held += len(fresh)
-		maybe = maybe || s.holdsNeed(buf[:held])
+		filled += len(fresh)
+		maybe = maybe || s.holdsNeed(buf[:filled])
 		at += int64(len(fresh))
 		if ending >= 0 || err != nil {
 			l.end, l.next = at, at
@@ -98,7 +98,7 @@ func (s *searcher) measure(ctx context.Context, l *longLine, head []byte, at int
 			}
 			return maybe, nil
 		}
-		held = copy(buf, buf[max(0, held-carry):held])
+		filled = copy(buf, buf[max(0, filled-carry):filled])
 	}
 }
 
@@ -163,10 +163,10 @@ var errThrashing = errors.New("the expression needs too many states")
 // errThrashing tells to use package regexp; an error of in ends the line.
 func (d *lineDFA) findIn(in io.Reader) (int64, error) {
 	buf := make([]byte, longChunk)
-	st, held, passed := d.start, 0, int64(0)
+	st, filled, passed := d.start, 0, int64(0)
 	for {
-		n, err := in.Read(buf[held:])
-		part := buf[:held+n]
+		n, err := in.Read(buf[filled:])
+		part := buf[:filled+n]
 		if err == nil {
 			part, _ = text.WholeRunes(part)
 		}
@@ -183,7 +183,7 @@ func (d *lineDFA) findIn(in io.Reader) (int64, error) {
 		case d.thrashing():
 			return nowhere, errThrashing
 		}
-		held = copy(buf, buf[len(part):held+n])
+		filled = copy(buf, buf[len(part):filled+n])
 	}
 }
 

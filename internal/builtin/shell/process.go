@@ -46,6 +46,8 @@ type processParams struct {
 	Timeout *tool.Integer `json:"timeout"`
 }
 
+// NewProcess makes the tool process, which looks after what run_shell_command left
+// running in the background.
 func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
 	p := &processTool{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{

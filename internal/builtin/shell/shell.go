@@ -70,6 +70,7 @@ type Options struct {
 	MaxOutput int64
 }
 
+// NewRunShellCommand makes the tool run_shell_command.
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
 	s := &shellTool{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{

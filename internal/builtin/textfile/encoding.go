@@ -20,6 +20,7 @@ import (
 // Encoding is how a file stores its text. The zero value is UTF-8.
 type Encoding int
 
+// The encodings that are told apart.
 const (
 	UTF8 Encoding = iota
 	UTF8WithBOM
@@ -41,12 +42,15 @@ func (e Encoding) String() string {
 	return "UTF-8"
 }
 
+// The byte order marks of UTF-8 and of both kinds of UTF-16.
 const (
 	BOM     = "\xef\xbb\xbf"
 	BOM16LE = "\xff\xfe"
 	BOM16BE = "\xfe\xff"
 )
 
+// What [Decode] says of files that are not text, or no text that could be written
+// back. The name of the file belongs in front.
 var (
 	ErrNotText   = errors.New("is not a text file")
 	ErrRoundTrip = errors.New("is text that cannot be written back as it was: it holds broken characters")
@@ -54,7 +58,7 @@ var (
 
 // Decode decodes the content of a file, without its byte order mark. Encoding
 // the same text again gives the same bytes: where it would not, as with half
-// characters, the error says so. errNotText tells that it is no text.
+// characters, the error says so. ErrNotText tells that it is no text.
 func Decode(data []byte) (string, Encoding, error) {
 	text, enc, err := decodeBytes(data)
 	if err != nil {

@@ -83,6 +83,7 @@ type todoWriteParams struct {
 	Todos []registry.Todo `json:"todos"`
 }
 
+// NewRead makes the tool todo_read.
 func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	l := &todoList{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
@@ -97,6 +98,7 @@ func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	}, Run: l.read})
 }
 
+// NewWrite makes the tool todo_write.
 func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
 	l := &todoList{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{

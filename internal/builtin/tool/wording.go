@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// Failed is the result of a call that was made and did not succeed.
 func Failed(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }

@@ -79,6 +79,7 @@ type Options struct {
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
+// NewFetch makes the tool web_fetch.
 func NewFetch(opts Options) registry.Tool {
 	f := &webFetch{opts: &opts}
 	return tool.New(registry.Definition{

@@ -33,6 +33,7 @@ func (w *Dir) Failure(rel, name string, err error) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err))
 }
 
+// Explain says what [Dir.Failure] does, as text.
 func (w *Dir) Explain(rel, name string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -19,7 +19,7 @@ type Folder struct {
 	fd   int // of file
 }
 
-func newOpenDir(fd int) *Folder { return &Folder{os.NewFile(uintptr(fd), "."), fd} }
+func newFolder(fd int) *Folder { return &Folder{os.NewFile(uintptr(fd), "."), fd} }
 
 // OpenFolder opens the folder at rel.
 func OpenFolder(root *os.Root, rel string) (*Folder, error) {
@@ -39,7 +39,7 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	if err = errors.Join(err, failed); err != nil {
 		return nil, err
 	}
-	return newOpenDir(fd), nil
+	return newFolder(fd), nil
 }
 
 // again repeats a call that a signal interrupted.
@@ -65,10 +65,10 @@ func (d *Folder) dir(name string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newOpenDir(fd), nil
+	return newFolder(fd), nil
 }
 
-// Open opens a regular file in the folder; errKind tells of anything else.
+// Open opens a regular file in the folder; ErrKind tells of anything else.
 func (d *Folder) Open(name string) (*File, error) {
 	fd, err := d.openat(name, unix.O_NONBLOCK)
 	if err != nil {
@@ -94,6 +94,7 @@ func (d *Folder) Changed(name string) time.Time {
 	return time.Unix(st.Mtim.Unix())
 }
 
+// Close closes the folder.
 func (d *Folder) Close() error { return d.file.Close() }
 
 // Entries returns the entries of the folder in no order. What was read before
@@ -159,4 +160,5 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return unix.Seek(f.fd, offset, whence)
 }
 
+// Close closes the file.
 func (f *File) Close() error { return unix.Close(f.fd) }

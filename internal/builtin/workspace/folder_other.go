@@ -45,6 +45,7 @@ func (d *Folder) Changed(name string) time.Time {
 	return info.ModTime()
 }
 
+// Close closes the folder.
 func (d *Folder) Close() error { return d.root.Close() }
 
 // Entries returns the entries of the folder in no order. What was read before

@@ -274,6 +274,7 @@ func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	return g
 }
 
+// OrDot is the path of a folder for the os package, where the workspace is ".".
 func OrDot(rel string) string {
 	if rel == "" {
 		return "."

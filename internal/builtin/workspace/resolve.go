@@ -168,6 +168,7 @@ func (w *Dir) Inside(abs string) (string, bool) {
 	}
 }
 
+// Split returns the parts of a path, without those that are empty or ".".
 func Split(rel string) []string {
 	parts := strings.Split(rel, "/")
 	out := parts[:0]

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// WalkOptions say what a walk through the workspace visits.
+// WalkOptions say what a walk through the workspace comes to.
 type WalkOptions struct {
 	Start   string            // folder relative to the workspace, "." for itself
 	Respect bool              // honour ignore files
 	Enter   func(*Entry) bool // whether a folder is entered; nil: all
-	// take says by the name alone whether a file or link is visited; nil: all.
+	// Match says by the name alone whether a file or link counts; nil: all.
 	Match func(*Entry) bool
-	// named tells entries that ignore files do not count for; nil: none.
+	// Forced tells entries that ignore files do not count for; nil: none.
 	Forced func(*Entry) bool
-	// visit is called for every file and link taken, from several goroutines;
-	// worker counts from 0 to workers()-1.
+	// Each is called for every file and link that counts, from several
+	// goroutines; worker counts from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
 }
 
@@ -39,8 +39,8 @@ type LeftOut struct {
 // Workers is how many goroutines a walk uses.
 func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 8)) }
 
-// Walk visits everything below a folder with several goroutines, in no order.
-// No link is followed. It returns when all is visited or ctx is done; then the
+// Walk comes to everything below a folder with several goroutines, in no order.
+// No link is followed. It returns when that is done or ctx is; then the
 // error is ctx's.
 func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	root, err := w.Root()
@@ -78,6 +78,7 @@ type DirEntry struct {
 	Kind fs.FileMode // type bits
 }
 
+// IsDir reports whether the entry is a folder.
 func (e *DirEntry) IsDir() bool { return e.Kind.IsDir() }
 
 func (w *walker) work(worker int) {
@@ -97,7 +98,7 @@ func (w *walker) work(worker int) {
 func (w *walker) run(worker int, t task) {
 	switch {
 	case t.batch != nil:
-		w.visitAll(worker, t.batch)
+		w.eachOf(worker, t.batch)
 	case t.below != "":
 		dir, err := t.folder.dir.dir(t.below)
 		if err != nil {
@@ -156,10 +157,10 @@ func (w *walker) read(worker int, f *folder) {
 		w.push(task{folder: f, batch: files[:batchSize:batchSize]})
 		files = files[batchSize:]
 	}
-	w.visitAll(worker, files)
+	w.eachOf(worker, files)
 }
 
-func (w *walker) visitAll(worker int, files []Entry) {
+func (w *walker) eachOf(worker int, files []Entry) {
 	for i := range files {
 		if i%8 == 7 && w.isStopped() {
 			return
@@ -168,6 +169,7 @@ func (w *walker) visitAll(worker int, files []Entry) {
 	}
 }
 
+// Join returns the path of an entry of a folder, which is "" for the workspace.
 func Join(dir, name string) string {
 	if dir == "" {
 		return name

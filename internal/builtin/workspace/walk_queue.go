@@ -20,7 +20,7 @@ func (f *folder) release() {
 }
 
 // task is a folder to read (below is set when it is yet to be opened), or a
-// batch of entries of one to visit. Splitting the entries keeps every worker
+// batch of entries of one. Splitting the entries keeps every worker
 // busy where one folder holds thousands of files.
 type task struct {
 	folder *folder

@@ -21,7 +21,7 @@ import (
 )
 
 // Dir is the directory tree that file tools may touch. Paths below are
-// relative to it, cleaned, with slashes, "." for itself; [workspace.resolve]
+// relative to it, cleaned, with slashes, "." for itself; [Dir.Param]
 // makes them. It is opened on first use and safe for concurrent use.
 type Dir struct {
 	dir              string   // absolute, as the settings say
@@ -79,6 +79,7 @@ func (w *Dir) Root() (*os.Root, error) {
 	return w.root, w.err
 }
 
+// Close releases the workspace; nothing can be opened any more.
 func (w *Dir) Close() error {
 	w.once.Do(func() { w.err = os.ErrClosed })
 	if w.root == nil {
@@ -91,7 +92,7 @@ func (w *Dir) Close() error {
 var ErrKind = errors.New("is a device, pipe or socket; only regular files and directories can be used")
 
 // OpenFile opens the regular file or directory at rel for reading. It never
-// blocks on a pipe and never opens a device: errors wrap errKind then, and
+// blocks on a pipe and never opens a device: errors wrap ErrKind then, and
 // fs.ErrNotExist and the like otherwise.
 func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	root, err := w.Root()
@@ -168,6 +169,7 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
+// ErrIsDir tells that a path is a folder where a file is wanted.
 var ErrIsDir = errors.New("is a directory")
 
 // Cause takes the operation and path off an error of the os package: the

@@ -77,7 +77,7 @@ func (r *report) add(path string) error {
 		r.folderLines[filepath.Dir(path)] += lines
 		for _, part := range []string{`/cobra"`, `internal/cli"`, `internal/terminal"`, `x/term"`, "os.Stdin"} {
 			if strings.HasPrefix(path, "internal/session/") && bytes.Contains(text, []byte(part)) {
-				r.forbidden = append(r.forbidden, path+": "+part)
+				r.forbidden = append(r.forbidden, path+": "+strings.Trim(part, `"`))
 			}
 		}
 		return r.inspect(path, text)

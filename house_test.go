@@ -115,6 +115,8 @@ func soleImporters() map[string][]string {
 		"github.com/spf13/cobra":                   {"cmd/toolreg", "internal/cli", "internal/cli/*"},
 		"github.com/itchyny/gojq":                  {"internal/cli", "internal/discover", "internal/hooks"},
 		"github.com/spf13/viper":                   {"internal/settings"},
+		"github.com/tailscale/hujson":              {"internal/settings/document", "internal/settings/edit"},
+		"go.yaml.in/yaml/v3":                       {"internal/settings/document", "internal/settings/edit"},
 		"github.com/santhosh-tekuri/jsonschema/v5": {"internal/registry"},
 		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/oauth", "internal/mcptest"},
 		"github.com/google/shlex":                  {"internal/process"},

@@ -79,14 +79,14 @@ const bannedKey = "shell.banned"
 // banned is the list of the settings, which stands in place of the default where
 // anybody but the project sets it: a project adds to what is banned.
 func (m *merged) banned() List {
-	set := m.index.Row(bannedKey)
+	row := m.index.Row(bannedKey)
 	l := m.list(bannedKey)
-	for _, e := range m.entries[set] {
+	for _, e := range m.entries[row] {
 		if e.origin.Scope != ScopeProject {
 			return l
 		}
 	}
-	def := toList(set.DefaultValue(), Origin{})
+	def := toList(row.DefaultValue(), Origin{})
 	for _, e := range def.Entries {
 		if !slices.ContainsFunc(l.Entries, func(have Entry) bool { return have.Value == e.Value }) {
 			l.Entries = append(l.Entries, Entry{Value: e.Value})

@@ -31,40 +31,40 @@ func (s *Settings) Effective() []Value {
 	return out
 }
 
-func (m *merged) effective(set *table.Row) []Value {
-	all := m.entries[set]
+func (m *merged) effective(row *table.Row) []Value {
+	all := m.entries[row]
 	switch {
-	case set.Foreign:
+	case row.Foreign:
 		return nil
-	case len(all) == 0 && set.Default == "":
+	case len(all) == 0 && row.Default == "":
 		return nil
 	case len(all) == 0:
-		return []Value{{Key: set.Name, JSON: json.RawMessage(set.Default)}}
-	case set.Merge == table.ByName:
+		return []Value{{Key: row.Name, JSON: json.RawMessage(row.Default)}}
+	case row.Merge == table.ByName:
 		var out []Value
-		for _, e := range m.named(set.Name) {
-			out = append(out, Value{Key: set.Name + "." + e.Name, JSON: entryRow(set, e.Name).Masked(e.Value), Origin: e.Origin})
+		for _, e := range m.named(row.Name) {
+			out = append(out, Value{Key: row.Name + "." + e.Name, JSON: entryRow(row, e.Name).Masked(e.Value), Origin: e.Origin})
 		}
 		return out
 	}
 	last := all[len(all)-1]
 	n := last.node
-	if set.Type == table.Strings {
-		n = m.listNode(set.Name)
-	} else if set.Name == rulesKey {
+	if row.Type == table.Strings {
+		n = m.listNode(row.Name)
+	} else if row.Name == rulesKey {
 		n = m.ruleNode()
-	} else if set.Type == table.Raw && set.Merge == table.Unite {
+	} else if row.Type == table.Raw && row.Merge == table.Unite {
 		n = united(all)
 	}
-	return []Value{{Key: set.Name, JSON: set.Masked(n), Origin: last.origin}}
+	return []Value{{Key: row.Name, JSON: row.Masked(n), Origin: last.origin}}
 }
 
 // entryRow describes one entry of a setting that merges by name.
-func entryRow(set *table.Row, name string) *table.Row {
-	if len(set.Fields) > 0 {
-		return set
+func entryRow(row *table.Row, name string) *table.Row {
+	if len(row.Fields) > 0 {
+		return row
 	}
-	return set.Field(name)
+	return row.Field(name)
 }
 
 func (m *merged) listNode(name string) *document.Node {
@@ -124,10 +124,10 @@ func (s *Settings) Find(key string) ([]Value, error) {
 		return nil, &UnknownKeyError{Key: key}
 	}
 	x := s.merged.index
-	set := x.Row(key)
+	row := x.Row(key)
 	name := key
-	if set != nil {
-		name = set.Name
+	if row != nil {
+		name = row.Name
 	}
 	var out []Value
 	for _, v := range s.Effective() {
@@ -135,7 +135,7 @@ func (s *Settings) Find(key string) ([]Value, error) {
 			out = append(out, v)
 		}
 	}
-	if len(out) > 0 || set != nil || x.IsGroup(key) {
+	if len(out) > 0 || row != nil || x.IsGroup(key) {
 		return out, nil
 	}
 	return nil, &UnknownKeyError{Key: key, Near: registry.Near(key, x.Keys())}

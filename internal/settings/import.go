@@ -183,7 +183,7 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 	if len(object.Fields) > 0 {
 		out.root = &document.Node{Kind: document.Object, Fields: []document.Field{{Name: serversKey, Value: object}}}
 		origin := Origin{Scope: scope, Name: f.Path}
-		out.entries = []entry{{set: l.index.Row(serversKey), key: serversKey, node: object, origin: origin}}
+		out.entries = []entry{{row: l.index.Row(serversKey), key: serversKey, node: object, origin: origin}}
 	}
 	return out
 }
@@ -282,6 +282,6 @@ func (l *loader) addImported(m *merged, layer *layer) {
 				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.Line, f.Name, taken[i].Origin))})
 			return true
 		})
-		m.entries[e.set] = append(m.entries[e.set], e)
+		m.entries[e.row] = append(m.entries[e.row], e)
 	}
 }

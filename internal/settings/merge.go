@@ -19,7 +19,7 @@ func merge(x *table.Index, layers []*layer) *merged {
 	m := &merged{index: x, entries: map[*table.Row][]entry{}}
 	for _, l := range layers {
 		for _, e := range l.entries {
-			m.entries[e.set] = append(m.entries[e.set], e)
+			m.entries[e.row] = append(m.entries[e.row], e)
 		}
 	}
 	return m
@@ -36,9 +36,9 @@ func (m *merged) last(name string) (entry, bool) {
 
 // list merges a list setting by its rule.
 func (m *merged) list(name string) List {
-	set := m.index.Row(name)
-	all := m.entries[set]
-	if set.Merge != table.Unite && len(all) > 1 {
+	row := m.index.Row(name)
+	all := m.entries[row]
+	if row.Merge != table.Unite && len(all) > 1 {
 		all = all[len(all)-1:]
 	}
 	var out List

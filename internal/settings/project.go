@@ -124,7 +124,7 @@ func (l *layer) consent() *consent.File {
 	}
 	f := &consent.File{Path: l.file, Root: l.root}
 	for _, e := range l.entries {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.set, Key: e.key, Value: e.node, Line: e.origin.Line})
+		f.Settings = append(f.Settings, consent.Setting{Row: e.row, Key: e.key, Value: e.node, Line: e.origin.Line})
 	}
 	return f
 }

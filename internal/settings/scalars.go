@@ -80,7 +80,7 @@ func (s *scalars) apply(m *merged) {
 			flag = s.flag(approvalMode)
 		}
 		if text, origin, ok := s.value(row.Name, flag, row.Variable()); ok {
-			m.entries[row] = append(m.entries[row], entry{set: row, key: row.Name, node: s.parse(row, text, origin), origin: origin})
+			m.entries[row] = append(m.entries[row], entry{row: row, key: row.Name, node: s.parse(row, text, origin), origin: origin})
 		}
 	}
 }

@@ -1,0 +1,164 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// check reports what is wrong with the value of a setting.
+func (r *reader) check(row *table.Row, key string, n *document.Node) {
+	switch row.Type {
+	case table.String:
+		r.want(n, key, document.String, "a string")
+	case table.Bool:
+		r.want(n, key, document.Bool, "true or false")
+	case table.Int:
+		_, err := table.ParseInt(n)
+		r.report(n, key, err)
+	case table.Duration:
+		_, err := table.ParseDuration(n)
+		r.report(n, key, err)
+	case table.Size:
+		_, err := table.ParseSize(n)
+		r.report(n, key, err)
+	case table.Choice:
+		r.choice(row, key, n)
+	case table.Command:
+		r.command(key, n)
+	case table.Strings:
+		r.strings(key, n, "a list of strings")
+	default:
+		r.checkObject(row, key, n)
+	}
+}
+
+func (r *reader) checkObject(row *table.Row, key string, n *document.Node) {
+	switch row.Type {
+	case table.Pairs:
+		r.pairs(row, key, n)
+	case table.Object:
+		r.object(row, key, n)
+	case table.Named:
+		r.named(row, key, n)
+	case table.Objects:
+		r.objects(row, key, n)
+	case table.RawNamed:
+		if row.Name == headersKey {
+			r.checkOriginHeaders(key, n)
+			return
+		}
+		r.want(n, key, document.Object, "an object")
+	}
+}
+
+func (r *reader) want(n *document.Node, key string, k document.Kind, what string) bool {
+	if n.Kind != k {
+		r.wrongType(n, key, what)
+		return false
+	}
+	return true
+}
+
+func (r *reader) report(n *document.Node, key string, err error) {
+	if err != nil {
+		r.fail(n.Line, n.Col, "", "%s: %s", key, err)
+	}
+}
+
+func (r *reader) choice(row *table.Row, key string, n *document.Node) {
+	if !r.want(n, key, document.String, "a string") || slices.Contains(row.Choices, n.Text) {
+		return
+	}
+	r.fail(n.Line, n.Col, "one of "+strings.Join(row.Choices, ", "), "%s: unknown value %q", key, n.Text)
+}
+
+func (r *reader) command(key string, n *document.Node) {
+	if n.Kind == document.String {
+		_, err := table.ParseCommand(n)
+		r.report(n, key, err)
+		return
+	}
+	r.strings(key, n, "a string or a list of strings")
+	if len(n.Items) > 0 && n.Items[0].Kind == document.String && n.Items[0].Text == "" {
+		r.fail(n.Items[0].Line, n.Items[0].Col, "", "%s: the program's name is empty", key)
+	}
+}
+
+func (r *reader) strings(key string, n *document.Node, what string) {
+	if !r.want(n, key, document.List, what) {
+		return
+	}
+	for i, item := range n.Items {
+		r.want(item, fmt.Sprintf("%s[%d]", key, i), document.String, "a string")
+	}
+}
+
+func (r *reader) pairs(row *table.Row, key string, n *document.Node) {
+	if !r.want(n, key, document.Object, "an object of strings") {
+		return
+	}
+	for _, f := range n.Fields {
+		if r.want(f.Value, key+"."+f.Name, document.String, "a string") {
+			r.report(f.Value, key, checkPair(row.Name, f.Name, f.Value.Text))
+		}
+	}
+}
+
+func (r *reader) object(row *table.Row, key string, n *document.Node) {
+	if !r.want(n, key, document.Object, "an object") {
+		return
+	}
+	present := map[string]bool{}
+	for _, f := range n.Fields {
+		i := slices.IndexFunc(row.Fields, func(s table.Row) bool { return s.Name == f.Name })
+		if i < 0 {
+			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
+			continue
+		}
+		if f.Value.Kind != document.Null {
+			present[f.Name] = true
+			r.check(&row.Fields[i], key+"."+f.Name, f.Value)
+		}
+	}
+	for _, s := range row.Fields {
+		if s.Required && !present[s.Name] {
+			r.fail(n.Line, n.Col, "", "%s: %s is missing", key, s.Name)
+		}
+	}
+}
+
+func fieldNames(row *table.Row) []string {
+	out := make([]string, len(row.Fields))
+	for i, s := range row.Fields {
+		out[i] = s.Name
+	}
+	return out
+}
+
+func (r *reader) named(row *table.Row, key string, n *document.Node) {
+	if !r.want(n, key, document.Object, "an object") {
+		return
+	}
+	for _, f := range n.Fields {
+		if f.Name == "" {
+			r.fail(f.Line, f.Col, "", "%s: an entry has an empty name", key)
+		}
+		r.object(row, key+"."+f.Name, f.Value)
+		if row.Name == "mcpServers" && f.Value.Kind == document.Object {
+			r.report(f.Value, key+"."+f.Name, checkServer(f.Value))
+		}
+	}
+}
+
+func (r *reader) objects(row *table.Row, key string, n *document.Node) {
+	if !r.want(n, key, document.List, "a list of objects") {
+		return
+	}
+	for i, item := range n.Items {
+		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
+	}
+}

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// todoCallers says which revision of a list each caller saw last. Revision 0 is
+// callers says which revision of a list each caller saw last. Revision 0 is
 // the empty list, which everybody has seen.
-type todoCallers struct {
+type callers struct {
 	Seen map[string]int64 `json:"seen,omitempty"`
 	// Ended is what callers saw that are processes and have ended: whoever
 	// comes new may be their heir. An agent that starts each of its calls
@@ -57,7 +57,7 @@ func hasEnded(caller string) bool {
 }
 
 // by is the revision that a caller saw last.
-func (c *todoCallers) by(caller string) int64 {
+func (c *callers) by(caller string) int64 {
 	if seen, ok := c.Seen[caller]; ok || strings.HasPrefix(caller, agentCaller) {
 		return seen
 	}
@@ -71,7 +71,7 @@ func (c *todoCallers) by(caller string) int64 {
 }
 
 // mark remembers that a caller has seen a revision.
-func (c *todoCallers) mark(caller string, revision int64) {
+func (c *callers) mark(caller string, revision int64) {
 	if c.Seen == nil {
 		c.Seen = map[string]int64{}
 	}

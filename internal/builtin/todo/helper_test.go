@@ -40,6 +40,6 @@ func run(t testing.TB, opts setup, name, params string) registry.Result {
 }
 
 func TestParamsAreThoseOfTheSchema(t *testing.T) {
-	tooltest.SameParams[todoReadParams](t, NewRead(Options{}, nil))
-	tooltest.SameParams[todoWriteParams](t, NewWrite(Options{}, nil))
+	tooltest.SameParams[readParams](t, NewRead(Options{}, nil))
+	tooltest.SameParams[writeParams](t, NewWrite(Options{}, nil))
 }

@@ -24,30 +24,30 @@ import (
 // the writes come slower than they are done, one of them may see the end of the
 // one before, so that a burst of several goes on for a moment.
 
-// todoFile is what the file holds. The names are there for a person who looks.
+// list is what the file holds. The names are there for a person who looks.
 // A revision is the time it was written, in microseconds since 1970, so that it
 // grows even where a list was lost and begun anew.
-type todoFile struct {
-	Workspace string       `json:"workspace"`
-	Session   string       `json:"session,omitempty"`
-	Revision  int64        `json:"revision"`
-	Burst     int64        `json:"burst"`  // the revision that the present burst began with
-	Writes    int          `json:"writes"` // of the burst
-	Todos     []storedTodo `json:"todos"`
-	todoCallers
+type list struct {
+	Workspace string  `json:"workspace"`
+	Session   string  `json:"session,omitempty"`
+	Revision  int64   `json:"revision"`
+	Burst     int64   `json:"burst"`  // the revision that the present burst began with
+	Writes    int     `json:"writes"` // of the burst
+	Todos     []entry `json:"todos"`
+	callers
 }
 
-// storedTodo is an entry with the revisions that brought it and gave it its
+// entry is an entry with the revisions that brought it and gave it its
 // present form.
-type storedTodo struct {
+type entry struct {
 	registry.Todo
-	Added   int64        `json:"added"`
-	Changed int64        `json:"changed"`
-	Former  []formerTodo `json:"former,omitempty"` // oldest first
+	Added   int64         `json:"added"`
+	Changed int64         `json:"changed"`
+	Former  []formerEntry `json:"former,omitempty"` // oldest first
 }
 
-// formerTodo is a form that an entry had from a revision on.
-type formerTodo struct {
+// formerEntry is a form that an entry had from a revision on.
+type formerEntry struct {
 	Since int64  `json:"since"`
 	Sum   string `json:"sum"`
 }
@@ -60,17 +60,17 @@ const burstGrace = 1_000_000
 const maxFormer = 16
 
 // formerly reports whether t is the form that the entry had at a revision.
-func (s *storedTodo) formerly(t registry.Todo, revision int64) bool {
+func (s *entry) formerly(t registry.Todo, revision int64) bool {
 	sum := ""
 	for _, f := range s.Former {
 		if f.Since <= revision {
 			sum = f.Sum
 		}
 	}
-	return sum != "" && sum == todoSum(t)
+	return sum != "" && sum == sumOf(t)
 }
 
-func todoSum(t registry.Todo) string {
+func sumOf(t registry.Todo) string {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return "" // strings alone: it cannot fail
@@ -79,7 +79,7 @@ func todoSum(t registry.Todo) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (f *todoFile) todos() []registry.Todo {
+func (f *list) todos() []registry.Todo {
 	out := make([]registry.Todo, len(f.Todos))
 	for i := range f.Todos {
 		out[i] = f.Todos[i].Todo
@@ -87,28 +87,28 @@ func (f *todoFile) todos() []registry.Todo {
 	return out
 }
 
-// todoChange is a write: the list that is to be, who writes it, and in
+// replacement is a write: the list that is to be, who writes it, and in
 // microseconds since 1970 when the write began and when it is made.
-type todoChange struct {
+type replacement struct {
 	todos      []registry.Todo
 	caller     string
 	began, now int64
 }
 
-// todoMerge is what a write made of a list.
-type todoMerge struct {
-	after   todoFile
+// merged is what a write made of a list.
+type merged struct {
+	after   list
 	dropped []registry.Todo // entries taken out
 	kept    []string        // ids of entries left out that stay all the same
 	stood   []string        // ids of entries that another writer's form stays of
 }
 
-var errTooManyTodos = errors.New("the todo list is too long")
+var errTooMany = errors.New("the todo list is too long")
 
 // merge makes the next revision. It fails where the list would grow too long.
-func (f *todoFile) merge(c todoChange) (*todoMerge, error) {
-	m := &todoMerge{after: todoFile{
-		Workspace: f.Workspace, Session: f.Session, Revision: max(c.now, f.Revision+1), todoCallers: f.todoCallers,
+func (f *list) merge(c replacement) (*merged, error) {
+	m := &merged{after: list{
+		Workspace: f.Workspace, Session: f.Session, Revision: max(c.now, f.Revision+1), callers: f.callers,
 	}}
 	base := f.by(c.caller)
 	if f.joins(c) {
@@ -117,7 +117,7 @@ func (f *todoFile) merge(c todoChange) (*todoMerge, error) {
 	} else {
 		m.after.Burst, m.after.Writes = m.after.Revision, 1
 	}
-	before := make(map[string]*storedTodo, len(f.Todos))
+	before := make(map[string]*entry, len(f.Todos))
 	for i := range f.Todos {
 		before[f.Todos[i].ID] = &f.Todos[i]
 	}
@@ -137,7 +137,7 @@ func (f *todoFile) merge(c todoChange) (*todoMerge, error) {
 		}
 	}
 	if n := len(m.after.Todos); n > maxTodos {
-		return nil, fmt.Errorf("%w: it would hold %d entries, of which %d are another writer's; %d are the most; read it, and write it shorter", errTooManyTodos, n, len(m.kept), maxTodos)
+		return nil, fmt.Errorf("%w: it would hold %d entries, of which %d are another writer's; %d are the most; read it, and write it shorter", errTooMany, n, len(m.kept), maxTodos)
 	}
 	m.after.Seen = maps.Clone(f.Seen)
 	m.after.mark(c.caller, m.after.Revision)
@@ -145,7 +145,7 @@ func (f *todoFile) merge(c todoChange) (*todoMerge, error) {
 }
 
 // joins reports whether a write is one of the burst.
-func (f *todoFile) joins(c todoChange) bool {
+func (f *list) joins(c replacement) bool {
 	last := max(f.Revision, f.Written)
 	if last > c.now {
 		return false // the clock was put back, which tells nothing
@@ -158,8 +158,8 @@ func (f *todoFile) joins(c todoChange) bool {
 
 // take puts an entry of the new list in. old is its present form, nil if there
 // is none.
-func (m *todoMerge) take(old *storedTodo, t registry.Todo, base int64) {
-	next := storedTodo{Todo: t, Added: m.after.Revision, Changed: m.after.Revision}
+func (m *merged) take(old *entry, t registry.Todo, base int64) {
+	next := entry{Todo: t, Added: m.after.Revision, Changed: m.after.Revision}
 	switch {
 	case old == nil:
 	case old.Todo == t:
@@ -170,7 +170,7 @@ func (m *todoMerge) take(old *storedTodo, t registry.Todo, base int64) {
 	default:
 		next.Added = old.Added
 		next.Former = append(next.Former, old.Former...)
-		next.Former = append(next.Former, formerTodo{Since: old.Changed, Sum: todoSum(old.Todo)})
+		next.Former = append(next.Former, formerEntry{Since: old.Changed, Sum: sumOf(old.Todo)})
 		next.Former = next.Former[max(0, len(next.Former)-maxFormer):]
 	}
 	m.after.Todos = append(m.after.Todos, next)

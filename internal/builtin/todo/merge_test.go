@@ -56,10 +56,10 @@ func TestTodoMerge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		const second = 1_000_000
-		f, revisions := &todoFile{}, []int64{0}
-		var m *todoMerge
+		f, revisions := &list{}, []int64{0}
+		var m *merged
 		for i, w := range tt.writes {
-			c := todoChange{todos: someTodos(strings.Fields(w.todos)...), caller: "agent:a", now: int64(i+1) * second}
+			c := replacement{todos: someTodos(strings.Fields(w.todos)...), caller: "agent:a", now: int64(i+1) * second}
 			f.Seen = map[string]int64{"agent:a": revisions[w.seen]}
 			c.began = c.now - 10
 			if w.began > 0 {
@@ -86,16 +86,16 @@ func TestTodoMergeLimits(t *testing.T) {
 	for i := range maxTodos {
 		words = append(words, fmt.Sprint("x", i))
 	}
-	m, err := (&todoFile{}).merge(todoChange{todos: someTodos(words...), caller: "agent:a", now: 10})
+	m, err := (&list{}).merge(replacement{todos: someTodos(words...), caller: "agent:a", now: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := m.after
-	if _, err := full.merge(todoChange{todos: someTodos("y"), caller: "agent:b", began: 20, now: 21}); !errors.Is(err, errTooManyTodos) {
+	if _, err := full.merge(replacement{todos: someTodos("y"), caller: "agent:b", began: 20, now: 21}); !errors.Is(err, errTooMany) {
 		t.Errorf("a list of %d and one more: %v", maxTodos, err)
 	}
 	// A clock that was put back by a day makes no burst of all that follows.
-	if m, err = full.merge(todoChange{todos: someTodos("y"), caller: "agent:a", began: 1, now: 2}); err != nil || len(m.after.Todos) != 1 {
+	if m, err = full.merge(replacement{todos: someTodos("y"), caller: "agent:a", began: 1, now: 2}); err != nil || len(m.after.Todos) != 1 {
 		t.Errorf("after the clock was put back: %v, %v", m, err)
 	}
 	if m.after.Revision <= full.Revision {
@@ -113,7 +113,7 @@ func TestTodoCallersThatEnded(t *testing.T) {
 	}
 	dead := processCaller + strconv.Itoa(ended.Process.Pid)
 	alive := processCaller + strconv.Itoa(os.Getpid())
-	c := todoCallers{Seen: map[string]int64{alive: 7, dead: 5, "agent:a": 9}}
+	c := callers{Seen: map[string]int64{alive: 7, dead: 5, "agent:a": 9}}
 	want := map[string]int64{alive: 7, processCaller + "1": 5, "agent:a": 9, "agent:new": 0}
 	for caller, seen := range want {
 		if got := c.by(caller); got != seen {

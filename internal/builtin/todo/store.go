@@ -17,22 +17,22 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// todoList is the list of one workspace and session, kept in a state file.
-type todoList struct {
+// store is the list of one workspace and session, kept in a state file.
+type store struct {
 	opts      *Options
 	workspace *workspace.Dir
 
 	first sync.Once
 }
 
-// todoPlace is where a list is kept.
-type todoPlace struct {
+// location is where a list is kept.
+type location struct {
 	workspace string // its path
 	dir       *state.Dir
 	list      string // name of the file
 }
 
-func (l *todoList) place() (*todoPlace, error) {
+func (l *store) place() (*location, error) {
 	if l.opts.StateDir == "" {
 		return nil, fmt.Errorf("%w: there is no state folder for todo lists", state.ErrUnavailable)
 	}
@@ -40,19 +40,19 @@ func (l *todoList) place() (*todoPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := state.OpenDir(filepath.Join(l.opts.StateDir, todoFolder))
+	dir, err := state.OpenDir(filepath.Join(l.opts.StateDir, folder))
 	if err != nil {
 		return nil, fmt.Errorf("opening todo lists: %w", err)
 	}
 	sum := sha256.Sum256([]byte(path + "\x00" + l.opts.Session))
 	name := fmt.Sprintf("%x", sum[:16])
-	return &todoPlace{workspace: path, dir: dir, list: name + ".json"}, nil
+	return &location{workspace: path, dir: dir, list: name + ".json"}, nil
 }
 
 // began is when the params of a call were fixed, at the latest: what others
 // have written since cannot be known to whoever made them. For the first call
 // of a run that is the start of the run, since a person may have been asked.
-func (l *todoList) began() time.Time {
+func (l *store) began() time.Time {
 	at := time.Now()
 	l.first.Do(func() {
 		if !l.opts.Began.IsZero() {
@@ -62,55 +62,55 @@ func (l *todoList) began() time.Time {
 	return at
 }
 
-var errDamagedTodos = errors.New("the todo list is damaged")
+var errDamaged = errors.New("the todo list is damaged")
 
-func decodeTodos(data []byte) (*todoFile, error) {
+func decodeList(data []byte) (*list, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, errDamagedTodos
+		return nil, errDamaged
 	}
-	f := &todoFile{}
+	f := &list{}
 	if err := json.Unmarshal(data, f); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamagedTodos, err)
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return f, nil
 }
 
 // peek reads the list. An absent one is empty; a damaged one wraps
-// errDamagedTodos and stays where it is.
-func (p *todoPlace) peek() (*todoFile, error) {
+// errDamaged and stays where it is.
+func (p *location) peek() (*list, error) {
 	data, err := p.dir.Read(p.list)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &todoFile{}, nil
+		return &list{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the todo list: %w", err)
 	}
-	return decodeTodos(data)
+	return decodeList(data)
 }
 
 // load reads the list for a caller, who has seen it from then on. A damaged
 // file is set aside, and aside names where.
-func (l *todoList) load(ctx context.Context) (f *todoFile, aside string, err error) {
+func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	p, err := l.place()
 	if err != nil {
 		return nil, "", err
 	}
 	f, err = p.peek()
-	if errors.Is(err, errDamagedTodos) {
+	if errors.Is(err, errDamaged) {
 		aside, err = p.setAside(ctx)
-		f = &todoFile{}
+		f = &list{}
 	}
 	if caller := l.opts.caller(); err == nil && f.by(caller) < f.Revision {
 		// Where that cannot be kept, the caller has seen nothing, and loses nothing.
-		_ = p.dir.Update(ctx, p.list, changing(func(now *todoFile) { now.mark(caller, f.Revision) }))
+		_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.mark(caller, f.Revision) }))
 	}
 	return f, aside, err
 }
 
 // changing is a change to the file of a list that is there.
-func changing(change func(*todoFile)) func([]byte) ([]byte, error) {
+func changing(change func(*list)) func([]byte) ([]byte, error) {
 	return func(old []byte) ([]byte, error) {
-		f, err := decodeTodos(old)
+		f, err := decodeList(old)
 		if err != nil {
 			return nil, err
 		}
@@ -119,15 +119,15 @@ func changing(change func(*todoFile)) func([]byte) ([]byte, error) {
 	}
 }
 
-func (f *todoFile) encode() ([]byte, error) {
+func (f *list) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(f, "", "  ")
 	return append(data, '\n'), err
 }
 
 // setAside moves a damaged list out of the way, if it is one still.
-func (p *todoPlace) setAside(ctx context.Context) (to string, err error) {
+func (p *location) setAside(ctx context.Context) (to string, err error) {
 	to, err = p.dir.UpdateOrSetAside(ctx, p.list, func(old []byte) ([]byte, error) {
-		if _, err := decodeTodos(old); old != nil && err != nil {
+		if _, err := decodeList(old); old != nil && err != nil {
 			return nil, state.ErrDamaged
 		}
 		return nil, nil
@@ -139,12 +139,12 @@ func (p *todoPlace) setAside(ctx context.Context) (to string, err error) {
 }
 
 // change is a write of todos by the caller.
-func (l *todoList) change(todos []registry.Todo, began time.Time) todoChange {
-	return todoChange{todos: todos, caller: l.opts.caller(), began: began.UnixMicro(), now: time.Now().UnixMicro()}
+func (l *store) change(todos []registry.Todo, began time.Time) replacement {
+	return replacement{todos: todos, caller: l.opts.caller(), began: began.UnixMicro(), now: time.Now().UnixMicro()}
 }
 
 // foresee says what writing todos would do.
-func (l *todoList) foresee(todos []registry.Todo) (*todoMerge, error) {
+func (l *store) foresee(todos []registry.Todo) (*merged, error) {
 	p, err := l.place()
 	if err != nil {
 		return nil, err
@@ -157,16 +157,16 @@ func (l *todoList) foresee(todos []registry.Todo) (*todoMerge, error) {
 }
 
 // replace merges todos into the list and writes it.
-func (l *todoList) replace(ctx context.Context, todos []registry.Todo) (m *todoMerge, aside string, err error) {
+func (l *store) replace(ctx context.Context, todos []registry.Todo) (m *merged, aside string, err error) {
 	began := l.began()
 	p, err := l.place()
 	if err != nil {
 		return nil, "", err
 	}
 	change := func(old []byte) ([]byte, error) {
-		before := &todoFile{}
+		before := &list{}
 		if old != nil {
-			if before, err = decodeTodos(old); err != nil {
+			if before, err = decodeList(old); err != nil {
 				return nil, state.ErrDamaged
 			}
 		}
@@ -181,6 +181,6 @@ func (l *todoList) replace(ctx context.Context, todos []registry.Todo) (m *todoM
 		return nil, "", err
 	}
 	// Where that cannot be kept, another run may count as one that came later.
-	_ = p.dir.Update(ctx, p.list, changing(func(now *todoFile) { now.Written = max(now.Written, time.Now().UnixMicro()) }))
+	_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.Written = max(now.Written, time.Now().UnixMicro()) }))
 	return m, aside, nil
 }

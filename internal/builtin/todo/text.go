@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// todoResult shows a list, with head before it and note behind.
-func todoResult(head string, todos []registry.Todo, note string) registry.Result {
+// resultOf shows a list, with head before it and note behind.
+func resultOf(head string, todos []registry.Todo, note string) registry.Result {
 	counts := map[string]int{}
 	for _, t := range todos {
 		counts[t.Status]++
@@ -22,7 +22,7 @@ func todoResult(head string, todos []registry.Todo, note string) registry.Result
 			tool.Count(len(todos), "todo"), counts["in_progress"], counts["pending"], counts["completed"])
 	}
 	title := strings.ToUpper(summary[:1]) + summary[1:] + ".\n"
-	r := registry.TextResult(head + title + todoText(todos) + note)
+	r := registry.TextResult(head + title + listText(todos) + note)
 	r.Summary = summary
 	r.Display.Todos = slices.Clone(todos)
 	if r.Display.Todos == nil {
@@ -31,16 +31,16 @@ func todoResult(head string, todos []registry.Todo, note string) registry.Result
 	return r
 }
 
-func todoText(todos []registry.Todo) string {
+func listText(todos []registry.Todo) string {
 	var b strings.Builder
 	for _, t := range todos {
-		b.WriteString(todoLine(t) + "\n")
+		b.WriteString(lineOf(t) + "\n")
 	}
 	return b.String()
 }
 
-// todoLine is one entry on one line.
-func todoLine(t registry.Todo) string {
+// lineOf is one entry on one line.
+func lineOf(t registry.Todo) string {
 	mark := map[string]string{"completed": "[x]", "in_progress": "[~]"}[t.Status]
 	return fmt.Sprintf("%s %s (%s): %s", cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
 }
@@ -54,7 +54,7 @@ func asideNote(aside string) string {
 
 // note tells in what a write was not simply what was asked for: which unfinished
 // entries are gone, and where another writer's have precedence.
-func (m *todoMerge) note() string {
+func (m *merged) note() string {
 	var b strings.Builder
 	if len(m.kept) > 0 {
 		fmt.Fprintf(&b, "Kept, since another writer added or changed them and you had not seen that (to drop them, write the list again without them): %s\n",
@@ -65,7 +65,7 @@ func (m *todoMerge) note() string {
 	}
 	for _, t := range m.dropped {
 		if t.Status != "completed" {
-			fmt.Fprintf(&b, "No longer in the list: %s\n", todoLine(t))
+			fmt.Fprintf(&b, "No longer in the list: %s\n", lineOf(t))
 		}
 	}
 	return b.String()

@@ -21,25 +21,25 @@ import (
 )
 
 //go:embed todo_read.md
-var todoReadDescription string
+var readDescription string
 
 //go:embed todo_write.md
-var todoWriteDescription string
+var writeDescription string
 
 const (
-	todoReadName  = "todo_read"
-	todoWriteName = "todo_write"
-	todoFolder    = "todos"
-	maxTodos      = 1000
+	readName  = "todo_read"
+	writeName = "todo_write"
+	folder    = "todos"
+	maxTodos  = 1000
 )
 
-const todoReadSchema = `{
+const readSchema = `{
   "type": "object",
   "properties": {},
   "additionalProperties": false
 }`
 
-const todoWriteSchema = `{
+const writeSchema = `{
   "type": "object",
   "properties": {
     "todos": {
@@ -77,55 +77,55 @@ type Options struct {
 	Began time.Time
 }
 
-type todoReadParams struct{}
+type readParams struct{}
 
-type todoWriteParams struct {
+type writeParams struct {
 	Todos []registry.Todo `json:"todos"`
 }
 
 // NewRead makes the tool todo_read.
 func NewRead(opts Options, w *workspace.Dir) registry.Tool {
-	l := &todoList{opts: &opts, workspace: w}
+	l := &store{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
-		Name:        todoReadName,
-		Description: todoReadDescription,
+		Name:        readName,
+		Description: readDescription,
 		Category:    registry.CategoryRead,
 		Tags:        []string{"todo"},
 		Icon:        "lightBulb",
-		InputSchema: json.RawMessage(todoReadSchema),
-	}, tool.Handlers[todoReadParams]{Prepare: func(call registry.Call) (todoReadParams, error) {
-		return tool.Decode[todoReadParams](todoReadName, call)
+		InputSchema: json.RawMessage(readSchema),
+	}, tool.Handlers[readParams]{Prepare: func(call registry.Call) (readParams, error) {
+		return tool.Decode[readParams](readName, call)
 	}, Run: l.read})
 }
 
 // NewWrite makes the tool todo_write.
 func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
-	l := &todoList{opts: &opts, workspace: w}
+	l := &store{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
-		Name:        todoWriteName,
-		Description: todoWriteDescription,
+		Name:        writeName,
+		Description: writeDescription,
 		Category:    registry.CategoryWrite,
 		Tags:        []string{"todo"},
 		Icon:        "lightBulb",
-		InputSchema: json.RawMessage(todoWriteSchema),
+		InputSchema: json.RawMessage(writeSchema),
 		Examples: []registry.Example{{
 			Description: "Two steps, the first begun",
 			Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
 		}},
-	}, tool.Handlers[[]registry.Todo]{Prepare: todoParams, Run: l.write, Preview: l.preview})
+	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.write, Preview: l.preview})
 }
 
-// todoParams reads a list and makes sure that it is whole: the schema has been
+// prepareWrite reads a list and makes sure that it is whole: the schema has been
 // checked, but not that the ids differ.
-func todoParams(call registry.Call) ([]registry.Todo, error) {
-	p, err := tool.Decode[todoWriteParams](todoWriteName, call)
+func prepareWrite(call registry.Call) ([]registry.Todo, error) {
+	p, err := tool.Decode[writeParams](writeName, call)
 	switch {
 	case err != nil:
 		return nil, err
 	case p.Todos == nil:
-		return nil, registry.Invalid(todoWriteName, "/todos", "is required")
+		return nil, registry.Invalid(writeName, "/todos", "is required")
 	case len(p.Todos) > maxTodos:
-		return nil, registry.Invalid(todoWriteName, "/todos", "holds %d entries; %d are the most", len(p.Todos), maxTodos)
+		return nil, registry.Invalid(writeName, "/todos", "holds %d entries; %d are the most", len(p.Todos), maxTodos)
 	}
 	first := map[string]int{}
 	for i := range p.Todos {
@@ -134,44 +134,44 @@ func todoParams(call registry.Call) ([]registry.Todo, error) {
 		t.Priority = cmp.Or(t.Priority, "medium")
 		switch before, taken := first[t.ID]; {
 		case strings.TrimSpace(t.ID) == "":
-			return nil, registry.Invalid(todoWriteName, at+"/id", "is empty")
+			return nil, registry.Invalid(writeName, at+"/id", "is empty")
 		case taken:
-			return nil, registry.Invalid(todoWriteName, at+"/id", "%q is the id of entry %d already; every entry needs its own", t.ID, before)
+			return nil, registry.Invalid(writeName, at+"/id", "%q is the id of entry %d already; every entry needs its own", t.ID, before)
 		case strings.TrimSpace(t.Content) == "":
-			return nil, registry.Invalid(todoWriteName, at+"/content", "is empty")
+			return nil, registry.Invalid(writeName, at+"/content", "is empty")
 		case !slices.Contains([]string{"pending", "in_progress", "completed"}, t.Status):
-			return nil, registry.Invalid(todoWriteName, at+"/status", "is none of pending, in_progress, completed")
+			return nil, registry.Invalid(writeName, at+"/status", "is none of pending, in_progress, completed")
 		case !slices.Contains([]string{"high", "medium", "low"}, t.Priority):
-			return nil, registry.Invalid(todoWriteName, at+"/priority", "is none of high, medium, low")
+			return nil, registry.Invalid(writeName, at+"/priority", "is none of high, medium, low")
 		}
 		first[t.ID] = i
 	}
 	return p.Todos, nil
 }
 
-func (l *todoList) read(ctx context.Context, _ registry.Call, _ todoReadParams) (registry.Result, error) {
+func (l *store) read(ctx context.Context, _ registry.Call, _ readParams) (registry.Result, error) {
 	f, aside, err := l.load(ctx)
 	if err != nil {
 		return tool.Failed(err.Error()), nil
 	}
-	return todoResult("", f.todos(), asideNote(aside)), nil
+	return resultOf("", f.todos(), asideNote(aside)), nil
 }
 
-func (l *todoList) write(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
+func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
 	m, aside, err := l.replace(ctx, todos)
 	switch {
-	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooManyTodos):
+	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooMany):
 		return tool.Failed("the todo list could not be saved: " + err.Error()), nil
 	case err != nil:
 		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
 	}
-	return todoResult("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
+	return resultOf("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
 }
 
-func (l *todoList) preview(_ registry.Call, todos []registry.Todo) (registry.Preview, error) {
-	text := todoText(todos)
+func (l *store) preview(_ registry.Call, todos []registry.Todo) (registry.Preview, error) {
+	text := listText(todos)
 	if m, err := l.foresee(todos); err == nil {
-		text = todoText(m.after.todos()) + m.note()
+		text = listText(m.after.todos()) + m.note()
 	}
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, nil
 }

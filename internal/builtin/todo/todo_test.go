@@ -114,7 +114,7 @@ func TestDamagedTodosAreSetAside(t *testing.T) {
 		for _, tool := range []string{"todo_read", "todo_write"} {
 			opts, _ := place(t, nil)
 			run(t, opts, "todo_write", twoTodos)
-			files, err := filepath.Glob(filepath.Join(opts.StateDir, todoFolder, "*.json"))
+			files, err := filepath.Glob(filepath.Join(opts.StateDir, folder, "*.json"))
 			if err != nil || len(files) != 1 {
 				t.Fatal(files, err)
 			}
@@ -157,7 +157,7 @@ func TestTodoPreview(t *testing.T) {
 func TestTodoFileIsPrivate(t *testing.T) {
 	opts, _ := place(t, nil)
 	run(t, opts, "todo_write", twoTodos)
-	files, _ := filepath.Glob(filepath.Join(opts.StateDir, todoFolder, "*.json"))
+	files, _ := filepath.Glob(filepath.Join(opts.StateDir, folder, "*.json"))
 	info, err := os.Stat(files[0])
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)

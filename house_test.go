@@ -53,7 +53,7 @@ func rooms() map[string][]string {
 		"internal/builtin/file":        {"internal/registry", "internal/atomicfile", "internal/builtin/workspace", "internal/builtin/textfile", "internal/builtin/tool"},
 		"internal/builtin/glob":        {},
 		"internal/builtin/search":      {"internal/registry", "internal/builtin/glob", "internal/builtin/workspace", "internal/builtin/textfile", "internal/builtin/tool"},
-		"internal/builtin/shell":       {"internal/registry", "internal/process", "internal/builtin/workspace", "internal/builtin/tool"},
+		"internal/builtin/shell":       {"internal/registry", "internal/atomicfile", "internal/process", "internal/builtin/workspace", "internal/builtin/tool"},
 		"internal/builtin/textfile":    {},
 		"internal/builtin/todo":        {"internal/registry", "internal/state", "internal/builtin/workspace", "internal/builtin/tool"},
 		"internal/builtin/tool":        {"internal/registry"},

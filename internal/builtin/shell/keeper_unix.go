@@ -164,11 +164,7 @@ func (l *rotatingLog) rotate() error {
 	}
 	l.passed += l.size
 	l.size = 0
-	temp := l.path + ".tmp"
-	if err := os.WriteFile(temp, []byte(strconv.FormatInt(l.passed, 10)), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, l.path+".passed")
+	return replaceFile(l.path+".passed", []byte(strconv.FormatInt(l.passed, 10)))
 }
 
 func (l *rotatingLog) close() {

@@ -79,7 +79,7 @@ func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) err
 	if !b.state(r).running {
 		return errEnded
 	}
-	if err := b.replace(b.path(r.ID, "exit"), []byte("killed\n")); err != nil {
+	if err := replaceFile(b.path(r.ID, "exit"), []byte("killed\n")); err != nil {
 		return fmt.Errorf("ending %q: %w", r.ID, err)
 	}
 	if err := signalGroup(r.Group, unix.SIGTERM, wait); err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -95,7 +96,7 @@ func (b *backgroundStore) create() (id string, log *os.File, err error) {
 func (b *backgroundStore) save(r *backgroundRecord) error {
 	data, err := json.Marshal(r)
 	if err == nil {
-		err = b.replace(b.path(r.ID, "json"), data)
+		err = replaceFile(b.path(r.ID, "json"), data)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping background processes: %w", err)
@@ -103,17 +104,19 @@ func (b *backgroundStore) save(r *backgroundRecord) error {
 	return nil
 }
 
-// replace writes a file of one writer: readers see all of it or nothing.
-func (b *backgroundStore) replace(path string, data []byte) error {
-	if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
+// replaceFile writes a file of one writer: readers see all of it or nothing.
+func replaceFile(path string, data []byte) error {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
+	defer folder.Close()
+	return atomicfile.Write(folder, filepath.Base(path), data, atomicfile.Options{Mode: 0o600, Volatile: true})
 }
 
 // remove forgets a process.
 func (b *backgroundStore) remove(id string) {
-	for _, kind := range []string{"json", "log", "log.1", "log.passed", "log.tmp", "exit", "exit.tmp", "json.tmp"} {
+	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp"} {
 		_ = os.Remove(b.path(id, kind)) // what stays is tried again next time
 	}
 }
@@ -147,6 +150,10 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 	names, err := os.ReadDir(b.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing background processes: %w", err)
+	}
+	if folder, err := os.OpenRoot(b.dir); err == nil {
+		atomicfile.Sweep(folder)
+		folder.Close()
 	}
 	var out []*backgroundRecord
 	for _, e := range names {

@@ -97,10 +97,10 @@ func (s *Store) reads() bool {
 
 func (s *Store) keeps() bool { return s.opts.Mode == Renew || s.opts.TTL > 0 }
 
-// Recall returns what is kept of a source, if it may stand for what the source
+// Load returns what is kept of a source, if it may stand for what the source
 // would give now. enough says whether an entry holds what this run needs; nil:
 // any does. The error is ErrNothingKept, in the mode Offline alone.
-func (s *Store) Recall(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
+func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
 	s.mu.Lock()
 	skip := s.expired[source]
 	s.mu.Unlock()
@@ -147,9 +147,9 @@ func (s *Store) Expire(source string) {
 	delete(s.served, source)
 }
 
-// Keep takes what a source gave just now, to be written by Flush. It does
+// Save takes what a source gave just now, to be written by Flush. It does
 // nothing where nothing is to be kept.
-func (s *Store) Keep(source, key string, e Entry) {
+func (s *Store) Save(source, key string, e Entry) {
 	if !s.keeps() {
 		return
 	}

@@ -38,7 +38,7 @@ func (s *shelf) run(ttl time.Duration, mode Mode) *Store {
 }
 
 func (s *shelf) keep(store *Store, e Entry) {
-	store.Keep("src", key, e)
+	store.Save("src", key, e)
 	store.Flush()
 }
 
@@ -52,7 +52,7 @@ func TestWhatIsKeptComesBackByteForByte(t *testing.T) {
 	s := newShelf(t)
 	want := example()
 	s.keep(s.run(time.Hour, Fresh), want)
-	got, ok, err := s.run(time.Hour, Fresh).Recall("src", key, nil)
+	got, ok, err := s.run(time.Hour, Fresh).Load("src", key, nil)
 	if err != nil || !ok {
 		t.Fatalf("%v, %v", ok, err)
 	}
@@ -91,7 +91,7 @@ func TestWhenSomethingIsKeptAndRead(t *testing.T) {
 			s.keep(s.run(tt.ttl, tt.write), example())
 			s.now = s.now.Add(tt.age)
 			store := s.run(tt.ttl, tt.read)
-			_, ok, err := store.Recall("src", key, nil)
+			_, ok, err := store.Load("src", key, nil)
 			if ok != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("%v, %v", ok, err)
 			}
@@ -109,11 +109,11 @@ func TestAnExpiredSourceIsAsked(t *testing.T) {
 	s := newShelf(t)
 	s.keep(s.run(time.Hour, Fresh), example())
 	store := s.run(time.Hour, Offline)
-	if _, ok, _ := store.Recall("src", key, nil); !ok {
+	if _, ok, _ := store.Load("src", key, nil); !ok {
 		t.Fatal("not kept")
 	}
 	store.Expire("src")
-	if _, ok, err := store.Recall("src", key, nil); ok || err != nil {
+	if _, ok, err := store.Load("src", key, nil); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if _, served := store.Served("src"); served {
@@ -125,10 +125,10 @@ func TestAnEntryThatIsNotEnough(t *testing.T) {
 	s := newShelf(t)
 	s.keep(s.run(time.Hour, Fresh), example())
 	never := func(Entry) bool { return false }
-	if _, ok, err := s.run(time.Hour, Fresh).Recall("src", key, never); ok || err != nil {
+	if _, ok, err := s.run(time.Hour, Fresh).Load("src", key, never); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if _, ok, err := s.run(time.Hour, Offline).Recall("src", key, never); !ok || err != nil {
+	if _, ok, err := s.run(time.Hour, Offline).Load("src", key, never); !ok || err != nil {
 		t.Errorf("offline anything is: %v, %v", ok, err)
 	}
 }
@@ -166,14 +166,14 @@ func TestDamage(t *testing.T) {
 			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok, err := s.run(time.Hour, Fresh).Recall("src", key, nil); ok || err != nil {
+			if _, ok, err := s.run(time.Hour, Fresh).Load("src", key, nil); ok || err != nil {
 				t.Errorf("%v, %v", ok, err)
 			}
 			if len(s.warns) != 1 || s.warns[0].Code != "cache_damaged" {
 				t.Errorf("warnings %v", s.warns)
 			}
 			s.keep(s.run(time.Hour, Fresh), example())
-			if _, ok, _ := s.run(time.Hour, Fresh).Recall("src", key, nil); !ok {
+			if _, ok, _ := s.run(time.Hour, Fresh).Load("src", key, nil); !ok {
 				t.Error("it was not renewed")
 			}
 		})
@@ -184,7 +184,7 @@ func TestNowhereToKeepIsAWarning(t *testing.T) {
 	s := newShelf(t)
 	store := NewStore(Options{Kind: "k", TTL: time.Hour, Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable },
 		Warn: func(d registry.Diagnostic) { s.warns = append(s.warns, d) }})
-	if _, ok, err := store.Recall("src", key, nil); ok || err != nil {
+	if _, ok, err := store.Load("src", key, nil); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	s.keep(store, example())
@@ -202,7 +202,7 @@ func TestWhatIsTooLargeOrTooMuchIsNotKept(t *testing.T) {
 	s.now = time.Now()
 	store := s.run(time.Hour, Fresh)
 	for i := range 12 {
-		store.Keep("src", fmt.Sprint(i), Entry{Parts: [][]byte{make([]byte, maxEntry-4096)}})
+		store.Save("src", fmt.Sprint(i), Entry{Parts: [][]byte{make([]byte, maxEntry-4096)}})
 	}
 	store.Flush()
 	kept, err := s.run(time.Hour, Fresh).List()
@@ -222,10 +222,10 @@ func TestFiftyRunsAtOnceLeaveAWholeEntry(t *testing.T) {
 		wg.Go(func() {
 			store := NewStore(Options{Kind: "k", TTL: time.Hour, Dir: func() (*state.Dir, error) { return s.dir, nil },
 				Warn: func(d registry.Diagnostic) { t.Error(d) }})
-			store.Keep("src", key, Entry{Parts: [][]byte{[]byte(strings.Repeat(fmt.Sprint(i%10), 10_000))}})
-			store.Keep("own", fmt.Sprint("own", i), example())
+			store.Save("src", key, Entry{Parts: [][]byte{[]byte(strings.Repeat(fmt.Sprint(i%10), 10_000))}})
+			store.Save("own", fmt.Sprint("own", i), example())
 			store.Flush()
-			if _, _, err := store.Recall("src", key, nil); err != nil {
+			if _, _, err := store.Load("src", key, nil); err != nil {
 				t.Error(err)
 			}
 		})

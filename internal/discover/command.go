@@ -47,11 +47,11 @@ type CommandOptions struct {
 // Outputs keeps what a program printed that declares tools (spec section 10,
 // discovery cache).
 type Outputs interface {
-	// Recall returns what may stand for a run of the program; ok is false where it
+	// Load returns what may stand for a run of the program; ok is false where it
 	// is to be run. The error says that it may not be.
-	Recall(context.Context, Invocation) (stdout []byte, ok bool, err error)
-	// Keep is given what a run printed that could be used.
-	Keep(ctx context.Context, i Invocation, stdout []byte)
+	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
+	// Save is given what a run printed that could be used.
+	Save(ctx context.Context, i Invocation, stdout []byte)
 }
 
 // Invocation is one run of a program.
@@ -62,12 +62,12 @@ type Invocation struct {
 	Stdin []byte
 }
 
-// recall asks outputs, which may be nil.
-func recall(ctx context.Context, outputs Outputs, i Invocation) (stdout []byte, ok bool, err error) {
+// load asks outputs, which may be nil.
+func load(ctx context.Context, outputs Outputs, i Invocation) (stdout []byte, ok bool, err error) {
 	if outputs == nil {
 		return nil, false, nil
 	}
-	return outputs.Recall(ctx, i)
+	return outputs.Load(ctx, i)
 }
 
 // Defaults of [CommandOptions].
@@ -114,7 +114,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		return nil, nil, c.fail(err, "%s", err)
 	}
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
-	stdout, kept, err := recall(ctx, c.opts.Outputs, i)
+	stdout, kept, err := load(ctx, c.opts.Outputs, i)
 	if err != nil {
 		return nil, nil, c.fail(err, "%s", err)
 	}
@@ -128,7 +128,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		return nil, nil, c.fail(err, "%s", err)
 	}
 	if !kept && c.opts.Outputs != nil {
-		c.opts.Outputs.Keep(ctx, i, stdout)
+		c.opts.Outputs.Save(ctx, i, stdout)
 	}
 	if len(found.tools) > 0 && !c.opts.Call.IsSet() {
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",

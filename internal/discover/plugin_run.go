@@ -35,7 +35,7 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 		return err
 	}
 	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
-	stdout, kept, err := recall(ctx, p.opts.Outputs, i)
+	stdout, kept, err := load(ctx, p.opts.Outputs, i)
 	if err == nil && !kept {
 		stdout, err = p.describe(ctx, i)
 	}
@@ -46,7 +46,7 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if !kept && p.opts.Outputs != nil {
-		p.opts.Outputs.Keep(ctx, i, stdout)
+		p.opts.Outputs.Save(ctx, i, stdout)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	}
 	known := ""
 	if s.opts.Protocols != nil {
-		known = s.opts.Protocols.Known(ctx)
+		known = s.opts.Protocols.LoadProtocol(ctx)
 	}
 	a := firstAttempt(server, known)
 	for {

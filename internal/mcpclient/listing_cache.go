@@ -16,27 +16,27 @@ import (
 // Protocols remembers how servers were reached (spec section 6.4: what worked is
 // tried first). What it says may be wrong; that costs an attempt.
 type Protocols interface {
-	// Known returns what Learned was told on an earlier run; "" = nothing.
-	Known(context.Context) string
-	// Learned is told after each handshake which generation was spoken: "legacy",
-	// "modern" or "sse".
-	Learned(context.Context, string)
+	// LoadProtocol returns what SaveProtocol got on an earlier run; "" = nothing.
+	LoadProtocol(context.Context) string
+	// SaveProtocol gets, after each handshake, the generation that was spoken:
+	// "legacy", "modern" or "sse".
+	SaveProtocol(context.Context, string)
 }
 
 // Listings stores what servers listed (spec section 10, discovery cache).
 type Listings interface {
-	// Recall returns a listing that may stand for the server's own; ok is false
+	// Load returns a listing that may stand for the server's own; ok is false
 	// where the server is to be asked. The error says that it may not be.
-	Recall(context.Context) (l Listing, ok bool, err error)
-	// Keep is given what the server listed just now.
-	Keep(context.Context, Listing)
+	Load(context.Context) (l Listing, ok bool, err error)
+	// Save stores what the server listed just now.
+	Save(context.Context, Listing)
 }
 
 // Listing is what a server said of itself and its tools, byte for byte.
 type Listing struct {
-	Tools [][]byte // elements of tools/list, in order
-	Facts Facts
-	Kept  time.Time // when the server was asked; set by Recall
+	Tools    [][]byte // elements of tools/list, in order
+	Facts    Facts
+	ListedAt time.Time // when the server was asked; set by Load
 }
 
 // Facts is the rest of a [Listing].
@@ -57,7 +57,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	if s.opts.Listings == nil {
 		return nil, nil, false, nil
 	}
-	l, ok, err := s.opts.Listings.Recall(ctx)
+	l, ok, err := s.opts.Listings.Load(ctx)
 	if err != nil {
 		return nil, nil, false, s.errorf("cache", err, err.Error())
 	}
@@ -75,7 +75,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, len(tools), &l.Kept
+	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, len(tools), &l.ListedAt
 	s.info.Transport, s.info.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
 	s.info.ServerInfo, s.info.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
 	s.info.Prompts, s.info.Resources = l.Facts.Prompts, l.Facts.Resources
@@ -99,7 +99,7 @@ func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.T
 	for i, item := range l.items {
 		out.Tools[i] = item
 	}
-	s.opts.Listings.Keep(ctx, out)
+	s.opts.Listings.Save(ctx, out)
 }
 
 // errOutdated tells that a call was not made because its tool is not what was

@@ -24,15 +24,15 @@ type memory struct {
 	refusal error
 }
 
-func (m *memory) Known(context.Context) string { return m.known }
+func (m *memory) LoadProtocol(context.Context) string { return m.known }
 
-func (m *memory) Learned(_ context.Context, generation string) {
+func (m *memory) SaveProtocol(_ context.Context, generation string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = generation
 }
 
-func (m *memory) Recall(context.Context) (Listing, bool, error) {
+func (m *memory) Load(context.Context) (Listing, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.listing == nil || m.refusal != nil {
@@ -41,10 +41,10 @@ func (m *memory) Recall(context.Context) (Listing, bool, error) {
 	return *m.listing, true, nil
 }
 
-func (m *memory) Keep(_ context.Context, l Listing) {
+func (m *memory) Save(_ context.Context, l Listing) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l.Kept = time.Now()
+	l.ListedAt = time.Now()
 	m.listing = &l
 	m.kept++
 }
@@ -63,7 +63,7 @@ func definitionsOf(t *testing.T, s *Source) []registry.Definition {
 	return out
 }
 
-func TestARecalledListingIsWhatTheServerGave(t *testing.T) {
+func TestAStoredListingIsWhatTheServerGave(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "starts")
 	server := stdioServer(t, "--bad-tools", "--extras", "--marker", marker)
 	m := &memory{}
@@ -80,11 +80,11 @@ func TestARecalledListingIsWhatTheServerGave(t *testing.T) {
 	}
 	for i := range want {
 		if diff := cmp.Diff(want[i].Definition, got[i].Definition); diff != "" {
-			t.Errorf("tool %d (-asked +recalled):\n%s", i, diff)
+			t.Errorf("tool %d (-asked +stored):\n%s", i, diff)
 		}
 	}
 	if diff := cmp.Diff(wantDiags, gotDiags); diff != "" || len(wantDiags) == 0 {
-		t.Errorf("diagnostics (-asked +recalled):\n%s", diff)
+		t.Errorf("diagnostics (-asked +stored):\n%s", diff)
 	}
 	if n := len(lines(t, marker)); n != 1 {
 		t.Errorf("%d starts", n)
@@ -92,7 +92,7 @@ func TestARecalledListingIsWhatTheServerGave(t *testing.T) {
 	is, was := second.Info(), first.Info()
 	if is.State != StateCached || is.CachedAt == nil || is.Tools != was.Tools || is.Prompts != was.Prompts || is.Resources != was.Resources ||
 		is.Prompts == 0 || is.ProtocolVersion != was.ProtocolVersion || string(is.ServerInfo) != string(was.ServerInfo) || is.Transport != "stdio" {
-		t.Errorf("recalled %+v, asked %+v", is, was)
+		t.Errorf("stored %+v, asked %+v", is, was)
 	}
 
 	// Asked again, the server is connected and its tools can be called.
@@ -107,9 +107,9 @@ func TestARecalledListingIsWhatTheServerGave(t *testing.T) {
 	}
 }
 
-// TestACallConfirmsARecalledTool: what was decided holds for the definition
+// TestACallConfirmsAStoredTool: what was decided holds for the definition
 // that it was decided on.
-func TestACallConfirmsARecalledTool(t *testing.T) {
+func TestACallConfirmsAStoredTool(t *testing.T) {
 	dir := t.TempDir()
 	text, marker := filepath.Join(dir, "description"), filepath.Join(dir, "starts")
 	server := stdioServer(t, "--names", "a,b", "--description", text, "--marker", marker)

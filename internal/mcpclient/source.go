@@ -170,7 +170,7 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	s.info.Protocol = sess.generation()
 	s.mu.Unlock()
 	if s.opts.Protocols != nil {
-		s.opts.Protocols.Learned(ctx, sess.generation())
+		s.opts.Protocols.SaveProtocol(ctx, sess.generation())
 	}
 	return sess, nil
 }

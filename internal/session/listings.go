@@ -77,7 +77,7 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 // noKey is what becomes of a source whose entry cannot be found: it is asked,
 // unless that may not be.
 func (l *listings) noKey(source string, err error) error {
-	if _, _, offline := l.sources.Recall(source, "", nil); offline != nil {
+	if _, _, offline := l.sources.Load(source, "", nil); offline != nil {
 		return fmt.Errorf("%w: %w", offline, err)
 	}
 	return nil
@@ -154,8 +154,8 @@ func folderIn(root, dir string) string {
 	return filepath.Join(root, dir)
 }
 
-// Recall implements [mcpclient.Listings].
-func (l *serverListing) Recall(ctx context.Context) (out mcpclient.Listing, ok bool, err error) {
+// Load implements [mcpclient.Listings].
+func (l *serverListing) Load(ctx context.Context) (out mcpclient.Listing, ok bool, err error) {
 	if !l.sources.Active() {
 		return out, false, nil
 	}
@@ -163,34 +163,34 @@ func (l *serverListing) Recall(ctx context.Context) (out mcpclient.Listing, ok b
 	if err != nil {
 		return out, false, l.noKey(l.source(), err)
 	}
-	e, ok, err := l.sources.Recall(l.source(), key, func(e cache.Entry) bool {
+	e, ok, err := l.sources.Load(l.source(), key, func(e cache.Entry) bool {
 		var facts mcpclient.Facts
 		return json.Unmarshal(e.Facts, &facts) == nil && (facts.Counted || !l.opts.Counts)
 	})
 	if err != nil || !ok {
 		return out, false, err
 	}
-	out.Tools, out.Kept = e.Parts, e.Stored
+	out.Tools, out.ListedAt = e.Parts, e.Stored
 	if err := json.Unmarshal(e.Facts, &out.Facts); err != nil {
 		return out, false, nil // written by hand: the server is asked
 	}
 	return out, true, nil
 }
 
-// Keep implements [mcpclient.Listings].
-func (l *serverListing) Keep(ctx context.Context, given mcpclient.Listing) {
+// Save implements [mcpclient.Listings].
+func (l *serverListing) Save(ctx context.Context, given mcpclient.Listing) {
 	if !l.sources.Active() {
 		return
 	}
 	key, err := l.listingKey(ctx)
 	facts, jsonErr := json.Marshal(given.Facts)
 	if err == nil && jsonErr == nil {
-		l.sources.Keep(l.source(), key, cache.Entry{Facts: facts, Parts: given.Tools})
+		l.sources.Save(l.source(), key, cache.Entry{Facts: facts, Parts: given.Tools})
 	}
 }
 
-// Known implements [mcpclient.Protocols].
-func (l *serverListing) Known(ctx context.Context) string {
+// LoadProtocol implements [mcpclient.Protocols].
+func (l *serverListing) LoadProtocol(ctx context.Context) string {
 	key, err := l.protocolKey(ctx)
 	if err != nil {
 		return ""
@@ -198,7 +198,7 @@ func (l *serverListing) Known(ctx context.Context) string {
 	l.knowing.Lock()
 	defer l.knowing.Unlock()
 	if l.known == "" {
-		e, ok, _ := l.protocols.Recall(l.source(), key, nil) // it never errs in its modes
+		e, ok, _ := l.protocols.Load(l.source(), key, nil) // it never errs in its modes
 		if !ok || json.Unmarshal(e.Facts, &l.known) != nil {
 			return ""
 		}
@@ -206,8 +206,8 @@ func (l *serverListing) Known(ctx context.Context) string {
 	return l.known
 }
 
-// Learned implements [mcpclient.Protocols]. What is known already is not written.
-func (l *serverListing) Learned(ctx context.Context, generation string) {
+// SaveProtocol implements [mcpclient.Protocols]. What is known already is not written.
+func (l *serverListing) SaveProtocol(ctx context.Context, generation string) {
 	key, err := l.protocolKey(ctx)
 	if err != nil {
 		return
@@ -218,7 +218,7 @@ func (l *serverListing) Learned(ctx context.Context, generation string) {
 		return
 	}
 	l.known = generation
-	l.protocols.Keep(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
+	l.protocols.Save(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
 }
 
 // outputListing is what is kept of a program that declares tools. It implements
@@ -251,8 +251,8 @@ func (l *outputListing) key(i discover.Invocation) (string, error) {
 	})
 }
 
-// Recall implements [discover.Outputs].
-func (l *outputListing) Recall(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
+// Load implements [discover.Outputs].
+func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
 	if !l.sources.Active() {
 		return nil, false, nil
 	}
@@ -260,19 +260,19 @@ func (l *outputListing) Recall(_ context.Context, i discover.Invocation) (stdout
 	if err != nil {
 		return nil, false, l.noKey(l.source, err)
 	}
-	e, ok, err := l.sources.Recall(l.source, key, func(e cache.Entry) bool { return len(e.Parts) == 1 })
+	e, ok, err := l.sources.Load(l.source, key, func(e cache.Entry) bool { return len(e.Parts) == 1 })
 	if err != nil || !ok || len(e.Parts) != 1 {
 		return nil, false, err
 	}
 	return e.Parts[0], true, nil
 }
 
-// Keep implements [discover.Outputs].
-func (l *outputListing) Keep(_ context.Context, i discover.Invocation, stdout []byte) {
+// Save implements [discover.Outputs].
+func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte) {
 	if !l.sources.Active() {
 		return
 	}
 	if key, err := l.key(i); err == nil {
-		l.sources.Keep(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
+		l.sources.Save(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
 	}
 }

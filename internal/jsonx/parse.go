@@ -78,7 +78,7 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 	p.values, p.members, p.items = p.values[:0], p.members[:0], p.items[:0]
 	p.openMembers, p.openItems = p.openMembers[:0], p.openItems[:0]
 	if p.values == nil && !p.checks { // one guess instead of growing often
-		p.values = make([]Value, 0, min(len(data)/16+1, 1024))
+		p.values = make([]Value, 0, min(len(data)/8+1, 1024))
 	}
 	v, err := p.value(0)
 	if err != nil {

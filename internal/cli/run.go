@@ -35,6 +35,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	signal.Notify(ignored, syscall.SIGPIPE)
 
 	e := newEnv(p.Version, s, environ)
+	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) // until the flags are read
 	e.In = cancellable(ctx, s.In)
 	e.pipe = &pipeWriter{w: s.Out, gone: func() { cancel(errReaderGone) }}
 	e.Out = e.pipe

@@ -2,10 +2,14 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -85,4 +89,30 @@ func (s *scalars) globals() Globals {
 		g.ConnectTimeout, g.ConnectSet = duration(n), true
 	}
 	return g
+}
+
+// otherVariables are read elsewhere, or set by us for what we start.
+var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
+
+// unknownVariables warns of variables that look like ours and are not: a mistyped
+// name would be without effect and without a word.
+func (l *loader) unknownVariables() {
+	known := slices.Clone(otherVariables)
+	for _, row := range globalRows() {
+		known = append(known, globalVariable(row.Name))
+	}
+	for i := range l.index.Rows {
+		known = append(known, l.index.Rows[i].Variable())
+	}
+	for _, kv := range l.opts.Environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "TOOLREG_") || value == "" || slices.Contains(known, name) {
+			continue
+		}
+		hint := "toolreg settings show names the variables of settings"
+		if near := registry.Near(name, known); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		l.warn("unknown_variable", fmt.Sprintf("unknown variable %q has no effect", name), hint)
+	}
 }

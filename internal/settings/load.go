@@ -39,6 +39,7 @@ type Options struct {
 // (spec section 9): its mistakes are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
+	l.unknownVariables()
 	if err := l.readAll(); err != nil {
 		return nil, l.diags, err
 	}

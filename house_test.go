@@ -122,6 +122,7 @@ func soleImporters() map[string][]string {
 		"github.com/google/shlex":                  {"internal/process"},
 		"code.dny.dev/ssrf":                        {"internal/webaddr"},
 		"github.com/gofrs/flock":                   {"internal/state"},
+		"golang.org/x/mod":                         {"internal/registry"},
 		"github.com/yuin/goldmark":                 {"internal/markdown"},
 		"image":                                    {"internal/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy", "internal/process"},

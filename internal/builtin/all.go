@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/file"
@@ -60,22 +61,21 @@ type entry struct {
 	preset  string   // the smallest that holds it
 }
 
-// entries lists the tools in the order of registration, as tools does.
-func entries() []entry {
-	return []entry{
-		{"list_directory", []string{"ls", "LSTool"}, presetReadOnly},
-		{"read_file", []string{"read", "ReadFileTool"}, presetReadOnly},
-		{"grep", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
-		{"glob", []string{"GlobTool"}, presetReadOnly},
-		{"edit", []string{"replace", "EditTool"}, presetEdit},
-		{"write_file", []string{"write", "WriteFileTool"}, presetEdit},
-		{"run_shell_command", []string{"bash", "exec", "ShellTool"}, presetEdit},
-		{"process", nil, presetEdit},
-		{"web_fetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
-		{"apply_patch", nil, presetEdit},
-		{"todo_read", []string{"todoRead"}, presetTodo},
-		{"todo_write", []string{"todoWrite"}, presetTodo},
-	}
+// entries lists the tools in the order of registration, as tools does. It is
+// never changed.
+var entries = []entry{
+	{"list_directory", []string{"ls", "LSTool"}, presetReadOnly},
+	{"read_file", []string{"read", "ReadFileTool"}, presetReadOnly},
+	{"grep", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
+	{"glob", []string{"GlobTool"}, presetReadOnly},
+	{"edit", []string{"replace", "EditTool"}, presetEdit},
+	{"write_file", []string{"write", "WriteFileTool"}, presetEdit},
+	{"run_shell_command", []string{"bash", "exec", "ShellTool"}, presetEdit},
+	{"process", nil, presetEdit},
+	{"web_fetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
+	{"apply_patch", nil, presetEdit},
+	{"todo_read", []string{"todoRead"}, presetTodo},
+	{"todo_write", []string{"todoWrite"}, presetTodo},
 }
 
 // tools makes the tools. It opens nothing.
@@ -94,8 +94,8 @@ func tools(o *Options, w *workspace.Dir) []registry.Tool {
 		todo.NewRead(o.todo(), w),
 		todo.NewWrite(o.todo(), w),
 	}
-	for i, e := range entries() {
-		all[i].Aliases = e.aliases
+	for i, e := range entries {
+		all[i].Aliases = slices.Clone(e.aliases)
 		all[i].Source = registry.SourceBuiltin
 	}
 	return all
@@ -144,9 +144,8 @@ func (s *source) Close() error { return s.files.Close() }
 // Names returns the canonical names of all built-in tools in the order of
 // registration. No tool is made for that.
 func Names() []string {
-	all := entries()
-	out := make([]string, len(all))
-	for i, e := range all {
+	out := make([]string, len(entries))
+	for i, e := range entries {
 		out[i] = e.name
 	}
 	return out
@@ -155,7 +154,7 @@ func Names() []string {
 // Aliases maps each alias of a built-in tool to its canonical name.
 func Aliases() map[string]string {
 	out := map[string]string{}
-	for _, e := range entries() {
+	for _, e := range entries {
 		for _, alias := range e.aliases {
 			out[alias] = e.name
 		}

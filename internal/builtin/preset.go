@@ -18,7 +18,6 @@ func InPreset(preset, tool string) bool {
 	if preset == "full" {
 		return true
 	}
-	all := entries()
-	i := slices.IndexFunc(all, func(e entry) bool { return e.name == tool })
-	return i >= 0 && (all[i].preset == preset || preset == presetEdit && all[i].preset == presetReadOnly)
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == tool })
+	return i >= 0 && (entries[i].preset == preset || preset == presetEdit && entries[i].preset == presetReadOnly)
 }

@@ -63,6 +63,8 @@ func Compile(text string) (g *Glob, ok bool) {
 // Match reports whether the whole path matches.
 func (g *Glob) Match(path string) bool {
 	switch {
+	case g.text == "**":
+		return true
 	case g.suffix != "":
 		return strings.HasSuffix(bytewise(path), g.suffix)
 	case g.last != "":

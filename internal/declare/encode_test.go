@@ -294,7 +294,7 @@ func FuzzEncode(f *testing.F) {
 				t.Fatalf("%s: %q", format.Name, out.Data)
 			}
 			for _, d := range out.Declarations {
-				if got := OriginalNames(format.Name, defs)[d.Name]; got != d.Tool {
+				if got := OriginalNames(format.Name, []string{name, "other"})[d.Name]; got != d.Tool {
 					t.Fatalf("%s: %q declared as %q leads back to %q", format.Name, d.Tool, d.Name, got)
 				}
 			}

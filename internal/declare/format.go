@@ -35,6 +35,9 @@ type Options struct {
 	// GeminiParameters makes format gemini declare every tool by "parameters",
 	// MCP tools too, whatever that cannot say.
 	GeminiParameters bool
+	// Registered are the names of all tools of the registry: what a tool is
+	// declared as depends on them too. The definitions' own may be left out.
+	Registered []string
 }
 
 // Output is a finished encoding.

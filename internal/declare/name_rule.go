@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // nameRule says what a provider takes as the name of a tool: ASCII letters,
@@ -18,15 +16,14 @@ type nameRule struct {
 	reserved    func(string) bool
 }
 
-// assign returns the declared name of each definition, "" for one without a
-// name or with the name of an earlier one.
-func (r nameRule) assign(defs []registry.Definition) []string {
-	out := make([]string, len(defs))
-	taken := make(map[string]bool, len(defs))
+// assign returns what each registered name is declared as, "" for one that is
+// empty or stands there twice.
+func (r nameRule) assign(names []string) []string {
+	out := make([]string, len(names))
+	taken := make(map[string]bool, len(names))
 	var changed []int
-	seen := make(map[string]bool, len(defs))
-	for i := range defs {
-		name := defs[i].Name
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
 		if name == "" || seen[name] {
 			continue
 		}
@@ -38,14 +35,14 @@ func (r nameRule) assign(defs []registry.Definition) []string {
 		}
 	}
 	if len(changed) > 0 {
-		r.assignChanged(defs, changed, taken, out)
+		r.assignChanged(names, changed, taken, out)
 	}
 	return out
 }
 
 // assignChanged gives the names that had to change: out holds the cleaned
 // names, taken those that belong to somebody as they are.
-func (r nameRule) assignChanged(defs []registry.Definition, changed []int, taken map[string]bool, out []string) {
+func (r nameRule) assignChanged(names []string, changed []int, taken map[string]bool, out []string) {
 	wanted := make(map[string]int, len(changed))
 	for _, i := range changed {
 		wanted[out[i]]++
@@ -59,10 +56,10 @@ func (r nameRule) assignChanged(defs []registry.Definition, changed []int, taken
 	for _, i := range changed {
 		taken[out[i]] = true
 	}
-	// In the order of the names, so that the result does not hang on defs'.
-	slices.SortFunc(contested, func(a, b int) int { return strings.Compare(defs[a].Name, defs[b].Name) })
+	// In the order of the alphabet, so that the result does not hang on that of names.
+	slices.SortFunc(contested, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	for _, i := range contested {
-		out[i] = r.distinct(out[i], defs[i].Name, taken)
+		out[i] = r.distinct(out[i], names[i], taken)
 		taken[out[i]] = true
 	}
 }

@@ -22,6 +22,23 @@ func named(names ...string) []registry.Definition {
 	return defs
 }
 
+// A part of the registry is declared under the names that all of it has.
+func TestNamesOfAPart(t *testing.T) {
+	registered := []string{"a.b", "a_b", "c.d", "plain"}
+	for _, f := range Formats() {
+		whole, _ := f.Encode(named(registered...), Options{})
+		for i, name := range registered {
+			part, _ := f.Encode(named(name), Options{Registered: registered})
+			if got, want := part.Declarations[0].Name, whole.Declarations[i].Name; got != want {
+				t.Errorf("%s: %s alone is declared as %q, among all as %q", f.Name, name, got, want)
+			}
+			if whole.Declarations[i].Name != name && f.Keeps(name) {
+				t.Errorf("%s: keeps %q, and declares it as %q", f.Name, name, whole.Declarations[i].Name)
+			}
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	for _, c := range []struct {
@@ -39,7 +56,7 @@ func TestNames(t *testing.T) {
 		{"openai", []string{long, long + "y"}, nil},
 		{"mcp", []string{"a.b-c_D", "é"}, map[string]string{"a.b-c_D": "a.b-c_D", "_": "é"}},
 	} {
-		got, err := Names(c.format, named(c.names...))
+		got, err := Names(c.format, c.names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +79,7 @@ func TestNames(t *testing.T) {
 // long by what makes it unlike another.
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("x", 63)
-	got, err := Names("openai", named(long+"-yy", long+".", long+"_"))
+	got, err := Names("openai", []string{long + "-yy", long + ".", long + "_"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +130,7 @@ func TestNamesHold(t *testing.T) {
 			names = append(names, n)
 		}
 		for format, rule := range rules {
-			got, err := Names(format, named(names...))
+			got, err := Names(format, names)
 			if err != nil || len(got) != len(names) {
 				t.Fatalf("%s: %d of %q, %v", format, len(got), names, err)
 			}
@@ -121,12 +138,12 @@ func TestNamesHold(t *testing.T) {
 				if !rule.MatchString(declared) {
 					t.Errorf("%s declares %q as %q", format, original, declared)
 				}
-				if back := OriginalNames(format, named(names...))[declared]; back != original {
+				if back := OriginalNames(format, names)[declared]; back != original {
 					t.Errorf("%s: %q leads to %q, not %q", format, declared, back, original)
 				}
 			}
 			random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-			again, err := Names(format, named(names...))
+			again, err := Names(format, names)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +155,7 @@ func TestNamesHold(t *testing.T) {
 }
 
 func TestOriginalNames(t *testing.T) {
-	defs := named("a.b", "plain", "9x", "delete", "twice", "twice", "")
+	names := []string{"a.b", "plain", "9x", "delete", "twice", "twice", ""}
 	for _, c := range []struct {
 		format, name, want string
 	}{
@@ -146,7 +163,7 @@ func TestOriginalNames(t *testing.T) {
 		{"", "a_b", "a.b"}, {"", "_9x", "9x"}, {"", "delete_", "delete"}, {"", "a.b", "a.b"}, {"", "twice", "twice"},
 		{"", "nothing", ""}, {"", "", ""}, {"openai", "", ""}, {"no-format", "plain", ""},
 	} {
-		if got := OriginalNames(c.format, defs)[c.name]; got != c.want {
+		if got := OriginalNames(c.format, names)[c.name]; got != c.want {
 			t.Errorf("in %q %q means %q, want %q", c.format, c.name, got, c.want)
 		}
 	}
@@ -155,16 +172,16 @@ func TestOriginalNames(t *testing.T) {
 // TestOriginalNamesAcrossFormats asks without a format for every name of every
 // format: the answer is what that format means, or none.
 func TestOriginalNamesAcrossFormats(t *testing.T) {
-	for _, defs := range [][]registry.Definition{
-		named("a.b", "a-b"), named(".x", "-x"), named("if", "if."), named("x.y", "x_-y", "-"), named("1.a", "_1.a", "1-a"),
+	for _, registered := range [][]string{
+		{"a.b", "a-b"}, {".x", "-x"}, {"if", "if."}, {"x.y", "x_-y", "-"}, {"1.a", "_1.a", "1-a"},
 	} {
 		for _, f := range Formats() {
-			names, err := Names(f.Name, defs)
+			names, err := Names(f.Name, registered)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for declared, original := range names {
-				if got := OriginalNames("", defs)[declared]; got != "" && got != original {
+				if got := OriginalNames("", registered)[declared]; got != "" && got != original {
 					t.Errorf("%s: %q means %q there, but %q was found", f.Name, declared, original, got)
 				}
 			}
@@ -177,7 +194,7 @@ func TestManyCollisions(t *testing.T) {
 	for i := range 2000 {
 		names = append(names, strings.NewReplacer("0", ".", "1", "_").Replace(fmt.Sprintf("%011b", i)))
 	}
-	got, err := Names("openai", named(names...))
+	got, err := Names("openai", names)
 	if err != nil || len(got) != len(names) {
 		t.Errorf("%d distinct names of %d, %v", len(got), len(names), err)
 	}

@@ -213,7 +213,7 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	if f.declared == nil {
 		f.declared = map[string]map[string]string{}
 	}
-	names := declare.OriginalNames(format, Definitions(reg, nil))
+	names := declare.OriginalNames(format, Names(reg))
 	f.declared[format] = names
 	return names
 }
@@ -280,6 +280,20 @@ func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Defi
 	out := make([]registry.Definition, len(tools))
 	for i, t := range tools {
 		out[i] = Definition(reg, t)
+	}
+	return out
+}
+
+// Names are the names of all definitions of a registry, and of the tools that
+// settings keep out of it: what tools are declared as depends on all of them, so
+// that a tool has one name in runs that differ in flags.
+func Names(reg *registry.Registry) []string {
+	var out []string
+	for _, d := range Definitions(reg, nil) {
+		out = append(out, d.Name)
+	}
+	for _, h := range reg.Hidden() {
+		out = append(out, registry.ValidName(h.Name))
 	}
 	return out
 }

@@ -86,9 +86,10 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
 		return err
 	}
-	doc, diags := costsOf(format, reg, tools)
+	names := session.Names(reg)
+	doc, diags := costsOf(format, reg, tools, names)
 	if len(tools) < len(all) {
-		doc.compare(sumOf("without the filter", format, session.Definitions(reg, all)))
+		doc.compare(sumOf("without the filter", format, session.Definitions(reg, all), names))
 	}
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
@@ -107,14 +108,14 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// costsOf declares the tools and measures the pieces.
-func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool) (*costDocument, []registry.Diagnostic) {
+// costsOf declares the tools among all names and measures the pieces.
+func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
 	defs := session.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))
 	for i := range defs {
 		source[defs[i].Name] = defs[i].Source
 	}
-	out, diags := format.Encode(defs, declare.Options{})
+	out, diags := format.Encode(defs, declare.Options{Registered: names})
 	doc := &costDocument{Format: format.Name, Tools: []cost{}, Sources: []cost{}}
 	at := map[string]int{}
 	for _, d := range out.Declarations {
@@ -133,14 +134,14 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 	slices.SortStableFunc(doc.Tools, dearest)
 	slices.SortStableFunc(doc.Sources, dearest)
 	for _, f := range declare.Formats() {
-		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs))
+		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}
 	doc.Total = measured("total", out)
 	return doc, diags
 }
 
-func sumOf(name string, f declare.Format, defs []registry.Definition) cost {
-	out, _ := f.Encode(defs, declare.Options{})
+func sumOf(name string, f declare.Format, defs []registry.Definition, names []string) cost {
+	out, _ := f.Encode(defs, declare.Options{Registered: names})
 	return measured(name, out)
 }
 

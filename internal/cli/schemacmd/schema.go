@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,9 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	defs := session.Definitions(reg, tools)
+	if o.encode.Registered, err = o.registered(ctx, s, format, defs); err != nil {
+		return err
+	}
 	switch {
 	case o.lint:
 		return printLint(e, o, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
@@ -101,6 +105,26 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	return o.StrictFailure(reg)
+}
+
+// registered returns the names of the whole registry, nil where they cannot change
+// what the tools are declared as: it is loaded for a name that the format does not
+// take as it is alone.
+func (o *options) registered(ctx context.Context, s *session.Session, format declare.Format, defs []registry.Definition) ([]string, error) {
+	formats := []declare.Format{format}
+	if o.lint && o.all {
+		formats = declare.Formats()
+	}
+	for _, f := range formats {
+		if slices.ContainsFunc(defs, func(d registry.Definition) bool { return !f.Keeps(d.Name) }) {
+			reg, err := s.All(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return session.Names(reg), nil
+		}
+	}
+	return nil, nil
 }
 
 // printDeclarations prints the bytes as they were encoded: caches of prompts

@@ -2,6 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
+SHELL_LINES ?= 200000
 TOOL := go tool -modfile=tools/staticcheck.mod
 NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
@@ -51,13 +52,14 @@ benchservers: build ## measure calls of MCP servers against a client that does n
 benchtools: build ## compare the file tools with cat, sed and ripgrep
 	testdata/bench/tools.sh
 
-fuzz: ## run every fuzz target for FUZZTIME
+fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in real shells
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy </dev/null
 
 clean: ## remove what was built and installed
 	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules
@@ -72,8 +74,9 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 	cd $(CONFORMANCE) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
 	@touch $@
 
-# The searching tools are compared with ripgrep; the examples use the others.
-PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3
+# The searching tools are compared with ripgrep, the policy with three shells; the
+# examples use the others.
+PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3 bash:bash dash:dash busybox:busybox
 programs:
 	@missing=; for p in $(PROGRAMS); do \
 		command -v $${p%%:*} >/dev/null 2>&1 || missing="$$missing $${p#*:}"; \

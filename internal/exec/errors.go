@@ -77,8 +77,12 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 		scope = string(v.Scopes[0].Kind)
 	}
 	switch {
+	case v.Person:
+		return "answer at a terminal; neither --yes nor a rule allows it"
 	case v.Unread:
 		return "write the command line so that it can be parsed, or answer at a terminal; --yes denies such a line"
+	case v.Unsure:
+		return "name the program plainly, or answer at a terminal; --yes denies what may be a banned command"
 	case v.Firm:
 		return once + "; no rule allows it for good"
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:

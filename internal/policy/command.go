@@ -47,6 +47,14 @@ func (d *decision) part(s *simple) CommandVerdict {
 		c.Decision, c.Reason = Deny, s.doubt
 		return c
 	}
+	if s.ruin != "" {
+		c.Decision, c.Reason = Deny, fmt.Sprintf("setting shell.catastrophic denies it: %s", s.ruin)
+		if d.policy.AskCatastrophic {
+			d.person = true
+			c.Decision, c.Reason = Ask, fmt.Sprintf("setting shell.catastrophic asks about it: %s", s.ruin)
+		}
+		return c
+	}
 	doubt := "" // what might be denied, if it were known
 	for _, b := range d.policy.Banned {
 		switch s.denied(b.Value) {
@@ -66,6 +74,7 @@ func (d *decision) part(s *simple) CommandVerdict {
 		switch d.ruleCommand(r, s) {
 		case yes:
 			c.Decision, c.Reason, c.Origin, c.rule = r.Decision, r.reason(), r.Origin, r
+			d.unsure = d.unsure || doubt != ""
 			return c.floor(doubt)
 		case maybe:
 			doubt = fmt.Sprintf("it may be what a rule on %q %ss", r.Command, r.Decision)
@@ -88,6 +97,7 @@ func (d *decision) part(s *simple) CommandVerdict {
 	if s.unread {
 		doubt = s.doubt
 	}
+	d.unsure = d.unsure || doubt != "" && !s.unread
 	return c.floor(doubt)
 }
 

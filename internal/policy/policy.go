@@ -34,6 +34,10 @@ type Policy struct {
 	// Banned are programs that no shell command may name, whatever the rules
 	// and the mode say (setting shell.banned).
 	Banned []registry.Entry
+	// AskCatastrophic makes a question for a person, which no mode answers, of
+	// what would ruin the machine and is else denied (setting
+	// shell.catastrophic).
+	AskCatastrophic bool
 	// Shell is the grammar of shell commands; "" is ShellBash.
 	Shell string
 	// Canonical returns the built-in tool that a name or an alias stands for,
@@ -93,6 +97,8 @@ type decision struct {
 	loaded  bool
 	found   []Approval
 	unread  bool // the command line could not be parsed
+	unsure  bool // what is banned cannot be ruled out
+	person  bool // only a person may answer
 	whole   bool // the tool is decided on, not a call
 }
 
@@ -108,7 +114,7 @@ func (d *decision) verdict() Verdict {
 			Reason: fmt.Sprintf("%q can make other programs run something; changing it is always asked about", guarded)}
 	}
 	v = d.mode(v)
-	v.Changes, v.Unread = d.changes, d.unread
+	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		v.Scopes = d.scopes(v)
 	}
@@ -123,13 +129,21 @@ func (d *decision) mode(v Verdict) Verdict {
 	case p.Mode == ModePlan && d.category() != registry.CategoryRead && d.tool.Source != registry.SourceComposite:
 		return Verdict{Decision: Deny, Origin: p.modeOrigin(), Commands: v.Commands,
 			Reason: fmt.Sprintf("plan mode allows reading only, and %q is a tool that may do more", d.tool.Name)}
-	case v.Decision == Ask && p.Mode == ModeYolo && d.unread:
+	case v.Decision == Ask && d.person:
+		v.Person = true
+	case v.Decision == Ask && p.Mode == ModeYolo && (d.unread && d.bans() || d.unsure):
 		v.Decision = Deny
 		v.Reason += "; nobody is asked in this mode, and banned commands cannot be ruled out"
 	case v.Decision == Ask && p.Mode == ModeYolo:
 		return Verdict{Decision: Allow, Origin: p.modeOrigin(), Commands: v.Commands, Reason: "the approval mode allows what would be asked about"}
 	}
 	return v
+}
+
+// bans reports whether any command is denied to this tool.
+func (d *decision) bans() bool {
+	return len(d.policy.Banned) > 0 || !d.policy.AskCatastrophic ||
+		slices.ContainsFunc(d.policy.Rules, func(r Rule) bool { return r.Decision == Deny && d.ruleNames(&r) })
 }
 
 func (p *Policy) modeOrigin() string {
@@ -259,7 +273,7 @@ func (d *decision) scopes(v Verdict) []Scope {
 	}
 	switch {
 	case d.subject.Command != "":
-		if roots := rememberable(v.Commands); len(roots) > 0 && !d.unread {
+		if roots := rememberable(v.Commands); len(roots) > 0 && !d.unread && !d.unsure && !d.person {
 			return []Scope{{Kind: ScopeCommand, Values: roots}}
 		}
 		return nil

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,8 +36,14 @@ type simple struct {
 	dynamic bool
 	// unread is set for the rest of a line that cannot be parsed.
 	unread bool
+	// ruin tells why the part would ruin the machine, "" if it would not.
+	ruin string
 	// refused is set where the part must not run at all.
 	refused bool
+}
+
+func (s simple) equal(t simple) bool {
+	return s.text == t.text && s.doubt == t.doubt && slices.Equal(s.words, t.words) && s.dynamic == t.dynamic && s.unread == t.unread && s.refused == t.refused && s.ruin == t.ruin
 }
 
 // root returns the program as it is written, "" where it is not known.
@@ -50,22 +57,30 @@ func (s *simple) root() string {
 // analysis collects the parts of one command line.
 type analysis struct {
 	reader
-	src    string
-	depth  int
-	parts  *[]simple
-	writes *[]string // files named by output redirections
-	inner  *int      // commands found inside wrappers
+	src   string
+	shell string
+	depth int
+	*findings
+}
+
+// findings is what all parts of an analysis add to.
+type findings struct {
+	parts  []simple
+	writes []string        // files named by output redirections
+	inner  int             // commands found inside wrappers
+	read   map[string]bool // scripts that were analysed, by grammar and text
+	dir    string          // where cd went, "" where that is not known
 }
 
 // analyse finds everything that a command line would run (spec section 8.4),
 // and the files that it writes by redirection.
 func analyse(shell, line string) (parts []simple, writes []string) {
-	a := &analysis{parts: &parts, writes: &writes, inner: new(int)}
+	a := &analysis{findings: &findings{read: map[string]bool{}}}
 	a.script(shell, line)
-	return parts, writes
+	return a.parts, a.writes
 }
 
-func (a *analysis) add(s simple) { *a.parts = append(*a.parts, s) }
+func (a *analysis) add(s simple) { a.parts = append(a.parts, s) }
 
 func (a *analysis) doubt(text, format string, args ...any) {
 	a.add(simple{text: text, doubt: fmt.Sprintf(format, args...)})
@@ -75,42 +90,73 @@ func (a *analysis) unread(line, format string, args ...any) {
 	a.add(simple{text: line, unread: true, doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
 }
 
-// script analyses a whole text. What stands before a syntax error counts too,
-// since shells run it before they see the error.
+func (a *analysis) refuse(format string, args ...any) {
+	a.add(simple{refused: true, doubt: fmt.Sprintf(format, args...)})
+}
+
+// script analyses a whole text.
 func (a *analysis) script(shell, line string) {
 	switch {
 	case len(line) > maxCommandLine:
-		a.add(simple{refused: true, doubt: fmt.Sprintf("a command line of %d bytes is over the limit of %d", len(line), maxCommandLine)})
+		a.refuse("a command line of %d bytes is over the limit of %d", len(line), maxCommandLine)
 		return
 	case a.depth > maxNesting:
-		a.add(simple{refused: true, doubt: fmt.Sprintf("shells are nested deeper than %d", maxNesting)})
+		a.refuse("shells are nested deeper than %d", maxNesting)
 		return
 	case strings.Contains(line, strings.Repeat("(", maxParens)):
-		a.add(simple{refused: true, doubt: fmt.Sprintf("more than %d opening parentheses in a row", maxParens)})
+		a.refuse("more than %d opening parentheses in a row", maxParens)
 		return
 	}
-	lang := syntax.LangBash
-	switch shell {
-	case "", ShellBash:
-	case ShellPOSIX:
-		lang = syntax.LangPOSIX
-	default:
-		a.foreign(shell, line)
+	if key := shell + "\x00" + line; a.read[key] {
 		return
-	}
-	inner := *a
-	inner.src = line
-	inner.consts = map[string]string{}
-	parser := syntax.NewParser(syntax.Variant(lang))
-	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
-		if err != nil { // no break: the parser may go on after an error and would panic
-			a.unread(line, "%v", err)
-			continue
-		}
-		inner.walk(stmt)
+	} else {
+		a.read[key] = true
 	}
 	if why := oddBytes(line); why != "" {
 		a.unread(line, "%s", why)
+	}
+	switch shell {
+	case "", ShellBash:
+		a.reading(ShellBash, syntax.LangBash, line)
+	case ShellPOSIX: // it may be dash, busybox or bash: the stricter reading counts
+		first := len(a.parts)
+		a.reading(ShellPOSIX, syntax.LangPOSIX, line)
+		second := len(a.parts)
+		a.reading(ShellPOSIX, syntax.LangBash, line)
+		if slices.EqualFunc(a.parts[first:second], a.parts[second:], simple.equal) {
+			a.parts = a.parts[:second]
+		}
+	default:
+		a.foreign(shell, line)
+	}
+}
+
+// reading analyses a text in one grammar. What stands before a syntax error
+// counts too, since shells run it before they see the error.
+func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
+	inner := *a
+	inner.src, inner.shell = line, shell
+	inner.consts = map[string]string{"HOME": "~"}
+	parser := syntax.NewParser(syntax.Variant(lang))
+	var stmts []*syntax.Stmt
+	broken := false
+	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
+		if err != nil { // no break: the parser may go on after an error and would panic
+			a.unread(line, "%v", err)
+			broken = true
+			continue
+		}
+		stmts = append(stmts, stmt)
+		inner.walk(stmt)
+	}
+	if name := inner.forkBomb(stmts); name != "" {
+		a.add(simple{text: line, ruin: "the function " + name + " starts itself again and again", doubt: "it declares a function"})
+	}
+	if broken {
+		return
+	}
+	if err := prove(line, stmts, lang == syntax.LangPOSIX); err != nil {
+		a.unread(line, "%v", err)
 	}
 }
 
@@ -122,13 +168,6 @@ func oddBytes(line string) string {
 	for _, r := range line {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
 			return fmt.Sprintf("control character %q", r)
-		}
-	}
-	// The parser goes on with a comment behind a backslash at its end; shells
-	// do not, and run the next line.
-	for l := range strings.Lines(line) {
-		if strings.HasSuffix(l, "\\\n") && strings.ContainsRune(l, '#') {
-			return "a line with # that ends in a backslash"
 		}
 	}
 	return ""
@@ -179,6 +218,9 @@ func (a *analysis) node(n syntax.Node) {
 		a.assigns(n)
 	case *syntax.DeclClause:
 		a.doubt(a.textOf(n), "%s changes variables", n.Variant.Value)
+		for _, as := range n.Args {
+			a.runVariable(as)
+		}
 	case *syntax.FuncDecl:
 		a.doubt(a.textOf(n), "it declares a function")
 	case *syntax.CoprocClause:
@@ -235,6 +277,9 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 // command adds a simple command and what it runs in turn.
 func (a *analysis) command(text string, words []word, stdin *word) {
 	s := simple{text: text}
+	for len(words) > 1 && words[0].known && words[0].text == "--" { // time -- ls
+		words = words[1:]
+	}
 	for len(words) > 0 && !words[0].known {
 		s.dynamic, s.doubt = true, "its program is not known before running"
 		if words[0].text != "" {
@@ -248,21 +293,26 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		return
 	}
 	name := programName(words[0].text)
+	s.ruin = a.ruins(name, words[1:])
 	run := a.runs(name, words, stdin)
 	if s.doubt == "" {
 		s.doubt = run.doubt
 	}
 	s.dynamic = s.dynamic || run.dynamic
 	a.add(s)
+	a.writes = append(a.writes, run.writes...)
+	if run.rereads != "" {
+		a.unread(text, "%s", run.rereads)
+	}
 	deeper := *a
 	deeper.depth++
 	for _, script := range run.scripts {
 		deeper.script(run.shell, script)
 	}
 	for _, inner := range run.commands {
-		*a.inner++
-		if deeper.depth > maxNesting || *a.inner > maxInner {
-			a.add(simple{refused: true, doubt: fmt.Sprintf("commands are nested deeper than %d, or too many", maxNesting)})
+		a.inner++
+		if deeper.depth > maxNesting || a.inner > maxInner {
+			a.refuse("commands are nested deeper than %d, or too many", maxNesting)
 			return
 		}
 		deeper.command(text, inner, nil)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -16,8 +17,29 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 			a.consts[as.Name.Value] = a.word(as.Value).text
 		}
 		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+		a.runVariable(as)
 	}
 }
+
+// runVariable looks into variables whose text shells and programs run.
+func (a *analysis) runVariable(as *syntax.Assign) {
+	if as.Name == nil || as.Value == nil || !runsText.MatchString(as.Name.Value) {
+		return
+	}
+	w := a.word(as.Value)
+	deeper := *a
+	deeper.depth++
+	deeper.script(ShellBash, w.text)
+	if strings.HasPrefix(as.Name.Value, "PS") { // what is in it is expanded
+		deeper.script(ShellBash, "echo \""+w.text+"\"")
+	}
+	if !w.known {
+		a.add(simple{text: a.textOf(as), dynamic: true, doubt: "it sets a variable that others run"})
+	}
+}
+
+var runsText = regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
+	`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
 
 // redirect adds output that goes to a file and input that may
 // come from the network.
@@ -48,8 +70,11 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	if target.known && (target.text == "/dev/null" || target.text == "/dev/stdout" || target.text == "/dev/stderr") {
 		return
 	}
+	if isDisk(target) {
+		a.add(simple{text: text, ruin: "it writes to the disk " + target.text})
+	}
 	if target.text != "" {
-		*a.writes = append(*a.writes, target.text)
+		a.writes = append(a.writes, target.text)
 	}
 	a.doubt(text, "it writes to a file by redirection")
 }
@@ -72,9 +97,6 @@ func (a *analysis) param(p *syntax.ParamExp) {
 	if p.Excl {
 		a.doubt(a.textOf(p), "an indirect expansion is not known before running")
 	}
-	if holdsProcess(p) {
-		a.unread(a.textOf(p), "a process substitution inside an expansion")
-	}
 	if p.Exp == nil {
 		return
 	}
@@ -89,29 +111,27 @@ func (a *analysis) param(p *syntax.ParamExp) {
 // test adds conditions that evaluate their operands as arithmetic, where
 // a subscript may hold a command.
 func (a *analysis) test(n syntax.Node) {
+	var operands []syntax.TestExpr
 	switch n := n.(type) {
 	case *syntax.BinaryTest:
 		switch n.Op {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-			a.doubt(a.textOf(n), "the condition evaluates its operands")
+			operands = []syntax.TestExpr{n.X, n.Y}
 		}
 	case *syntax.UnaryTest:
 		switch n.Op {
 		case syntax.TsVarSet, syntax.TsRefVar:
-			a.doubt(a.textOf(n), "the condition evaluates its operand")
+			operands = []syntax.TestExpr{n.X}
 		}
 	}
-}
-
-// holdsProcess reports whether an expansion holds what bash takes for a process
-// substitution and the parser for text.
-func holdsProcess(p *syntax.ParamExp) bool {
-	found := false
-	syntax.Walk(p, func(n syntax.Node) bool {
-		if lit, ok := n.(*syntax.Lit); ok {
-			found = found || strings.Contains(lit.Value, "<(") || strings.Contains(lit.Value, ">(")
+	if operands == nil {
+		return
+	}
+	s := simple{text: a.textOf(n), doubt: "the condition evaluates its operands"}
+	for _, x := range operands {
+		if w, ok := x.(*syntax.Word); ok {
+			s.dynamic = s.dynamic || evaluated(a.word(w))
 		}
-		return true
-	})
-	return found
+	}
+	a.add(s)
 }

@@ -18,9 +18,12 @@ type Verdict struct {
 	// Firm is set where no rule and no approval would make the question
 	// unnecessary.
 	Firm bool
-	// Unread is set for a command line that cannot be parsed. The mode yolo
-	// denies it: banned commands cannot be ruled out.
-	Unread bool
+	// Unread is set for a command line that cannot be parsed for sure, Unsure for
+	// one whose programs are not known before it runs. The mode yolo denies them:
+	// banned commands cannot be ruled out.
+	Unread, Unsure bool
+	// Person is set where only a person may answer, whatever the mode.
+	Person bool
 	// Changes tells why a remembered approval did not count.
 	Changes []Change
 }

@@ -17,6 +17,10 @@ type word struct {
 	split  bool // the shell would split the result into words
 	braces bool // holds braces that the shell may expand
 	glob   bool // holds unquoted *, ? or [
+	// plainStart is set where the word begins with a byte that is known, is no
+	// dash, and stays one word: it cannot turn out to be an option.
+	plainStart bool
+	gap        bool // holds what not even a guess was made of
 }
 
 // reader turns syntax into words; consts are the variables that the line itself
@@ -56,7 +60,25 @@ func (r *reader) word(w *syntax.Word) word {
 		r.part(&b, &out, part, false)
 	}
 	out.text = b.String()
+	out.plainStart = !out.split && startsPlain(w.Parts)
 	return out
+}
+
+// startsPlain reports whether the first byte is known, and neither a dash nor
+// anything that the shell replaces.
+func startsPlain(parts []syntax.WordPart) bool {
+	if len(parts) == 0 {
+		return false
+	}
+	switch p := parts[0].(type) {
+	case *syntax.Lit:
+		return p.Value != "" && strings.IndexByte("-*?[{~\\", p.Value[0]) < 0
+	case *syntax.SglQuoted:
+		return !p.Dollar && p.Value != "" && p.Value[0] != '-'
+	case *syntax.DblQuoted:
+		return !p.Dollar && startsPlain(p.Parts)
+	}
+	return false
 }
 
 func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quoted bool) {
@@ -81,13 +103,17 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 	case *syntax.ParamExp:
 		out.known = false
 		out.split = out.split || !quoted
-		b.WriteString(r.param(p))
+		guess := r.param(p)
+		out.gap = out.gap || guess == ""
+		b.WriteString(guess)
 	case *syntax.CmdSubst:
 		out.known = false
 		out.split = out.split || !quoted
-		b.WriteString(r.echoed(p))
+		guess := r.echoed(p)
+		out.gap = out.gap || guess == ""
+		b.WriteString(guess)
 	default:
-		out.known = false
+		out.known, out.gap = false, true
 	}
 }
 

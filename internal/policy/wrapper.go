@@ -9,157 +9,121 @@ import (
 type runs struct {
 	doubt    string   // why no rule on commands covers it
 	dynamic  bool     // what it runs is not known before running
+	rereads  string   // why shells may read what follows in another way
 	commands [][]word // commands among its arguments
 	scripts  []string // texts that it gives to a shell
 	shell    string   // the grammar of scripts
+	writes   []string // files that its options name
 }
 
 // runs finds the commands inside a command. Wrappers are never covered by a
 // rule that allows; rules that deny look inside them.
 func (a *analysis) runs(name string, words []word, stdin *word) runs {
 	args := words[1:]
-	if w, ok := wrapperOf(name); ok {
-		return w.runs(name, args)
-	}
 	if isShell(name) {
 		return shellRuns(name, args, stdin)
 	}
 	switch name {
+	case "git":
+		return gitRuns(args)
 	case "eval":
-		return evalRuns(args)
-	case "find", "fd", "fdfind":
+		return a.evalRuns(args)
+	case "find", "fd", "fdfind", "gfind":
 		return findRuns(name, args)
-	case "watch", "parallel":
-		r := wrapper{valued: "-n --interval -j --jobs"}.runs(name, args)
-		r.scripts = append(r.scripts, joined(args))
-		return r
-	case "su", "runuser", "script", "flock":
-		return optionScript(name, args)
-	case ".", "source", "trap", "alias", "unalias", "set", "shopt", "unset", "read", "readarray", "mapfile",
-		"getopts", "hash", "enable", "bind", "complete", "compgen", "fc", "export", "declare", "typeset", "local", "readonly", "let", "coproc":
+	case "set", "shopt":
+		return optionsOfShell(name, args)
+	case "alias", "unalias":
 		r := runs{doubt: name + " changes what later commands do"}
-		if name == "trap" && len(args) > 1 {
-			r.scripts = []string{args[0].text}
+		if len(args) > 0 {
+			r.rereads = "an alias"
 		}
 		return r
+	case ".", "source", "trap", "unset", "read", "readarray", "mapfile", "history",
+		"getopts", "hash", "enable", "bind", "complete", "compgen", "fc", "export", "declare", "typeset", "local", "readonly", "let", "coproc":
+		return setsUp(name, args, stdin)
 	case "printf", "test", "[", "wait":
 		return evaluates(name, args)
-	case "git", "tar", "rg", "sort":
-		return optionRuns(name, args)
 	}
-	return runs{}
-}
-
-// wrapper describes a program that runs the command among its arguments.
-type wrapper struct {
-	valued  string // options that take the next word as their value
-	flags   string // options that take none; others make the start ambiguous
-	skip    int    // words before the command
-	assigns bool   // NAME=VALUE words may stand before the command
-	extra   bool   // further words are added at run time
-	silent  string // options with which nothing is run
-	split   string // options whose value is a command line
-}
-
-// wrapperOf returns how a program runs another one.
-func wrapperOf(name string) (wrapper, bool) {
-	switch name {
-	case "env":
-		return wrapper{valued: "-u --unset -C --chdir -a --argv0", flags: "-i - -0 --null --ignore-environment -v --debug", split: "-S --split-string", assigns: true}, true
-	case "xargs":
-		return wrapper{valued: "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --process-slot-var",
-			flags: "-0 --null -r --no-run-if-empty -t --verbose -p --interactive -x --exit -i -l", extra: true}, true
-	case "sudo":
-		return wrapper{valued: "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir", flags: "-n -E -H -S -k -b -A -i -s -P", assigns: true}, true
-	case "doas":
-		return wrapper{valued: "-u -C", flags: "-n -s"}, true
-	case "timeout":
-		return wrapper{valued: "-s -k --signal --kill-after", flags: "--foreground --preserve-status -v --verbose", skip: 1}, true
-	case "nice":
-		return wrapper{valued: "-n --adjustment"}, true
-	case "ionice":
-		return wrapper{valued: "-c -n -p -P -u --class --classdata", flags: "-t --ignore"}, true
-	case "stdbuf":
-		return wrapper{valued: "-i -o -e --input --output --error"}, true
-	case "time":
-		return wrapper{valued: "-f -o --format --output", flags: "-p -a -v --portability --append --verbose"}, true
-	case "chroot", "taskset", "chrt", "gosu", "su-exec", "setpriv":
-		return wrapper{skip: 1}, true
-	case "exec":
-		return wrapper{valued: "-a", flags: "-c -l"}, true
-	case "command":
-		return wrapper{flags: "-p", silent: "-v -V"}, true
-	case "strace", "ltrace":
-		return wrapper{valued: "-e -o -p -s -u -E -a -b -I -O -S -X -P", flags: "-f -ff -c -t -tt -q -v -y -T"}, true
-	case "nohup", "setsid", "builtin", "busybox", "toybox", "unshare", "nsenter", "systemd-run", "pkexec", "firejail", "bwrap",
-		"caffeinate", "unbuffer", "rlwrap", "chronic", "ccache", "torsocks", "proxychains", "proxychains4", "xvfb-run", "dbus-run-session", "start-stop-daemon":
-		return wrapper{}, true
+	p, ok := programOf(name)
+	switch {
+	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }):
+		return runs{}
+	case ok && p.wraps:
+		return p.wrapped(name, args)
+	case ok && strings.HasSuffix(name, "tar"):
+		args = dashed(args)
+	case !ok:
+		return runs{}
 	}
-	return wrapper{}, false
+	o := p.read(args, false)
+	return o.runs(name)
 }
 
-func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
+// dashed gives the first word of tar's old style the dash of the others. Its
+// letters take their values from the words behind it, in order, so none is read
+// as attached.
+func dashed(args []word) []word {
+	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || !args[0].known {
+		return args
+	}
+	out, values := []word{}, args[1:]
+	for _, letter := range args[0].text {
+		out = append(out, word{text: "-" + string(letter), known: true})
+		if strings.ContainsRune("bCfFgHIKLNTVX", letter) && len(values) > 0 {
+			out, values = append(out, values[0]), values[1:]
+		}
+	}
+	return append(out, values...)
+}
 
-// maxStarts bounds how many words are taken for the start of a command.
-const maxStarts = 16
-
-// runs finds where the inner command starts. Where an unknown option makes
-// that ambiguous, every word near it is taken for a start: that may deny more.
-func (w wrapper) runs(name string, args []word) runs {
-	r := runs{doubt: name + " runs another command"}
-	i, ambiguous := 0, false
-	for ; i < len(args); i++ {
-		a := args[i]
-		if a.text == "--" {
-			i++
+// setsUp reads builtins that change what later commands do.
+func setsUp(name string, args []word, stdin *word) runs {
+	r := runs{doubt: name + " changes what later commands do", shell: ShellBash}
+	switch {
+	case name == "trap" && len(args) > 1:
+		r.scripts, r.dynamic = []string{args[0].text}, !args[0].known
+	case (name == "." || name == "source") && stdin != nil:
+		r.scripts = []string{stdin.text}
+	}
+	if name == "." || name == "source" {
+		r.dynamic = len(args) == 0 || !args[0].known || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
+	}
+	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
+	for _, a := range args { // enable -f, complete -C, mapfile -C, fc -e, bind -x
+		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFexf") && name != "read" && name != "export" && name != "unset" {
+			r.scripts = append(r.scripts, joined(args))
+			r.dynamic = true
 			break
 		}
-		option, value, attached := strings.Cut(a.text, "=")
-		switch {
-		case has(w.silent, a.text):
-			return r
-		case has(w.split, option):
-			r.shell = ShellPOSIX
-			if attached {
-				r.scripts = append(r.scripts, value)
-			} else if i++; i < len(args) {
-				r.scripts = append(r.scripts, args[i].text)
-			}
-			continue
-		case w.split != "" && strings.HasPrefix(a.text, "-S"):
-			r.shell, r.scripts = ShellPOSIX, append(r.scripts, a.text[2:])
-			continue
-		case has(w.valued, a.text):
-			i++
-			continue
-		case strings.HasPrefix(a.text, "-"):
-			ambiguous = ambiguous || !attached && !has(w.flags, a.text) && !attachedValue(w.valued, a.text)
-			continue
-		case w.assigns && attached && !strings.ContainsAny(option, "/. "):
-			continue
-		}
-		break
-	}
-	i = min(i+w.skip, len(args))
-	last := i + 1
-	if ambiguous {
-		last = i + maxStarts
-	}
-	for start := i; start < last && start < len(args); start++ {
-		inner := slices.Clone(args[start:])
-		if w.extra {
-			inner = append(inner, word{})
-		}
-		r.commands = append(r.commands, inner)
 	}
 	return r
 }
 
-// attachedValue reports whether option is a short option with its value in the
-// same word, such as -n10.
-func attachedValue(valued, option string) bool {
-	return len(option) > 2 && option[1] != '-' && has(valued, option[:2])
+// optionsOfShell reads set and shopt. Some options change how the rest of a line
+// is read.
+func optionsOfShell(name string, args []word) runs {
+	r := runs{doubt: name + " changes what later commands do"}
+	harmless := "-- - pipefail errexit nounset xtrace errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
+	for i, a := range args {
+		flags := strings.TrimLeft(a.text, "-+")
+		switch {
+		case !a.known:
+			r.rereads = name + " with an option that is not known before running"
+		case a.text == "--" && name == "set":
+			return r
+		case has(harmless, a.text):
+		case name == "set" && flags != a.text && strings.Trim(flags, "eufxoETC") == "":
+		case name == "shopt" && has("-s -u -q -p", a.text):
+		case name == "set" && flags == a.text && (i == 0 || !strings.HasSuffix(args[i-1].text, "o")):
+			return r // positional parameters
+		default:
+			r.rereads = name + " " + a.text
+		}
+	}
+	return r
 }
+
+func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
 
 func isShell(name string) bool {
 	switch name {
@@ -173,10 +137,15 @@ func isShell(name string) bool {
 // stdin.
 func shellRuns(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " runs a script that no rule on commands covers", shell: ShellBash}
-	if name == "sh" || name == "dash" || name == "ash" {
+	switch name {
+	case "sh", "dash", "ash":
 		r.shell = ShellPOSIX
+	case "bash", "rbash":
+	default:
+		r.rereads = "a script for " + name
 	}
 	script := false
+words:
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
@@ -192,11 +161,15 @@ func shellRuns(name string, args []word, stdin *word) runs {
 		case strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+"):
 			continue
 		case script:
-			r.dynamic = !a.known
+			// What stands behind it are parameters, which it may run.
+			r.dynamic = !a.known || len(args) > i+1 && strings.ContainsAny(a.text, "$")
 			r.scripts = []string{a.text}
 			return r
 		}
-		if i == 0 && a.known {
+		if !a.known || strings.HasPrefix(a.text, "/dev/") || strings.HasPrefix(a.text, "/proc/") {
+			break words
+		}
+		if i == 0 {
 			r.doubt = "" // a script file: the words say all there is to know
 		}
 		return r
@@ -208,83 +181,92 @@ func shellRuns(name string, args []word, stdin *word) runs {
 	return r
 }
 
-func evalRuns(args []word) runs {
-	r := runs{doubt: "eval runs what is put together at run time", shell: ShellBash, scripts: []string{joined(args)}}
+func (a *analysis) evalRuns(args []word) runs {
+	r := runs{doubt: "eval runs what is put together at run time", shell: a.shell, scripts: []string{joined(args)}}
 	r.dynamic = slices.ContainsFunc(args, func(w word) bool { return !w.known })
 	return r
 }
 
 // findRuns reads -exec and its kin, and the actions that delete or write.
 func findRuns(name string, args []word) runs {
+	if name == "fd" || name == "fdfind" {
+		return fdRuns(name, args)
+	}
 	var r runs
 	for i := 0; i < len(args); i++ {
 		switch args[i].text {
-		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
-			if name == "find" && !strings.HasPrefix(args[i].text, "-e") && !strings.HasPrefix(args[i].text, "-o") {
-				continue
-			}
+		case "-exec", "-execdir", "-ok", "-okdir":
 			end := i + 1
 			for end < len(args) && args[end].text != ";" && args[end].text != "+" {
 				end++
 			}
 			r.doubt = name + " runs another command"
-			r.commands = append(r.commands, args[i+1:end])
+			inner := slices.Clone(args[i+1 : end])
+			if len(inner) > 0 && strings.Contains(inner[0].text, "{}") {
+				inner[0].known = false
+			}
+			r.commands = append(r.commands, inner)
 			i = end
 		case "-delete", "-fprint", "-fprint0", "-fprintf", "-fls":
 			r.doubt = "find changes files with " + args[i].text
 		}
-		if i < len(args) && !args[i].known && args[i].split {
+		if i < len(args) && !args[i].known && !args[i].plainStart {
 			r.doubt = "the options of find are not known before running"
 		}
 	}
 	return r
 }
 
-// optionScript reads programs that take a command line behind -c, or else a
-// command behind one word.
-func optionScript(name string, args []word) runs {
+// fdRuns reads -x, -X and their long names, which end the options of fd.
+func fdRuns(name string, args []word) runs {
 	for i, a := range args {
-		if (a.text == "-c" || a.text == "--command") && i+1 < len(args) {
-			return runs{doubt: name + " runs another command", dynamic: !args[i+1].known, shell: ShellBash, scripts: []string{args[i+1].text}}
+		at := -1
+		switch {
+		case strings.HasPrefix(a.text, "--"):
+			if strings.HasPrefix(a.text, "--exec") {
+				at = strings.IndexByte(a.text+"=", '=')
+			}
+		case strings.HasPrefix(a.text, "-"):
+			at = strings.IndexAny(a.text, "xX")
+		case !a.known && !a.plainStart:
+			return runs{doubt: "the options of " + name + " are not known before running"}
 		}
-		if v, ok := strings.CutPrefix(a.text, "--command="); ok {
-			return runs{doubt: name + " runs another command", dynamic: !a.known, shell: ShellBash, scripts: []string{v}}
+		if at < 0 {
+			continue
 		}
+		inner := slices.Clone(args[i+1:])
+		if at+1 < len(a.text) {
+			inner = slices.Insert(inner, 0, word{text: strings.TrimPrefix(a.text[at+1:], "="), known: a.known})
+		}
+		return runs{doubt: name + " runs another command", commands: [][]word{inner}}
 	}
-	return wrapper{valued: "-w -E -u -g -G -s", skip: 1}.runs(name, args)
+	return runs{}
+}
+
+// evaluated reports whether a shell that takes the word for the name of
+// a variable may run what is in its subscript.
+func evaluated(w word) bool {
+	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
 }
 
 // evaluates reads shell builtins that evaluate subscripts or set variables with
 // some options.
 func evaluates(name string, args []word) runs {
-	for _, a := range args {
-		if a.text == "-v" || a.text == "-R" || a.text == "-p" || !a.known && a.split {
-			return runs{doubt: name + " may set variables or evaluate its operands"}
-		}
+	letters := "vR"
+	if name == "wait" {
+		letters = "p"
 	}
-	return runs{}
-}
-
-// optionRuns reads options of well-known programs that run something else.
-func optionRuns(name string, args []word) runs {
-	var options string
-	switch name {
-	case "git":
-		options = "-c --config-env --exec-path -p --paginate"
-	case "tar":
-		options = "-I -F --to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command"
-	case "rg":
-		options = "--pre --hostname-bin"
-	case "sort":
-		options = "--compress-program"
-	}
-	for _, a := range args {
-		option, _, _ := strings.Cut(a.text, "=")
-		if name == "git" && a.known && !strings.HasPrefix(a.text, "-") {
-			break // options behind the subcommand are the subcommand's
+	for i, a := range args {
+		option := len(a.text) > 1 && a.text[0] == '-' && strings.ContainsAny(a.text[1:], letters)
+		if name != "printf" && name != "wait" {
+			option = a.text == "-v" || a.text == "-R"
 		}
-		if has(options, option) {
-			return runs{doubt: name + " " + option + " may run another command"}
+		unknown := !a.known && !a.plainStart
+		if unknown && !a.split && i > 0 && (name == "test" || name == "[") && len(args[i-1].text) == 2 && strings.ContainsAny(args[i-1].text[1:], "nzedfrwxsLhSp") {
+			unknown = false // test -f "$x": an operand
+		}
+		if option || unknown {
+			return runs{doubt: name + " may set variables or evaluate its operands", dynamic: slices.ContainsFunc(args, evaluated)}
 		}
 	}
 	return runs{}

@@ -35,6 +35,7 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 		return nil, err
 	}
 	p.Banned = entries(r.set.ShellBanned)
+	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
 	p.Shell = builtin.Shell(r.env) // the grammar is that of the shell that will run
 	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)

@@ -115,6 +115,7 @@ func (m *merged) channel() string {
 
 func (s *Settings) approval(m *merged) {
 	s.ApprovalMode = m.node("approvalMode").Text
+	s.ShellCatastrophic = m.node("shell.catastrophic").Text
 	if e, ok := m.last("approvalMode"); ok {
 		s.ApprovalOrigin = e.origin
 	}

@@ -161,9 +161,11 @@ type Settings struct {
 	Rules          []Rule
 	PolicyDefaults map[string]Rule // by category; Decision and Origin set
 
-	ShellBanned     List          // where Set is false, the default
-	ShellTimeout    time.Duration // default 120s; 0 = none
-	ShellMaxTimeout time.Duration // default 1h; 0 = any
+	ShellBanned List // where Set is false, the default
+
+	ShellCatastrophic string        // deny, ask
+	ShellTimeout      time.Duration // default 120s; 0 = none
+	ShellMaxTimeout   time.Duration // default 1h; 0 = any
 
 	PluginPaths  List          // plugins.paths
 	PluginsOff   List          // plugins.disabled

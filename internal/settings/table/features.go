@@ -4,6 +4,8 @@ func featureRows() []Row {
 	return []Row{
 		{Name: "shell.banned", Type: Strings, Merge: Unite, Default: defaultBanned,
 			Doc: "Commands that run_shell_command refuses. A list of your own stands in place of the default; a project's adds to it."},
+		{Name: "shell.catastrophic", Type: Choice, Choices: []string{"deny", "ask"}, Default: `"deny"`, Loosens: whenText("ask"),
+			Doc: "What happens to a shell line that would ruin the machine whatever was meant: a recursive change of /, a system folder or home, a write to a disk, a fork bomb. ask is a question for a person, which --yes does not answer."},
 		{Name: "shell.timeout", Type: Duration, Default: `"` + defaultShellTimeout + `"`, Loosens: whenLonger(defaultShellTimeout),
 			Doc: "Time limit of a shell command; 0 = none."},
 		{Name: "shell.maxTimeout", Type: Duration, Default: `"` + defaultShellMaxTimeout + `"`, Loosens: whenLonger(defaultShellMaxTimeout),

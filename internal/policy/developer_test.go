@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// developerAllowed is how many lines of testdata/developer.txt were allowed when
+// the analysis trusted the parser alone. At least 95 of 100 of these must stay.
+const developerAllowed = 486
+
+// developerPrograms are those of testdata/developer.txt that have a rule; no
+// rule covers wrappers and what changes the shell.
+const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports npm npx yarn pnpm node tsc bun deno make cmake ctest ninja cargo rustc
+	gcc g++ clang-format mvn ./gradlew gradle bazel dotnet python3 python pip pytest ruff black mypy uv poetry tox bundle ruby php composer
+	docker docker-compose podman kubectl helm terraform aws gcloud ansible-playbook ls cd pwd cat head tail sed wc find fd tree du df file stat
+	which type printenv echo printf date uname whoami id hostname nproc free ps lsof ss netstat kill sleep true test [ basename dirname realpath
+	readlink diff cmp md5sum sha256sum mkdir touch cp mv chmod ln grep rg ag awk cut sort uniq tr column paste comm join tac rev nl xxd hexdump
+	od base64 strings jq curl yq xmllint sqlite3 psql tar unzip gzip zcat ping dig nc ssh rsync tee seq bc xargs env command export set source
+	timeout time nohup watch read jobs`
+
+func developerPolicy(t testing.TB) *Policy {
+	p := &Policy{Banned: banned()}
+	for _, program := range strings.Fields(developerPrograms) {
+		p.Rules = append(p.Rules, entries(t, Allow, "run_shell_command("+program+")")...)
+	}
+	return p
+}
+
+// developerLines returns the lines of a file of testdata; one in double quotes
+// is a Go string.
+func developerLines(t testing.TB, name string) []string {
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []string
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line := s.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if unquoted, err := strconv.Unquote(line); err == nil {
+			line = unquoted
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// TestDeveloperLines counts the ordinary lines that rules on their programs
+// allow; -v tells what is not. A change of the analysis that asks more than it must shows here.
+func TestDeveloperLines(t *testing.T) {
+	p := developerPolicy(t)
+	lines := developerLines(t, "testdata/developer.txt")
+	allowed := 0
+	for _, line := range lines {
+		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
+		if v.Decision == Allow {
+			allowed++
+		} else {
+			t.Logf("%s: %q: %s", v.Decision, line, v.Reason)
+		}
+	}
+	t.Logf("%d of %d are allowed", allowed, len(lines))
+	if allowed*100 < developerAllowed*95 {
+		t.Errorf("%d of %d lines are allowed, once it was %d", allowed, len(lines), developerAllowed)
+	}
+}

@@ -1,0 +1,357 @@
+//go:build linux
+
+package policy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// differLines is how many lines TestShellsAgree makes; TOOLREG_SHELL_LINES asks
+// for another number.
+const differLines = 2000
+
+// differPrograms have a rule that allows them in TestShellsAgree.
+var differPrograms = []string{"echo", "cat", "printf", "test", "true", "false", "[", "sort", "uniq", "tar", "git", "jobs", "break"}
+
+// differRun is a way to run a line, and the grammar that the policy then knows.
+type differRun struct {
+	name    string
+	argv    []string
+	grammar string
+}
+
+func differRuns(t *testing.T) []differRun {
+	all := []differRun{
+		{"bash", []string{"bash"}, ShellBash},
+		{"bash --posix", []string{"bash", "--posix"}, ShellPOSIX},
+		{"dash", []string{"dash"}, ShellPOSIX},
+		{"ash", []string{"busybox", "ash"}, ShellPOSIX},
+	}
+	return slices.DeleteFunc(all, func(r differRun) bool {
+		path, err := exec.LookPath(r.argv[0])
+		if err != nil {
+			t.Logf("%s is not installed", r.argv[0])
+			return true
+		}
+		r.argv[0] = path
+		return false
+	})
+}
+
+// TestShellsAgree makes lines that name the program "marker" wherever a shell
+// might run one, and runs those that the policy allows in real shells. Where
+// rules allow other programs only, the marker does not run and no file changes;
+// where the marker is banned it does not run under yolo.
+func TestShellsAgree(t *testing.T) {
+	n := differLines
+	if s := os.Getenv("TOOLREG_SHELL_LINES"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := uint64(1)
+	if n != differLines {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("%d lines, seed %d", n, seed)
+	g := &lineMaker{r: rand.New(rand.NewPCG(seed, 2)), seeds: developerLines(t, "testdata/differ.txt")}
+	lines := slices.Clone(g.seeds)
+	for len(lines) < n {
+		lines = append(lines, g.line())
+	}
+	for _, r := range differRuns(t) {
+		allow := &Policy{Banned: banned(), Shell: r.grammar}
+		for _, p := range differPrograms {
+			allow.Rules = append(allow.Rules, entries(t, Allow, "run_shell_command("+p+")")...)
+		}
+		ban := &Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: r.grammar, Mode: ModeYolo}
+		t.Run(r.name+"/allow", func(t *testing.T) { differ(t, r, allow, lines, true) })
+		t.Run(r.name+"/ban", func(t *testing.T) { differ(t, r, ban, lines, false) })
+	}
+}
+
+// differ runs the lines that the policy allows, many in each process.
+func differ(t *testing.T, r differRun, p *Policy, lines []string, files bool) {
+	t.Parallel()
+	var allowed []string
+	for _, line := range lines {
+		if p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision == Allow {
+			allowed = append(allowed, line)
+		}
+	}
+	t.Logf("%d of %d lines are allowed", len(allowed), len(lines))
+	if len(allowed) < len(lines)/50 {
+		t.Error("too few lines are allowed to test anything")
+	}
+	d := newDifferRun(t, r, files)
+	for batch := range slices.Chunk(allowed, 250) {
+		for _, line := range d.hits(batch) {
+			t.Errorf("allowed, and it runs the marker or writes a file: %q", line)
+		}
+	}
+}
+
+// shellRun is where lines run: bin holds the programs that they find.
+type shellRun struct {
+	t        *testing.T
+	how      differRun
+	files    bool // a changed file counts
+	bin, dir string
+	before   string
+}
+
+func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
+	d := &shellRun{t: t, how: how, files: files, bin: t.TempDir()}
+	put(t, filepath.Join(d.bin, "marker"), "#!/bin/sh\necho x >> "+d.log()+"\n", 0o700)
+	for _, name := range strings.Fields(`bash sh cat sort uniq tar git env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
+		linux64 choom sg script ssh-agent chrt taskset ionice unshare flock runuser chroot`) {
+		if path, err := exec.LookPath(name); err == nil {
+			if err := os.Symlink(path, filepath.Join(d.bin, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return d
+}
+
+func (d *shellRun) log() string { return filepath.Join(d.bin, "log") }
+
+// hits returns those of the lines that run the marker or change a file.
+func (d *shellRun) hits(lines []string) []string {
+	if len(lines) == 0 || !d.run(lines) {
+		return nil
+	}
+	if len(lines) == 1 {
+		return lines
+	}
+	half := len(lines) / 2
+	return append(d.hits(lines[:half]), d.hits(lines[half:])...)
+}
+
+// run runs lines, each in a subshell of one shell.
+func (d *shellRun) run(lines []string) bool {
+	t := d.t
+	if d.dir == "" {
+		d.dir = t.TempDir()
+		place(t, d.dir)
+		d.before = listing(t, d.dir)
+	}
+	var script strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&script, "( eval '%s' ) </dev/null >/dev/null 2>&1\n", strings.ReplaceAll(line, "'", `'\''`))
+	}
+	file := filepath.Join(d.bin, "script")
+	put(t, file, script.String(), 0o600)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.how.argv[0], append(slices.Clone(d.how.argv[1:]), file)...)
+	cmd.Dir, cmd.Env = d.dir, []string{"PATH=" + d.bin, "GIT_CONFIG_NOSYSTEM=1"}
+	alive, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	cmd.ExtraFiles = []*os.File{hold} // whatever the lines leave running has it open
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hold.Close()
+	_ = cmd.Wait() // the last line may fail as it likes
+	_ = alive.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, _ = alive.Read(make([]byte, 1))
+	if ctx.Err() != nil {
+		t.Errorf("it takes too long: %.2000q", lines)
+	}
+	ran := os.Remove(d.log()) == nil
+	changed := listing(t, d.dir) != d.before
+	if changed {
+		d.dir = ""
+	}
+	return ran || changed && d.files
+}
+
+// place makes a repository with a file, so that the programs have something to
+// work on.
+func place(t *testing.T, dir string) {
+	put(t, filepath.Join(dir, "f"), "x\ny\n", 0o600)
+	put(t, filepath.Join(dir, "l"), "f\n", 0o600)
+	for _, args := range [][]string{{"init", "-q"}, {"config", "gc.auto", "0"}, {"config", "maintenance.auto", "false"}, {"add", "f", "l"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
+func put(t *testing.T, path, text string, mode os.FileMode) {
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing tells the names and texts of the files of a folder, and the
+// configuration of its repository. T is what a program may write: an archive of
+// tar, a clone.
+func listing(t *testing.T, dir string) string {
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, name := range append(names, filepath.Join(dir, ".git", "config")) {
+		if filepath.Base(name) != "T" {
+			text, _ := os.ReadFile(name) // a folder has none
+			fmt.Fprintf(&b, "%s %q\n", name, text)
+		}
+	}
+	return b.String()
+}
+
+// lineMaker makes lines from a grammar, from loose tokens and by changing seeds.
+type lineMaker struct {
+	r     *rand.Rand
+	seeds []string
+	depth int
+}
+
+func (g *lineMaker) pick(from ...string) string { return from[g.r.IntN(len(from))] }
+
+func (g *lineMaker) line() string {
+	switch g.r.IntN(5) {
+	case 0:
+		return g.soup(3 + g.r.IntN(12))
+	case 1, 2:
+		return g.changed(g.pick(g.seeds...))
+	}
+	g.depth = 0
+	return g.list()
+}
+
+// tokens are what shells and parsers trip over.
+var tokens = []string{"$(", ")", "'", "\"", "`", "${x:-", "${PATH#", "${PATH:", "${#", "${", "}", "$((", "))", "((", "(", "\\", "\n", "\\\n", "<<E\n", "<<'E'\n", "<<-E\n",
+	"\nE\n", "E", "<<<", " marker ", "marker", "$(marker)", "`marker`", "echo ", "cat ", ";", ";;", "|", "&", "&&", "<(", ">(", "#", " #", "[", "]", "a[", "a=", "a=(", "{", "} ",
+	" ", " ", " ", "$'", "$\"", "$", "x", "1", "+", "!", "case x in x)", "esac", "[[ ", " ]]", "if ", " then ", " fi", "~", "*", "{a,", "$[", "\t", "<", "&>", ">&", "2>&1", "/dev/null"}
+
+func (g *lineMaker) soup(n int) string {
+	var b strings.Builder
+	b.WriteString(g.pick("echo ", "cat ", "", "echo \"", "printf "))
+	for range n {
+		b.WriteString(g.pick(tokens...))
+	}
+	return b.String()
+}
+
+// changed puts tokens into a line, takes bytes out of it, or doubles a piece.
+func (g *lineMaker) changed(line string) string {
+	for range 1 + g.r.IntN(3) {
+		i, j := g.r.IntN(len(line)+1), g.r.IntN(len(line)+1)
+		i, j = min(i, j), max(i, j)
+		switch g.r.IntN(4) {
+		case 0:
+			line = line[:i] + line[min(i+1+g.r.IntN(3), len(line)):]
+		case 1:
+			line = line[:j] + line[i:]
+		default:
+			line = line[:i] + g.pick(tokens...) + line[i:]
+		}
+		if len(line) > 400 {
+			line = line[:400]
+		}
+	}
+	return line
+}
+
+func (g *lineMaker) list() string {
+	g.depth++
+	defer func() { g.depth-- }()
+	out := g.command()
+	for g.r.IntN(3) == 0 {
+		out += g.pick("; ", " && ", " || ", " | ", "\n", " & ", " |& ", ";") + g.command()
+	}
+	return out
+}
+
+func (g *lineMaker) command() string {
+	if g.depth > 4 {
+		return "echo x"
+	}
+	switch g.r.IntN(16) {
+	case 0:
+		return "(" + g.list() + ")"
+	case 1:
+		return "{ " + g.list() + "; }"
+	case 2:
+		return "if " + g.list() + "; then " + g.list() + "; fi"
+	case 3:
+		return "case " + g.word() + " in " + g.pick("(x)", "x)", "*)") + " " + g.list() + ";; esac"
+	case 4:
+		d := g.pick("E", "'E'", "\"E\"", "E\"\"", "\\E", "E.x", "-E", "$E")
+		return "cat <<" + d + g.pick("", " | cat", "; echo "+g.word()) + "\n" + g.word() + "\n" + g.pick("", g.word()+"\n") + "E\n" + g.list()
+	case 5:
+		return "[[ " + g.word() + g.pick(" == ", " -eq ", " && ", " =~ ") + g.word() + " ]]"
+	case 6:
+		return g.pick("marker", "env marker", "x=1 marker", "! marker")
+	}
+	out := g.pick("echo", "cat", "printf %s", "test", "sort", "git log", "true") + " " + g.word()
+	for g.r.IntN(2) == 0 {
+		out += " " + g.word()
+	}
+	return out + g.pick("", "", "", " 2>&1", " >/dev/null", " < "+g.word(), " <<< "+g.word(), " # "+g.word())
+}
+
+func (g *lineMaker) word() string {
+	out := g.piece()
+	for g.r.IntN(2) == 0 {
+		out += g.piece()
+	}
+	return out
+}
+
+func (g *lineMaker) piece() string {
+	g.depth++
+	defer func() { g.depth-- }()
+	if g.depth > 6 {
+		return "x"
+	}
+	switch g.r.IntN(20) {
+	case 0:
+		return "\"" + g.piece() + g.pick("", " ", g.piece()) + "\""
+	case 1:
+		return "'" + g.pick("$(marker)", "`marker`", "x", "a b", "\"") + "'"
+	case 2:
+		return "$(" + g.list() + ")"
+	case 3:
+		return "`" + g.pick(g.list(), "echo marker", "echo x") + "`"
+	case 4:
+		return "${" + g.pick("x", "PATH", "a[0]", "#x", "@", "1") + g.pick("", ":-", "#", "%%", "/", "/a/", ":", ":+", "-", "^") + g.pick("", "x", "1", g.piece()) + "}"
+	case 5:
+		return "$((" + g.pick("1", "x", g.piece()) + g.pick("", "+1", "*2", "<1", "?1:2") + "))"
+	case 6:
+		return g.pick("<(", ">(") + g.list() + ")"
+	case 7:
+		return g.pick("\\", "\\\n", "\\'", "\\\"", "\\$", "\\`", "\\\\")
+	case 8:
+		return g.pick("$'", "$\"") + g.pick("x", "\\'", g.piece()) + g.pick("'", "\"")
+	case 9:
+		return g.pick("a[", "{a,", "{", "@(", "!(", "~", "*") + g.piece() + g.pick("]", "}", ")", "")
+	case 10:
+		return g.pick("#", " #", "\n", "\t", " ; ", "=", "+=")
+	}
+	return g.pick("x", "a", "-n", "$x", "\"$x\"", "'a b'", "\"a b\"", "a.txt", "1", "'$(marker)'", `\$x`, "\"\\`marker\\`\"", "marker", "$(echo marker)", "${x:-y}", "$#", "$?", "--", "%s")
+}

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// option is one option as a program would take it.
+type option struct {
+	name  string // as the table spells it
+	value word
+}
+
+// optionsRead is what the words behind a program's name say.
+type optionsRead struct {
+	program *program
+	options []option
+	rest    int    // where the operands begin, if they end the options
+	number  int    // of operands
+	unknown string // a word that may be any option
+	strange bool   // an option that the table does not know stands before rest
+}
+
+// read takes words apart into options and operands. With first set the first
+// operand ends the options, as for programs that run what follows.
+func (p program) read(args []word, first bool) optionsRead {
+	out := optionsRead{program: &p, rest: len(args)}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if !a.known && !a.plainStart && out.unknown == "" {
+			out.unknown = a.text
+			if a.text == "" {
+				out.unknown = "a word"
+			}
+		}
+		switch {
+		case a.text == "--":
+			if first {
+				out.rest = i + 1
+				return out
+			}
+			out.number += len(args) - i - 1
+			return out
+		case strings.HasPrefix(a.text, "--"):
+			i += p.long(&out, args[i:])
+		case strings.HasPrefix(a.text, "-") && (len(a.text) > 1 || has(p.flags, "-")):
+			i += p.cluster(&out, args[i:])
+		case first && p.assigns && isAssignment(a.text):
+		case first:
+			out.rest = i
+			return out
+		default:
+			out.number++
+		}
+	}
+	return out
+}
+
+func isAssignment(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	return ok && !strings.ContainsAny(name, "/. ")
+}
+
+// long reads --name or --name=value, shortened or not, and returns how many
+// words behind it are its value. A name that may stand for several stands for
+// each.
+func (p *program) long(out *optionsRead, args []word) int {
+	text := args[0].text
+	name, value, attached := strings.Cut(text, "=")
+	found, taken := false, 0
+	for _, list := range []string{p.valued, p.runs, p.writes, p.splits, p.scripts} {
+		for _, full := range strings.Fields(list) {
+			if !strings.HasPrefix(full, "--") || !strings.HasPrefix(full, name) || name == "--" {
+				continue
+			}
+			found = true
+			v := word{text: value, known: args[0].known}
+			if !attached && len(args) > 1 {
+				v, taken = args[1], 1
+			}
+			out.options = append(out.options, option{full, v})
+		}
+	}
+	for _, full := range strings.Fields(p.acts) {
+		if strings.HasPrefix(full, "--") && strings.HasPrefix(full, name) {
+			found = true
+			out.options = append(out.options, option{name: full})
+		}
+	}
+	if attached && found {
+		return 0
+	}
+	known := slices.ContainsFunc(strings.Fields(p.flags+" "+p.attached+" "+p.silent), func(f string) bool { return strings.HasPrefix(f, name) })
+	if has(p.silent, name) {
+		out.options = append(out.options, option{name: name})
+	}
+	if has(p.flags+" "+p.attached, name) { // no shortened one of another
+		return 0
+	}
+	out.strange = out.strange || !found && !known && !attached || found && known
+	return taken
+}
+
+// cluster reads -abc and returns how many words behind it are a value.
+func (p *program) cluster(out *optionsRead, args []word) int {
+	text := args[0].text
+	if name, value, attached := strings.Cut(text, "="); len(name) > 2 && has(p.runs+" "+p.writes, name) { // -exec, as Go spells it
+		v := word{text: value, known: args[0].known}
+		if !attached && len(args) > 1 {
+			out.options = append(out.options, option{name, args[1]})
+			return 1
+		}
+		out.options = append(out.options, option{name, v})
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		letter := "-" + text[i:i+1]
+		switch {
+		case has(p.acts, letter), has(p.silent, letter):
+			out.options = append(out.options, option{name: letter})
+		case has(p.valued+" "+p.runs+" "+p.writes+" "+p.splits+" "+p.scripts, letter):
+			v, taken := word{text: text[i+1:], known: args[0].known}, 0
+			if v.text == "" && len(args) > 1 {
+				v, taken = args[1], 1
+			}
+			out.options = append(out.options, option{letter, v})
+			return taken
+		case has(p.attached, letter):
+			return 0
+		case !has(p.flags, letter):
+			out.strange = true
+		}
+	}
+	return 0
+}
+
+// runs tells what the options do.
+func (o *optionsRead) runs(name string) runs {
+	r := runs{shell: ShellPOSIX}
+	p := o.program
+	for _, x := range o.options {
+		switch {
+		case has(p.runs, x.name):
+			r.doubt = fmt.Sprintf("%s %s may run another command", name, x.name)
+			r.scripts = append(r.scripts, x.value.text)
+			if _, value, ok := strings.Cut(x.value.text, "="); ok {
+				r.scripts = append(r.scripts, strings.TrimPrefix(value, "!"))
+			}
+			r.dynamic = r.dynamic || !x.value.known
+		case has(p.acts, x.name):
+			r.doubt = fmt.Sprintf("%s %s may run another command or change a file", name, x.name)
+		case has(p.writes, x.name) && (!x.value.known || x.value.text != "/dev/null" && x.value.text != "-"):
+			r.doubt = fmt.Sprintf("%s %s writes a file", name, x.name)
+			if x.value.text != "" {
+				r.writes = append(r.writes, x.value.text)
+			}
+		case has(p.splits, x.name):
+			r.splits(x.value)
+		case has(p.scripts, x.name):
+			r.shell = ShellBash
+			r.scripts = append(r.scripts, x.value.text)
+			r.dynamic = r.dynamic || !x.value.known
+		}
+	}
+	if r.doubt == "" && p.operands > 0 && o.number > p.operands {
+		r.doubt = name + " writes a file"
+	}
+	if r.doubt == "" && o.unknown != "" {
+		r.doubt = fmt.Sprintf("what is known only when it runs may be an option of %s", name)
+	}
+	return r
+}
+
+// splits reads what env takes apart into words by rules of its own.
+func (r *runs) splits(w word) {
+	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ").Replace(w.text)
+	r.scripts = append(r.scripts, text, "env "+text)
+	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(text, `\$#`)
+}
+
+// wrapped finds the commands behind the options of a program that runs them.
+// Where an option is not known, or a word is not, every word may be the start:
+// that may deny more.
+func (p program) wrapped(name string, args []word) runs {
+	o := p.read(args, true)
+	r := o.runs(name)
+	r.doubt = name + " runs another command"
+	if slices.ContainsFunc(o.options, func(x option) bool { return has(p.silent, x.name) }) {
+		return r
+	}
+	start := min(o.rest+p.skip, len(args))
+	last := min(start+1, len(args))
+	if p.vague || o.strange || o.unknown != "" || start < len(args) && strings.HasPrefix(args[start].text, "-") {
+		start, last = o.rest, len(args)
+	}
+	for i := start; i < last; i++ {
+		r.commands = append(r.commands, p.inner(o, args[i:]))
+		if p.vague && strings.ContainsAny(args[i].text, " \t\n") { // a line for a shell
+			r.scripts = append(r.scripts, args[i].text)
+		}
+	}
+	for _, x := range o.options {
+		if has(p.splits, x.name) {
+			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
+		}
+	}
+	if p.vague { // sg GROUP -c LINE
+		all := p.read(args, false)
+		more := all.runs(name)
+		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
+	}
+	return r
+}
+
+// inner returns the command that a wrapper runs, with what is added to it when
+// it runs: words at its end, or input in the place of a mark.
+func (p program) inner(o optionsRead, args []word) []word {
+	inner := slices.Clone(args)
+	if !p.extra {
+		return inner
+	}
+	mark := "{}"
+	for _, x := range o.options {
+		if x.name == "-I" {
+			mark = x.value.text
+		}
+	}
+	for i := range inner {
+		if mark != "" && strings.Contains(inner[i].text, mark) {
+			inner[i].known, inner[i].text = false, strings.ReplaceAll(inner[i].text, mark, "")
+		}
+	}
+	return append(inner, word{})
+}

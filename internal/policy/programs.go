@@ -1,0 +1,253 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// program tells how a program spells the options that run other programs or
+// write files, and those that must be known to find these. Options stand as on a
+// command line, "-o --output"; a letter counts inside a cluster too, a long name
+// also where it is shortened.
+type program struct {
+	valued   string // take the next word as their value, or the rest of theirs
+	attached string // take a value only where it stands in the same word
+	runs     string // run their value, or what their value sets
+	acts     string // run something or change a file, without a value
+	writes   string // write the file that is their value
+	operands int    // above 0: more operands than these name a file that is written
+
+	wraps   bool   // behind the options stands a command
+	flags   string // of a wrapper, take no value; others make the start ambiguous
+	skip    int    // words before the command
+	vague   bool   // any word behind the options may be the start of a command, or a line for a shell
+	assigns bool   // NAME=VALUE words may stand before it
+	extra   bool   // further words are added at run time
+	silent  string // options with which nothing is run
+	splits  string // options whose value is words of a command, as env reads them
+	scripts string // options whose value is a line for a shell
+}
+
+// programOf returns what is known of a program. One that is not known is never
+// looked through: a rule on it allows it alone.
+func programOf(name string) (program, bool) {
+	if p, ok := wrapperOf(name); ok {
+		return p, true
+	}
+	if p, ok := optionsOf(name); ok {
+		return p, true
+	}
+	if rest, ok := strings.CutPrefix(name, "g"); ok { // GNU's, where the system has its own
+		if p, ok := wrapperOf(rest); ok {
+			return p, true
+		}
+		return optionsOf(rest)
+	}
+	return program{}, false
+}
+
+// wrapperOf knows the programs that run the command among their arguments.
+func wrapperOf(name string) (program, bool) {
+	p := program{}
+	switch name {
+	case "env":
+		p = program{valued: "-u --unset -C --chdir -a --argv0", flags: "-i - -0 --null --ignore-environment -v --debug --list-signal-handling",
+			attached: "--block-signal --default-signal --ignore-signal", splits: "-S --split-string", assigns: true}
+	case "xargs":
+		p = program{valued: "-I -n -P -L -d -a -E -s --max-args --max-procs --max-chars --delimiter --arg-file --process-slot-var",
+			flags: "-0 --null -r --no-run-if-empty -t --verbose -p --interactive -x --exit -o --open-tty --show-limits", attached: "-i -l -e --replace --max-lines --eof", extra: true}
+	case "sudo":
+		p = program{valued: "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir", flags: "-n -E -H -S -k -b -A -i -s -P", assigns: true}
+	case "doas":
+		p = program{valued: "-u -C", flags: "-n -s"}
+	case "timeout":
+		p = program{valued: "-s -k --signal --kill-after", flags: "-f -p --foreground --preserve-status -v --verbose", skip: 1}
+	case "nice":
+		p = program{valued: "-n --adjustment", flags: "-0 -1 -2 -3 -4 -5 -6 -7 -8 -9"}
+	case "ionice":
+		p = program{valued: "-c -n -p -P -u --class --classdata --pid --pgid --uid", flags: "-t --ignore"}
+	case "stdbuf":
+		p = program{valued: "-i -o -e --input --output --error"}
+	case "time":
+		p = program{valued: "-f --format", writes: "-o --output", flags: "-p -a -v -l -q --portability --append --verbose --quiet"}
+	case "setarch":
+		p = program{flags: archFlags, vague: true}
+	case "linux32", "linux64", "i386", "i686", "x86_64", "uname26", "arch":
+		p = program{flags: archFlags}
+	case "setpriv":
+		p = program{valued: "--ruid --euid --rgid --egid --reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile --ptracer",
+			flags: "-d --dump --nnp --no-new-privs --clear-groups --keep-groups --init-groups --list-caps --reset-env"}
+	case "prlimit":
+		p = program{valued: "-p -o --pid --output", flags: "--noheadings --raw --verbose",
+			attached: "-c -d -e -f -i -l -m -n -q -r -s -t -u -v -x -y --core --data --nice --fsize --sigpending --memlock --rss --nofile --msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime"}
+	case "choom":
+		p = program{valued: "-n -p --adjust --pid"}
+	case "chrt":
+		p = program{valued: "-T -P -D --sched-runtime --sched-period --sched-deadline", flags: "-a -b -d -f -i -o -r -R -v --batch --deadline --fifo --idle --other --rr --reset-on-fork", skip: 1}
+	case "taskset":
+		p = program{flags: "-a -c --all-tasks --cpu-list", skip: 1}
+	case "chroot":
+		p = program{valued: "--groups --userspec", flags: "--skip-chdir", skip: 1}
+	case "gosu", "su-exec", "setuidgid", "s6-setuidgid", "setlock", "faketime":
+		p = program{skip: 1}
+	case "exec":
+		p = program{valued: "-a", flags: "-c -l"}
+	case "command":
+		p = program{flags: "-p", silent: "-v -V"}
+	case "jobs":
+		p = program{flags: "-l -n -p -r -s -x", vague: true}
+	case "ssh-agent":
+		p = program{valued: "-a -E -O -P -t", flags: "-c -D -d -k -s"}
+	case "strace", "ltrace":
+		p = program{valued: "-e -p -s -u -E -a -b -I -O -S -X -P", writes: "-o --output", flags: "-f -c -t -q -v -y -T -r -i -k -x"}
+	case "script":
+		p = program{valued: "-B -E -I -m -O -o -T", scripts: "-c --command", attached: "-t --timing", flags: "-a -e -f -q --append --flush --force --quiet --return", vague: true}
+	case "flock":
+		p = program{valued: "-w -E --timeout --wait --conflict-exit-code", scripts: "-c --command",
+			flags: "-e -F -n -o -s -u -x --exclusive --shared --unlock --nonblock --nb --close --no-fork --verbose", vague: true}
+	case "su", "runuser", "sg", "newgrp":
+		p = program{valued: "-u -g -G -s -w -T --user --group --supp-group --shell --whitelist-environment", scripts: "-c --command --session-command",
+			flags: "- -l -m -p -f -P --login --preserve-environment --fast --pty", vague: true}
+	case "watch", "parallel", "hyperfine", "entr", "watchexec", "nodemon":
+		p = program{valued: "-n --interval -j --jobs", vague: true}
+	case "nohup", "setsid", "builtin", "busybox", "toybox", "unshare", "nsenter", "systemd-run", "systemd-inhibit", "systemd-cat", "run0", "pkexec", "firejail", "bwrap",
+		"caffeinate", "unbuffer", "rlwrap", "chronic", "ccache", "sccache", "torsocks", "tsocks", "proxychains", "proxychains4", "xvfb-run", "dbus-run-session", "dbus-launch",
+		"start-stop-daemon", "daemonize", "fakeroot", "fakechroot", "catchsegv", "valgrind", "numactl", "cpulimit", "chpst", "softlimit", "nocache",
+		"sshpass", "tini", "dumb-init", "trickle", "noglob", "nocorrect", "eatmydata", "wine":
+	case "runcon", "capsh", "logsave", "lockf", "perf", "ip", "direnv", "cgexec", "expect":
+		p.vague = true
+	default:
+		return p, false
+	}
+	p.wraps = true
+	return p, true
+}
+
+const archFlags = "-B -F -I -L -R -S -T -X -Z -3 -v --32bit --fdpic-funcptrs --short-inode --addr-compat-layout --addr-no-randomize --whole-seconds --sticky-timeouts --read-implies-exec --mmap-page-zero --3gb --4gb --uname-2.6 --verbose"
+
+// optionsOf knows programs that do not run others or write files, or not where
+// they please, but for some options.
+func optionsOf(name string) (program, bool) {
+	switch name {
+	case "ag":
+		return program{valued: "-A -B -C -G -g -m -p", runs: "--pager"}, true
+	case "bat":
+		return program{runs: "--pager"}, true
+	case "cargo":
+		return program{runs: "--config"}, true
+	case "curl":
+		return program{valued: "-A -b -C -d -e -E -F -H -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z --request --data --header --write-out --max-time --retry --user",
+			runs: "-K --config", acts: "-O --remote-name --remote-name-all --remote-header-name",
+			writes: "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr --etag-save --libcurl --hsts --alt-svc"}, true
+	case "dot", "tree":
+		return program{valued: "-K -T -G -N -E -l -n -s -L -P -I -H", writes: "-o"}, true
+	case "go":
+		return program{runs: "-exec -toolexec -vettool --exec --toolexec --vettool"}, true
+	case "iconv":
+		return program{valued: "-f -t", writes: "-o --output"}, true
+	case "make":
+		return program{valued: "-C -I -l -W -o", attached: "-j -O", runs: "--eval -E -f --file --makefile"}, true
+	case "man":
+		return program{valued: "-C -L -m -M -S -s -e -R -r -E -p", runs: "-P --pager -H --html"}, true
+	case "npm", "pnpm", "yarn":
+		return program{runs: "--script-shell --node-options --git --shell --call --prefix --userconfig --globalconfig"}, true
+	case "pandoc":
+		return program{runs: "-F --filter -L --lua-filter --pdf-engine --extract-media", writes: "-o --output"}, true
+	case "rg":
+		return program{valued: "-A -B -C -E -M -T -d -e -f -g -j -m -r -t --glob --type --regexp", runs: "--pre --hostname-bin"}, true
+	case "rsync":
+		return program{valued: "-B -f -T", runs: "-e --rsh --rsync-path -M --remote-option", writes: "--log-file --write-batch --only-write-batch"}, true
+	case "scp", "sftp":
+		return program{valued: "-B -b -c -i -J -l -P -R -X", runs: "-o -S -F -D -s"}, true
+	case "sed":
+		return program{valued: "-e -f -l --expression --file --line-length", acts: "-i --in-place"}, true
+	case "shuf":
+		return program{valued: "-i -n", writes: "-o --output"}, true
+	case "sort":
+		return program{valued: "-k -t -S -T --key --field-separator --buffer-size --temporary-directory --parallel --batch-size --sort --files0-from",
+			runs: "--compress-program", writes: "-o --output"}, true
+	case "split":
+		return program{valued: "-a -b -C -l -n -t", runs: "--filter"}, true
+	case "ssh":
+		return program{valued: "-B -b -c -D -e -i -J -L -l -m -O -p -Q -R -W -w", runs: "-o -F -I -S", writes: "-E"}, true
+	case "tar", "bsdtar":
+		return program{valued: "-b -C -f -g -H -K -L -N -V -X --file --directory --exclude --exclude-from --transform --label --owner --group --mode",
+			runs:   "-I -F -T --files-from --to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command --rmt-command",
+			writes: "--index-file --volno-file"}, true
+	case "uniq":
+		return program{valued: "-f -s -w --skip-fields --skip-chars --check-chars", operands: 1}, true
+	case "xxd":
+		return program{valued: "-c -g -l -n -o -R -s", operands: 1}, true
+	case "wget":
+		return program{valued: "-t -T -w -Q -P -U -A -R -D -I -X -l -B -i", runs: "-e --execute --use-askpass --config", writes: "-O --output-document -o --output-file -a --append-output"}, true
+	case "yq":
+		return program{acts: "-i --inplace"}, true
+	case "zip":
+		return program{valued: "-b -n -t -O", runs: "-TT --unzip-command"}, true
+	}
+	return program{}, false
+}
+
+// gitGlobal is what stands before the subcommand of git.
+func gitGlobal() program {
+	return program{valued: "-C --git-dir --work-tree --namespace --super-prefix --attr-source", runs: "-c --config-env --exec-path", acts: "-p --paginate"}
+}
+
+// gitOptions knows the options of a subcommand of git.
+func gitOptions(sub string) program {
+	p := program{runs: "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager", acts: "--ext-diff", writes: "--output --output-directory"}
+	switch sub {
+	case "grep":
+		p.valued, p.runs = "-A -B -C -e -f -m --threads --max-depth", p.runs+" -O"
+	case "archive", "format-patch", "bugreport", "diagnose":
+		p.valued, p.writes = "-v -N", p.writes+" -o"
+	case "rebase":
+		p.valued, p.runs = "-C -s -X --onto --strategy", p.runs+" -x"
+	case "difftool":
+		p.valued, p.runs = "-t --tool", p.runs+" -x"
+	case "clone":
+		p.valued, p.runs = "-b -o -j --branch --origin --depth", p.runs+" -u -c --config --template"
+	case "init":
+		p.runs += " --template"
+	case "commit", "tag", "merge", "stash", "notes", "revert":
+		p.valued = "-m -F --message --file --author --date"
+	}
+	return p
+}
+
+// gitRuns reads the options of git and of its subcommand, and the subcommands
+// that run others or set what others run.
+func gitRuns(args []word) runs {
+	global := gitGlobal().read(args, true)
+	r := global.runs("git")
+	if global.rest >= len(args) {
+		return r
+	}
+	sub, rest := args[global.rest].text, args[global.rest+1:]
+	options := gitOptions(sub).read(rest, false)
+	if more := options.runs("git " + sub); more.doubt != "" {
+		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
+	}
+	first := slices.IndexFunc(rest, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	inner := ""
+	if first >= 0 {
+		inner = rest[first].text
+	}
+	switch {
+	case sub == "bisect" && inner == "run":
+		r.doubt, r.commands = "git bisect run runs another command", append(r.commands, rest[first+1:])
+	case sub == "submodule" && inner == "foreach":
+		r.doubt, r.scripts = "git submodule foreach runs another command", append(r.scripts, joined(rest[first+1:]))
+	case sub == "filter-branch":
+		r.doubt = "git filter-branch runs other commands"
+		for _, w := range rest {
+			r.scripts = append(r.scripts, w.text)
+		}
+	case sub == "config" && !slices.ContainsFunc(rest, func(w word) bool {
+		return w.known && (strings.HasPrefix(w.text, "--get") || has("-l --list get list", w.text))
+	}):
+		r.doubt = "git config may set what git runs"
+	}
+	r.shell = ShellPOSIX
+	return r
+}

@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// TestCatastrophic holds what ruins a machine against every way to allow it.
+func TestCatastrophic(t *testing.T) {
+	for _, text := range developerLines(t, "testdata/catastrophic.txt") {
+		want, line, _ := strings.Cut(text, " ")
+		for _, shell := range []string{ShellBash, ShellPOSIX} {
+			p := &Policy{Mode: ModeYolo, Rules: []Rule{{Decision: Allow, Origin: "s.yaml:1"}}, Shell: shell}
+			v := p.Decide(t.Context(), shellTool(line), registry.Call{})
+			if v.Decision.String() != want || want == "deny" && !strings.Contains(v.Reason, "shell.catastrophic") && !v.Unread {
+				t.Errorf("%s: %q: %s, want %s (%s)", shell, line, v.Decision, want, v.Reason)
+			}
+			p.AskCatastrophic = true
+			v = p.Decide(t.Context(), shellTool(line), registry.Call{})
+			if want == "deny" && !v.Unread && (v.Decision != Ask || !v.Person || len(v.Scopes) > 0) {
+				t.Errorf("%s: %q as a question: %s (%s)", shell, line, v.Decision, v.Reason)
+			}
+		}
+	}
+}
+
+// Nobody is asked under yolo, so that what may be a banned program is denied, if
+// anything is banned.
+func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
+	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
+		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'"} {
+		p := &Policy{Mode: ModeYolo, Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+		p = &Policy{Mode: ModeYolo, AskCatastrophic: true} // nothing is banned
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+			t.Errorf("%q, where nothing is banned: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
+// What a program is told to run or set is looked into, however it is told.
+func TestBannedInOptions(t *testing.T) {
+	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash", "git -c core.pager='rm x' log",
+		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
+		"xargs env rm", "gtimeout 5 rm x", "genv rm x", "git submodule foreach rm x", "git bisect run rm x", "rg --pre rm x", "ssh -oProxyCommand='rm x' h", "rsync -e 'rm x' a b",
+		"fd -xrm", "fd . -Hx rm", "fd --exec=rm", "test -v 'a[$(rm)]'; printf -v 'a[`rm x`]' y"} {
+		p := &Policy{Mode: ModeYolo, Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
+// What a program reads from options that look like dangerous ones is not
+// asked about.
+func TestHarmlessOptions(t *testing.T) {
+	p := developerPolicy(t)
+	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
+		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}

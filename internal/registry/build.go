@@ -63,13 +63,10 @@ func (b *builder) register(found *Tool) {
 	if t.Source == SourceBuiltin {
 		b.builtins[t.Name] = true
 	}
-	for _, filter := range b.opts.Filters {
-		if h := filter(&t); h != nil {
-			hidden := *h
-			hidden.Name, hidden.Source = t.Name, t.Source
-			b.reg.hidden = append(b.reg.hidden, hidden)
-			return
-		}
+	if h := b.hides(&t); h != nil {
+		h.Name, h.Source = t.Name, t.Source
+		b.reg.hidden = append(b.reg.hidden, *h)
+		return
 	}
 	if t.Name == "" {
 		b.diagnose(SeverityError, "tool_nameless", t.Source, "", "a tool without a name was skipped", "")
@@ -95,6 +92,20 @@ func (b *builder) register(found *Tool) {
 	default:
 		b.conflict(&t, old)
 	}
+}
+
+// hides returns why a tool is not registered; nil: it is.
+func (b *builder) hides(t *Tool) *Hidden {
+	for _, filter := range b.opts.Filters {
+		if h := filter(t); h != nil {
+			hidden := *h
+			return &hidden
+		}
+	}
+	if t.Quarantine != nil {
+		return &Hidden{Reason: t.Quarantine.Error(), Setting: t.Declared, Err: t.Quarantine}
+	}
+	return nil
 }
 
 func (b *builder) conflict(t, old *Tool) {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -83,15 +84,31 @@ func (d *Definition) Qualified() string {
 	return ValidName(d.Server + "__" + d.ServerTool)
 }
 
-// TakesParams reports whether the input schema leaves room for any param. A
-// schema that cannot be read counts as taking params.
+// TakesParams reports whether a call may have params (spec section 8.1): the
+// input schema names properties, required ones or others that it takes, or
+// combines schemas. One that is missing takes none; one that cannot be read
+// counts as taking some.
 func (d *Definition) TakesParams() bool {
-	var s struct {
-		Properties           map[string]json.RawMessage `json:"properties"`
-		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	if len(d.InputSchema) == 0 {
+		return false
 	}
+	var s map[string]json.RawMessage
 	if json.Unmarshal(d.InputSchema, &s) != nil {
 		return true
 	}
-	return len(s.Properties) > 0 || string(s.AdditionalProperties) != "false"
+	for keyword, value := range s {
+		switch keyword {
+		case "properties", "patternProperties", "required":
+			if v := bytes.Trim(value, "{}[] \t\r\n"); len(v) > 0 && string(v) != "null" {
+				return true
+			}
+		case "additionalProperties", "unevaluatedProperties":
+			if string(value) != "false" {
+				return true
+			}
+		case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "dependentSchemas", "dependentRequired", "propertyNames", "minProperties":
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +17,7 @@ type Loader struct {
 	opts  Options
 	mu    sync.Mutex
 	found map[Source]*finding
+	later sync.WaitGroup // sources that LoadFor did not wait for
 }
 
 // NewLoader returns a Loader that has run nothing yet.
@@ -36,11 +38,46 @@ func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Regi
 		wg.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
 	}
 	wg.Wait()
+	return l.build(findings, partial)
+}
+
+func (l *Loader) build(findings []*finding, partial bool) *Registry {
 	b := newBuilder(l.opts, partial, findings)
 	for _, f := range findings {
 		b.add(f)
 	}
 	return b.registry()
+}
+
+// LoadFor is Load for a registry of all sources in which one tool is wanted. It
+// waits for them in their order, and no longer than until one has the tool: what
+// comes after it cannot take its name. The others go on until they answer or
+// Close ends them.
+func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string) *Registry {
+	findings := make([]*finding, len(sources))
+	for i, s := range sources {
+		f := l.finding(s)
+		findings[i] = f
+		l.later.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
+	}
+	for i, f := range findings {
+		if <-f.done; !f.mayHave(name) {
+			continue
+		}
+		reg := l.build(findings[:i+1], false)
+		if _, err := reg.Lookup(name); err == nil {
+			return reg
+		}
+	}
+	return l.build(findings, false)
+}
+
+// mayHave reports whether a tool of the source could be registered under a name.
+func (f *finding) mayHave(name string) bool {
+	plain, _, _ := cutVersion(name)
+	return slices.ContainsFunc(f.tools, func(t Tool) bool {
+		return ValidName(t.Name) == plain || slices.Contains(t.Spellings(), plain)
+	})
 }
 
 // Renew discovers sources once more, all at once, whatever they gave before:
@@ -97,6 +134,7 @@ func (l *Loader) Close() error {
 		})
 	}
 	wg.Wait()
+	l.later.Wait() // their sources are closed, so they end
 	return errors.Join(errs...)
 }
 

@@ -429,3 +429,44 @@ func TestRenewAsksASourceAgain(t *testing.T) {
 		t.Error("a source that fails the second time counts")
 	}
 }
+
+func TestTakesParams(t *testing.T) {
+	for schema, want := range map[string]bool{
+		``: false, `{}`: false, `{"type":"object"}`: false, `{"type":"object","properties":{}}`: false,
+		`{"type":"object","properties":{ },"required":[ ]}`: false, `{"additionalProperties":false}`: false,
+		`{"additionalProperties":true}`: true, `{"additionalProperties":{}}`: true, `{"properties":{"a":true}}`: true,
+		`{"patternProperties":{"^x":{}}}`: true, `{"required":["a"]}`: true, `{"anyOf":[{}]}`: true, `{"$ref":"#/$defs/x"}`: true,
+		`true`: true, `not JSON`: true,
+	} {
+		if got := (&Definition{InputSchema: json.RawMessage(schema)}).TakesParams(); got != want {
+			t.Errorf("%s: %t, want %t", schema, got, want)
+		}
+	}
+}
+
+func TestVersionsThatAreNot(t *testing.T) {
+	v := func(version string) Tool {
+		return Tool{Definition: Definition{Name: "greet", Source: "plugin:p", Version: version}}
+	}
+	reg := NewLoader(Options{}).Load(t.Context(), []Source{&listed{name: "plugin:p", tools: []Tool{v("1.9.0"), v("1.10.0")}}}, false)
+	if got, err := reg.Lookup("greet@latest"); err != nil || got.Version != "1.10.0" {
+		t.Errorf("latest is %v, %v", got, err)
+	}
+	_, err := reg.Lookup("greet@7.0.0")
+	if want := `tool "greet" has no version 7.0.0; there is 1.10.0, 1.9.0`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	why := errors.New("its schema is nested too deep")
+	reg := NewLoader(Options{}).Load(t.Context(), []Source{&listed{name: "command", tools: []Tool{
+		{Definition: Definition{Name: "bad", Source: "command"}, Quarantine: why}, {Definition: Definition{Name: "good", Source: "command"}}}}}, false)
+	if reg.Len() != 1 || len(reg.Hidden()) != 1 {
+		t.Fatalf("%d tools, hidden %v", reg.Len(), reg.Hidden())
+	}
+	_, err := reg.Lookup("bad")
+	if !errors.Is(err, why) || !errors.Is(err, ErrNotFound) || err.Error() != `tool "bad" cannot be used: its schema is nested too deep` {
+		t.Error(err)
+	}
+}

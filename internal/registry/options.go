@@ -24,12 +24,14 @@ type SourceReport struct {
 	Err      error // why it failed
 }
 
-// Hidden is a tool that a setting kept out of the registry.
+// Hidden is a tool that a setting kept out of the registry, or that is
+// quarantined.
 type Hidden struct {
 	Name    string `json:"name"`
 	Source  string `json:"source"`
 	Reason  string `json:"reason"`
 	Setting string `json:"setting,omitempty"` // file:line, flag or "default"
+	Err     error  `json:"-"`                 // of a quarantine
 }
 
 // Filter decides whether a tool is registered: nil lets it in. The Hidden it

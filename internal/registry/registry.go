@@ -24,30 +24,52 @@ type Registry struct {
 	validators map[*Tool]*Validator
 }
 
-// NotFoundError tells that no tool has a name. It wraps [ErrNotFound].
+// NotFoundError tells that no tool has a name. It wraps [ErrNotFound], and what
+// is wrong with a tool that is quarantined.
 type NotFoundError struct {
-	Name   string
-	Near   []string // names that look like it, best first
-	Count  int      // how many tools there are
-	Hidden *Hidden  // set when a setting keeps such a tool out
+	Name     string
+	Near     []string // names that look like it, best first
+	Count    int      // how many tools there are
+	Hidden   *Hidden  // set when a setting keeps such a tool out
+	Versions []string // that there are, where the name was one with another version
 }
 
 func (e *NotFoundError) Error() string {
-	msg := fmt.Sprintf("no tool named %q (%d registered)", e.Name, e.Count)
-	if e.Hidden != nil {
+	switch {
+	case e.Hidden != nil && e.Hidden.Err != nil:
+		return fmt.Sprintf("tool %q cannot be used: %s", e.Name, e.Hidden.Reason)
+	case e.Hidden != nil:
 		return fmt.Sprintf("tool %q is not registered: %s", e.Name, e.Hidden.Reason)
+	case len(e.Versions) > 0:
+		name, version, _ := cutVersion(e.Name)
+		return fmt.Sprintf("tool %q has no version %s; there is %s", name, version, strings.Join(e.Versions, ", "))
 	}
+	msg := fmt.Sprintf("no tool named %q (%d registered)", e.Name, e.Count)
 	if len(e.Near) > 0 {
 		msg += "; did you mean " + strings.Join(e.Near, ", ") + "?"
 	}
 	return msg
 }
 
-// Unwrap returns ErrNotFound.
-func (e *NotFoundError) Unwrap() error { return ErrNotFound }
+// Unwrap returns ErrNotFound, and the reason of a quarantine.
+func (e *NotFoundError) Unwrap() []error {
+	if e.Hidden != nil && e.Hidden.Err != nil {
+		return []error{ErrNotFound, e.Hidden.Err}
+	}
+	return []error{ErrNotFound}
+}
+
+// cutVersion splits name@version.
+func cutVersion(text string) (name, version string, ok bool) {
+	i := strings.LastIndexByte(text, '@')
+	if i <= 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+1:], true
+}
 
 // Lookup finds a tool by its registered name, an alias, server__tool or
-// name@version. The error is a *NotFoundError.
+// name@version, where name@latest is the highest version. The error is a *NotFoundError.
 func (r *Registry) Lookup(name string) (*Tool, error) {
 	if t, ok := r.names[name]; ok {
 		return t, nil
@@ -55,8 +77,8 @@ func (r *Registry) Lookup(name string) (*Tool, error) {
 	if t, ok := r.other[name]; ok {
 		return t, nil
 	}
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		if t := r.version(name[:i], name[i+1:]); t != nil {
+	if plain, version, ok := cutVersion(name); ok {
+		if t := r.version(plain, version); t != nil {
 			return t, nil
 		}
 	}
@@ -73,14 +95,17 @@ func (r *Registry) version(name, version string) *Tool {
 	if t == nil {
 		t = r.other[name]
 	}
-	if t != nil && t.Version == version && version != "" {
-		return t
+	if t != nil && (version == latest || t.Version == version && version != "") {
+		return t // the highest stands under the plain name
 	}
 	return nil
 }
 
+// latest is the version that means the highest there is.
+const latest = "latest"
+
 func (r *Registry) notFound(name string) error {
-	e := &NotFoundError{Name: name, Count: len(r.tools)}
+	e := &NotFoundError{Name: name, Count: len(r.tools), Versions: r.otherVersions(name)}
 	for i := range r.hidden {
 		if h := &r.hidden[i]; h.Name == name {
 			e.Hidden = h
@@ -97,6 +122,21 @@ func (r *Registry) notFound(name string) error {
 	slices.Sort(candidates)
 	e.Near = Near(name, candidates)
 	return e
+}
+
+// otherVersions are the versions that there are of a name@version which is not.
+func (r *Registry) otherVersions(name string) []string {
+	plain, _, ok := cutVersion(name)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, t := range r.Versions(plain) {
+		if t.Version != "" {
+			out = append(out, t.Version)
+		}
+	}
+	return out
 }
 
 // Tools returns the tools in registration order, which is the order of

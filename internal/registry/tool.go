@@ -32,6 +32,10 @@ type Tool struct {
 	// this run; "" = it applies.
 	Unmet string
 
+	// Quarantine is why the tool cannot be used though its source has it; nil: it
+	// can. It is listed as hidden, and a call of it has this error.
+	Quarantine error
+
 	// Timeout bounds one call; 0 means no limit of the tool's own.
 	Timeout time.Duration
 

@@ -55,6 +55,7 @@ func (f *finder) forget() { f.registries, f.declared = nil, nil }
 const (
 	stepBuiltin = "builtin"
 	stepLocal   = "local"
+	stepUntil   = "until" // all sources up to the first that has the name
 	stepAll     = "all"
 )
 
@@ -128,8 +129,8 @@ func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) 
 
 // lookup takes the steps of a search until one finds the tool.
 func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
-	for _, step := range f.steps(name) {
-		reg := f.load(ctx, step)
+	for _, step := range f.steps(name, q) {
+		reg := f.load(ctx, step, name)
 		t, err := f.lookupIn(reg, step.name, name, q)
 		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
 			return Found{reg, t}, nil
@@ -146,7 +147,7 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error
 
 // steps are the registries to look for a name in, the smallest first and all
 // sources last. Once all are loaded nothing is won by looking elsewhere.
-func (f *finder) steps(name string) []step {
+func (f *finder) steps(name string, q Query) []step {
 	all := step{stepAll, f.sources.all(), f.sources.serverOf(name)}
 	if f.registries[stepAll] != nil {
 		return []step{all}
@@ -159,23 +160,43 @@ func (f *finder) steps(name string) []step {
 	case len(f.sources.servers) == 0:
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
+		if !q.Whole && q.Format == "" {
+			out = append(out, step{stepUntil, all.sources, nil})
+		}
 	case len(f.sources.servers) > 1:
 		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
 	}
 	return append(out, all)
 }
 
-// load loads the registry of a step, once.
-func (f *finder) load(ctx context.Context, step step) *registry.Registry {
-	if reg := f.registries[step.name]; reg != nil {
-		return reg
+// load loads the registry of a step, once; name is what is looked for.
+func (f *finder) load(ctx context.Context, step step, name string) *registry.Registry {
+	key := step.name
+	if reg := f.registries[key]; reg != nil {
+		if _, err := reg.Lookup(name); err == nil || key != stepUntil {
+			return reg
+		}
 	}
-	reg := f.loadSources(ctx, step.sources, step.name != stepAll)
+	var reg *registry.Registry
+	if key == stepUntil {
+		if reg = f.loadUntil(ctx, step.sources, name); len(reg.Reports()) == len(step.sources) {
+			key = stepAll
+		}
+	} else {
+		reg = f.loadSources(ctx, step.sources, key != stepAll)
+	}
 	if f.registries == nil {
 		f.registries = map[string]*registry.Registry{}
 	}
-	f.registries[step.name] = reg
+	f.registries[key] = reg
 	return reg
+}
+
+// loadUntil runs sources until one has the tool of a name, showing what goes on.
+func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string) *registry.Registry {
+	done := f.deps.Screen.Watch()
+	defer done()
+	return f.loader.LoadFor(ctx, from, name)
 }
 
 // loadSources runs sources, showing what goes on.
@@ -228,11 +249,19 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden == nil {
 		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
+	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
+		return err // it is known where the tool would be
+	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
 	if slices.ContainsFunc(reg.Reports(), failed) {
 		return fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
 	}
 	return err
+}
+
+// answered reports whether a server gave its tools; of none it is false.
+func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool {
+	return server != nil && sourceError(reg, server) == nil
 }
 
 // sourceError returns why a server gave no tools; nil where it did, and of none.
@@ -266,7 +295,7 @@ func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
 func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.load(ctx, step)
+	return f.load(ctx, step, "")
 }
 
 // Definitions lists tools under the names that find these very versions; of a

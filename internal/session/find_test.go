@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +43,8 @@ type server struct {
 }
 
 // newWorld starts a server for each name with the tools that follow it, such as
-// "a": "x,y"; the tools "down" make one that answers with status 500.
+// "a": "x,y"; the tools "down" make one that answers with status 500, "silent" one
+// that never answers.
 func newWorld(t *testing.T, yaml string, servers ...string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), servers: map[string]*server{}, started: map[string]bool{}}
@@ -91,8 +93,13 @@ func (w *world) handle(name string, rw http.ResponseWriter, r *http.Request) {
 	w.started[name] = true
 	s := w.servers[name]
 	w.mu.Unlock()
-	if s.names == "down" {
+	switch s.names {
+	case "down":
 		http.Error(rw, "out of order", http.StatusInternalServerError)
+		return
+	case "silent":
+		_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client went away
+		<-r.Context().Done()
 		return
 	}
 	s.handler.ServeHTTP(rw, r)
@@ -209,6 +216,8 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		{"a source failed that could have it", "", []string{"a:down", "b:y"}, "z", true, true, `no tool named "z"`, "a b"},
 		{"the server that the name speaks of failed", "", []string{"a:down", "b:y"}, "a__x", true, false, `500`, "a"},
 		{"so did the only one", "", []string{"a:down"}, "a__x", true, false, `500`, "a"},
+		{"the server answered and does not have it", "", []string{"a:x", "b:down"}, "a__y", false, true, `no tool named "a__y"`, "a b"},
+		{"a setting hides it, whoever else failed", "excludeTools: [x]\n", []string{"a:x", "b:down"}, "x", false, true, `is not registered`, "a b"},
 		{"a setting hides it", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "y", false, true, `is not registered`, "a b"},
 		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
 		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
@@ -329,6 +338,25 @@ func TestFindAll(t *testing.T) {
 			t.Errorf("%q started %q, want %q", tt.names, got, tt.starts)
 		}
 	}
+}
+
+// A plain name belongs to the first source that has it: nobody waits for those
+// that come later, and closing ends them.
+func TestFindWaitsForNoLaterServer(t *testing.T) {
+	w := newWorld(t, "", "a:w", "b:x", "c:silent", "d:x")
+	s := w.session(Options{})
+	for _, name := range []string{"x", "w", "x"} {
+		f, err := s.Find(t.Context(), name, Query{Call: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f.Registry.Reports() {
+			if r.Name == "mcp:c" || r.Name == "mcp:d" {
+				t.Errorf("%s waited for %s", name, r.Name)
+			}
+		}
+	}
+	s.Close()
 }
 
 func TestFindEndsWithItsContext(t *testing.T) {

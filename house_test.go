@@ -43,7 +43,7 @@ func rooms() map[string][]string {
 		"internal/cli/trustcmd":        {"internal/cli", "internal/registry", "internal/settings", "internal/terminal", "internal/trust"},
 		"internal/cli/whycmd":          {"internal/cli", "internal/exec", "internal/policy", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/screen":              {"internal/mcpclient", "internal/registry", "internal/terminal"},
-		"internal/session":             {"internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/middleware", "internal/oauth", "internal/policy", "internal/process", "internal/registry", "internal/settings", "internal/settings/document", "internal/state", "internal/trust", "internal/terminal"},
+		"internal/session":             {"internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/middleware", "internal/oauth", "internal/policy", "internal/process", "internal/registry", "internal/settings", "internal/settings/document", "internal/state", "internal/trust"},
 		"internal/expand":              {},
 		"internal/registry":            {},
 		"internal/args":                {"internal/registry"},

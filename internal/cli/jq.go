@@ -10,6 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Filter is a compiled --jq expression.
@@ -63,6 +64,6 @@ func printJQ(w io.Writer, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding for --jq: %w", err)
 	}
-	_, err = w.Write(append(terminal.EscapeJSON(line), '\n'))
+	_, err = w.Write(append(text.EscapeJSON(line), '\n'))
 	return err
 }

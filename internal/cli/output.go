@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // EncodeJSON encodes without HTML escapes, with everything invisible escaped.
@@ -22,7 +23,7 @@ func EncodeJSON(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return terminal.EscapeJSON(b.Bytes()), nil
+	return text.EscapeJSON(b.Bytes()), nil
 }
 
 // PrintJSON prints one document, through --jq where it is given. On a terminal

@@ -45,7 +45,11 @@ type composite struct {
 	parameters  json.RawMessage
 	steps       []step
 	result      *expression // nil: the result of the last step that succeeded
+	problems    []document.Problem
 }
+
+// err is why the composite is quarantined; nil where nothing is wrong with it.
+func (c *composite) err() error { return settings.NewError(c.problems) }
 
 // step is one call of a composite.
 type step struct {
@@ -55,26 +59,19 @@ type step struct {
 	continueOnError bool
 }
 
-// ParseComposites reads the entries of the setting composites. The error is a
-// *settings.Error with every mistake, each with file and line: unknown keys,
-// wrong types, expressions that do not compile, composites that call
-// themselves.
-func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) (*Composites, error) {
+// ParseComposites reads the entries of the setting composites. One with mistakes,
+// such as unknown keys, wrong types, expressions that do not compile or a way back
+// to itself, is quarantined: see [Composites.Problems].
+func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) *Composites {
 	out := &Composites{opts: opts}
-	var problems []document.Problem
 	for _, n := range entries {
 		r := compositeReader{named: n}
 		c := r.read(ctx)
-		problems = append(problems, document.SortProblems(r.problems)...)
+		c.problems = document.SortProblems(r.problems)
 		out.list = append(out.list, c)
 	}
-	if len(problems) == 0 {
-		problems = out.cycles()
-	}
-	if len(problems) > 0 {
-		return nil, &settings.Error{Problems: problems}
-	}
-	return out, nil
+	out.findCycles()
+	return out
 }
 
 // Len returns the number of composites.
@@ -83,9 +80,11 @@ func (c *Composites) Len() int { return len(c.list) }
 // Name returns "composite".
 func (c *Composites) Name() string { return registry.SourceComposite }
 
-// Discover returns the tools. It runs nothing and never fails.
+// Discover returns the tools, those that are quarantined too. It runs nothing and
+// never fails.
 func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	tools := make([]registry.Tool, len(c.list))
+	var diags []registry.Diagnostic
 	for i, one := range c.list {
 		tools[i] = registry.Tool{
 			Definition: registry.Definition{
@@ -97,24 +96,36 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 				return c.run(ctx, one, call)
 			},
+			Quarantine: one.err(),
+		}
+		for _, p := range one.problems {
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "composite_invalid",
+				Source: registry.SourceComposite, Tool: one.named.Name, Message: p.String()})
 		}
 	}
-	return tools, nil, nil
+	return tools, diags, nil
 }
 
-// Unresolved says which steps name a tool that a registry of all sources does
-// not have. lookup is that registry's; a tool that a setting hides is no
-// mistake in the composite.
-func (c *Composites) Unresolved(lookup func(name string) error) []document.Problem {
-	var out []document.Problem
+// Resolve quarantines the composites with a step whose tool a registry of all
+// sources does not have, and says whether there are any. lookup is that
+// registry's; excused, unless nil, is shown each such step and may leave it be.
+func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem) bool) (missing bool) {
 	for _, one := range c.list {
+		if one.err() != nil {
+			continue
+		}
 		for i, s := range one.steps {
-			if err := lookup(s.tool); err != nil {
-				out = append(out, one.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error(), ""))
+			err := lookup(s.tool)
+			if err == nil {
+				continue
+			}
+			p := one.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error(), "")
+			if excused == nil || !excused(p) {
+				one.problems, missing = append(one.problems, p), true
 			}
 		}
 	}
-	return out
+	return missing
 }
 
 // problem is a mistake at a place within the entry of a composite.
@@ -128,8 +139,8 @@ func problemAt(n settings.Named, pointer, message, hint string) document.Problem
 		Message: "composites." + n.Name + ": " + place(pointer) + message, Hint: hint}
 }
 
-// cycles finds composites that would call themselves.
-func (c *Composites) cycles() []document.Problem {
+// findCycles quarantines composites that would call themselves.
+func (c *Composites) findCycles() {
 	byName := map[string]*composite{}
 	for _, one := range c.list {
 		byName[one.named.Name] = one
@@ -137,7 +148,6 @@ func (c *Composites) cycles() []document.Problem {
 	}
 	const open, done = 1, 2
 	state := map[*composite]int{}
-	var problems []document.Problem
 	var check func(one *composite)
 	check = func(one *composite) {
 		state[one] = open
@@ -146,7 +156,7 @@ func (c *Composites) cycles() []document.Problem {
 			switch {
 			case next == nil || state[next] == done:
 			case state[next] == open:
-				problems = append(problems, one.problem(fmt.Sprintf("/steps/%d/tool", i),
+				one.problems = append(one.problems, one.problem(fmt.Sprintf("/steps/%d/tool", i),
 					fmt.Sprintf("%q leads back to a composite that is still running", s.tool), "a composite cannot call itself, directly or through others"))
 			default:
 				check(next)
@@ -159,5 +169,4 @@ func (c *Composites) cycles() []document.Problem {
 			check(one)
 		}
 	}
-	return problems
 }

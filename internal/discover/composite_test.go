@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // parseComposites reads composites as a settings file gives them.
@@ -24,7 +25,12 @@ func parseComposites(t testing.TB, text string, o CompositeOptions) (*Composites
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ParseComposites(t.Context(), s.RawNamed("composites"), o)
+	c := ParseComposites(t.Context(), s.RawNamed("composites"), o)
+	var problems []document.Problem
+	for _, one := range c.list {
+		problems = append(problems, one.problems...)
+	}
+	return c, settings.NewError(problems)
 }
 
 // recorder answers steps: "echo" gives its params back, "fail" an error result,
@@ -217,18 +223,26 @@ func TestMistakesInComposites(t *testing.T) {
 }
 
 func TestStepsWithoutATool(t *testing.T) {
-	c, err := parseComposites(t, "composites:\n  a: {steps: [{tool: x}, {tool: y}]}\n", CompositeOptions{})
+	c, err := parseComposites(t, "composites:\n  a: {steps: [{tool: x}, {tool: y}]}\n  b: {steps: [{tool: x}]}\n", CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems := c.Unresolved(func(name string) error {
+	lookup := func(name string) error {
 		if name == "x" {
 			return nil
 		}
 		return errors.New("no tool named " + name)
-	})
-	if len(problems) != 1 || !strings.HasSuffix(problems[0].String(), "s.yaml:2:27: composites.a: steps.1.tool: no tool named y") {
-		t.Errorf("problems %v", problems)
+	}
+	if !c.Resolve(lookup, nil) || c.Resolve(lookup, nil) {
+		t.Error("the first time a composite is quarantined, the second time none is left to be")
+	}
+	tools, diags, err := c.Discover(t.Context())
+	const why = "s.yaml:2:27: composites.a: steps.1.tool: no tool named y"
+	if err != nil || len(diags) != 1 || !strings.HasSuffix(diags[0].Message, why) {
+		t.Errorf("%v, %v", diags, err)
+	}
+	if q := tools[0].Quarantine; q == nil || !strings.HasSuffix(q.Error(), why) || tools[1].Quarantine != nil {
+		t.Errorf("quarantined: %v, %v", tools[0].Quarantine, tools[1].Quarantine)
 	}
 }
 

@@ -56,17 +56,6 @@ func TestTextOfAResult(t *testing.T) {
 	}
 }
 
-func TestTakesParams(t *testing.T) {
-	for schema, want := range map[string]bool{
-		`{}`: true, `{"properties":{}}`: true, `{"properties":{},"additionalProperties":false}`: false,
-		`{"properties":{"a":{}},"additionalProperties":false}`: true, `not JSON`: true, ``: true,
-	} {
-		if got := (&Definition{InputSchema: json.RawMessage(schema)}).TakesParams(); got != want {
-			t.Errorf("%s: %v", schema, got)
-		}
-	}
-}
-
 func TestFingerprintHangsOnTheDefinitionAlone(t *testing.T) {
 	base := mcpTool("s", "t")
 	base.InputSchema = json.RawMessage(`{"a":1,"b":2}`)

@@ -6,41 +6,46 @@ import (
 
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// composites reads the setting composites; nil where there are none. The error
-// is a *settings.Error.
-func (s *Session) composites(ctx context.Context) (*discover.Composites, error) {
+// composites reads the setting composites; nil where there are none.
+func (s *Session) composites(ctx context.Context) *discover.Composites {
 	named := s.set.RawNamed("composites")
 	if len(named) == 0 {
-		return nil, nil
+		return nil
 	}
 	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context()})
 }
 
-// checkComposites looks for steps that name no tool, once all sources are
-// there. Where all of them answered that is a mistake in the settings; else, or
-// where a setting hides the tool, only a diagnostic.
-func (s *Session) checkComposites(reg *registry.Registry) error {
+// resolveComposites quarantines the composites with a step that names no tool,
+// once all sources are there, and returns the registry without them. Where a
+// source failed that could have the tool, or a setting hides it, there is only a
+// diagnostic.
+func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
 	if s.sources.composites == nil || s.opts.Preset != "" { // a preset leaves tools out
-		return nil
+		return reg
 	}
-	missing := s.sources.composites.Unresolved(func(name string) error { return s.resolveStep(reg, name) })
-	if len(missing) == 0 {
-		return nil
-	}
+	failed := ""
 	for _, r := range reg.Reports() {
-		if r.State != registry.StateFailed {
-			continue
+		if r.State == registry.StateFailed && failed == "" {
+			failed = r.Name
 		}
-		for _, p := range missing {
-			s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_unresolved", Source: registry.SourceComposite,
-				Message: p.String(), Hint: r.Name + " failed and may be where the tool is"})
-		}
-		return nil
 	}
-	return &settings.Error{Problems: missing}
+	excused := func(p document.Problem) bool {
+		if failed == "" {
+			return false
+		}
+		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_unresolved", Source: registry.SourceComposite,
+			Message: p.String(), Hint: failed + " failed and may be where the tool is"})
+		return true
+	}
+	// One that is quarantined takes those with it whose step it is.
+	for s.sources.composites.Resolve(func(name string) error { return s.resolveStep(reg, name) }, excused) {
+		s.loader.Renew(ctx, s.sources.composites)
+		reg = s.finder.reload(ctx)
+	}
+	return reg
 }
 
 // resolveStep returns an error where no tool has the name of a step. One that a
@@ -54,7 +59,7 @@ func (s *Session) resolveStep(reg *registry.Registry, name string) error {
 	if missing.Hidden == nil {
 		missing.Hidden = s.sources.hidden(reg, name)
 	}
-	if missing.Hidden == nil {
+	if missing.Hidden == nil || missing.Hidden.Err != nil {
 		return err
 	}
 	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_step_hidden", Source: registry.SourceComposite, Message: err.Error()})

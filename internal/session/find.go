@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,14 +276,15 @@ func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
 	return nil
 }
 
-// All loads the whole registry. The error is the cause of ctx, or a
-// *settings.Error about composites that name no tool.
+// All loads the whole registry. The error is the cause of ctx; what was there by
+// then comes with it.
 func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 	reg := s.finder.loadStep(ctx, step{name: stepAll, sources: s.sources.all()})
 	if err := context.Cause(ctx); err != nil {
-		return nil, err
+		return reg, err
 	}
-	return reg, cmp.Or(s.announce(ctx, reg), s.checkComposites(reg))
+	reg = s.resolveComposites(ctx, reg)
+	return reg, s.announce(ctx, reg)
 }
 
 // Local loads the tools that need no server. Tools of servers are not in it.
@@ -296,6 +296,14 @@ func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.load(ctx, step, "")
+}
+
+// reload loads all sources again, of which some were renewed.
+func (f *finder) reload(ctx context.Context) *registry.Registry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget()
+	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "")
 }
 
 // Definitions lists tools under the names that find these very versions; of a

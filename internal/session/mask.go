@@ -5,7 +5,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maskedParams are params with what looks like a secret masked; nil of what is
@@ -19,5 +19,5 @@ func maskedParams(params json.RawMessage) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return terminal.EscapeJSON(data)
+	return text.EscapeJSON(data)
 }

@@ -98,7 +98,7 @@ func (s *Session) LoadServers(ctx context.Context, servers []*mcpclient.Source) 
 
 // Discovery runs all sources, or the servers of some names alone, and tells what
 // became of each; the tools are in the registry. The error is a *NoServerError,
-// the cause of ctx, or a *settings.Error about composites.
+// or the cause of ctx.
 func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
 	from := s.sources.all()
 	on, off, err := s.Servers(servers...)
@@ -116,9 +116,7 @@ func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.R
 		return nil, nil, err
 	}
 	if len(servers) == 0 {
-		if err := s.checkComposites(reg); err != nil {
-			return nil, nil, err
-		}
+		reg = s.resolveComposites(ctx, reg)
 	}
 	return reg, s.Reports(reg, off), nil
 }

@@ -39,7 +39,7 @@ type Session struct {
 }
 
 // New makes the sources of a run and starts none of them. The error is an
-// *InputError or a *settings.Error. Whoever made the session closes it.
+// *InputError. Whoever made the session closes it.
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
@@ -47,11 +47,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	r := newRun(set, deps, opts)
 	s := &Session{run: r, cached: newListings(r), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
-	composites, err := s.composites(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.sources = s.newSources(ctx, composites)
+	s.sources = s.newSources(ctx, s.composites(ctx))
 	last, err := s.lastFilters()
 	if err != nil {
 		return nil, err
@@ -101,7 +97,9 @@ func (s *Session) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
 func (s *Session) notice(d registry.Diagnostic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notices = append(s.notices, d)
+	if !slices.Contains(s.notices, d) {
+		s.notices = append(s.notices, d)
+	}
 }
 
 // Close writes what is to be remembered and ends every server and child. What

@@ -1,6 +1,7 @@
 // Package text cuts text to a size without breaking a character, and takes
 // single lines out of it. It is for what others wrote: names, messages, output.
-// How text is made safe to show is a matter of internal/terminal.
+// It also knows which characters are not seen; internal/terminal makes text safe
+// to show by it.
 package text
 
 import (

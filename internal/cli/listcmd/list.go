@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 type options struct {
@@ -97,7 +98,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	reg, err := o.Load(ctx, s)
-	if err != nil {
+	interrupted := context.Cause(ctx) // what is there by now is listed all the same
+	if err != nil && interrupted == nil {
 		return err
 	}
 	noticed := s.Diagnostics(reg)
@@ -117,10 +119,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	} else {
 		err = printTools(e, tools, reg.Hidden(), o.all)
 	}
-	if err != nil {
-		return err
-	}
-	return o.StrictFailure(reg)
+	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }
 
 func listedTools(tools []*registry.Tool) []listed {
@@ -246,7 +245,7 @@ func exampleCommand(name string, e registry.Example) string {
 	params := []byte("{}")
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Params) == nil {
-		params = terminal.EscapeJSON(compact.Bytes())
+		params = text.EscapeJSON(compact.Bytes())
 	}
 	return "toolreg call " + name + " --params " + shellQuote(string(params))
 }

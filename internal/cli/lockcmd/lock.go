@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // New is the command lock.
@@ -84,7 +85,7 @@ func run(ctx context.Context, e *cli.Env, check bool) error {
 	}
 	doc := lockDocument{OK: true, File: lock.Name, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
 	if !check {
-		if err := lock.Write(set.ProjectRoot, terminal.EscapeJSON(now.Encode())); err != nil {
+		if err := lock.Write(set.ProjectRoot, text.EscapeJSON(now.Encode())); err != nil {
 			return err
 		}
 	} else if len(doc.Changes) > 0 {

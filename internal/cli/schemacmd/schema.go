@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 type options struct {
@@ -133,9 +133,9 @@ func printDeclarations(e *cli.Env, format declare.Format, out declare.Output) er
 	data := out.Data
 	if !format.Text {
 		if e.JQ != nil {
-			return e.JQ.Print(e.Out, terminal.EscapeJSON(data))
+			return e.JQ.Print(e.Out, text.EscapeJSON(data))
 		}
-		data = append(terminal.EscapeJSON(data), '\n')
+		data = append(text.EscapeJSON(data), '\n')
 	}
 	_, err := e.Out.Write(data)
 	return err

@@ -1,0 +1,72 @@
+package text
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Invisible reports whether a character moves the cursor, changes the direction of
+// text, or takes no room on the screen.
+func Invisible(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
+		return true
+	case r < 0xad:
+		return false
+	case r == 0x2028, r == 0x2029: // line and paragraph separator
+		return true
+	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff: // variation selectors, tags
+		return true
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800, r == 0x034f, r == 0x17b4, r == 0x17b5: // fillers, blanks
+		return true
+	case r >= 0x180b && r <= 0x180f: // Mongolian selectors
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
+}
+
+// EscapeJSON makes encoded JSON safe to show: every character that is not
+// seen becomes a \u escape, in a pair of surrogates where needed, so
+// that the value stays the same. Bytes that are not UTF-8 become \ufffd. White
+// space between values stays. JSON with nothing to escape is returned as it is.
+func EscapeJSON(data []byte) []byte {
+	first := firstInvisible(data)
+	if first < 0 {
+		return data
+	}
+	out := append(make([]byte, 0, len(data)+64), data[:first]...)
+	for i := first; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, `\ufffd`...)
+		case data[i] == '\n' || data[i] == '\t' || data[i] == '\r' || !Invisible(r):
+			out = append(out, data[i:i+n]...)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// firstInvisible returns the offset of the first character to escape, -1 if there
+// is none.
+func firstInvisible(data []byte) int {
+	for i := 0; i < len(data); {
+		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 || Invisible(r) {
+			return i
+		}
+		i += n
+	}
+	return -1
+}

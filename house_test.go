@@ -32,7 +32,7 @@ func rooms() map[string][]string {
 		"internal/cli/callcmd":         {"internal/cli", "internal/cli/content", "internal/dialogue", "internal/exec", "internal/markdown", "internal/picture", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry"},
 		"internal/cli/discovercmd":     {"internal/cli", "internal/registry", "internal/session"},
-		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal"},
+		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal"},
 		"internal/cli/initcmd":         {"internal/cli", "internal/imports", "internal/settings", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/listcmd":         {"internal/audit", "internal/cli", "internal/declare", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/session", "internal/terminal"},

@@ -48,7 +48,11 @@ type Entry struct {
 	Outcome    Outcome   `json:"outcome"`
 	Code       string    `json:"code,omitempty"` // the error's stable word
 	Exit       int       `json:"exit"`
-	DurationMs float64   `json:"durationMs"`
+	DurationMs float64   `json:"durationMs"` // without WaitedMs
+	// WaitedMs is how long a person took to answer, before the call and during it.
+	WaitedMs float64 `json:"waitedMs,omitempty"`
+	// BrokenOff tells a call that ended at the question whether to make it.
+	BrokenOff bool `json:"brokenOff,omitempty"`
 	// Sizes in bytes, of the params as given and of the result's content.
 	ParamsBytes  int    `json:"paramsBytes"`
 	ResultBytes  int64  `json:"resultBytes"`
@@ -60,6 +64,19 @@ type Entry struct {
 	Params    json.RawMessage `json:"params,omitempty"`
 	ParamsCut bool            `json:"paramsCut,omitempty"`
 }
+
+// Made reports whether the entry is a call of a tool that was run: a server's
+// question is none, nor is a call that ended at a question.
+func (e *Entry) Made() bool { return e.Outcome.Made() && !e.BrokenOff && !e.IsQuestion() }
+
+// QuestionMethod is what a server's question goes by in [Entry.ServerTool].
+const QuestionMethod = "elicitation/create"
+
+// IsQuestion reports whether the entry is a server's question to the person.
+func (e *Entry) IsQuestion() bool { return e.ServerTool == QuestionMethod && e.Rule == "person" }
+
+// InProject reports whether the call was made in the project of that root.
+func (e *Entry) InProject(root string) bool { return e.Project == clean(root, maxProject) }
 
 // Duration returns the time that the call took.
 func (e *Entry) Duration() time.Duration {
@@ -84,8 +101,9 @@ func HashParams(params json.RawMessage) string {
 const maxHashed = 1 << 20 // bytes of params that are put into canonical form
 
 const (
-	maxField  = 160  // bytes of a text field
-	maxParams = 2048 // bytes of the beginning of params that are too long
+	maxField   = 160 // bytes of a text field
+	maxProject = 320
+	maxParams  = 2048 // bytes of the beginning of params that are too long
 )
 
 // line encodes the entry so that it fits one line of the log.
@@ -93,7 +111,7 @@ func (e Entry) line() ([]byte, error) {
 	for _, field := range []*string{&e.Tool, &e.ServerTool, &e.Source, &e.Server, &e.Rule, &e.Code} {
 		*field = clean(*field, maxField)
 	}
-	e.Project = clean(e.Project, 2*maxField)
+	e.Project = clean(e.Project, maxProject)
 	e.Time = e.Time.UTC()
 	data, err := jsonx.Marshal(e)
 	if err != nil || len(data) < state.MaxLine || e.Params == nil {

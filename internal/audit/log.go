@@ -45,7 +45,7 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	if err != nil {
 		return fmt.Errorf("%w: encoding an entry of the audit log: %w", state.ErrUnavailable, err)
 	}
-	size, err := l.appender().Append(data)
+	size, err := l.appender().Append(ctx, data)
 	if err != nil {
 		return err
 	}

@@ -18,14 +18,14 @@ const (
 )
 
 // Count is what is known of the calls of one group. Durations are those of the
-// calls that were made, in milliseconds.
+// calls that were made, in milliseconds, without the time that people took.
 type Count struct {
 	Name      string    `json:"name"`
 	Source    string    `json:"source,omitempty"` // with ByTool
 	Calls     int       `json:"calls"`            // made
 	Successes int       `json:"successes"`
 	Errors    int       `json:"errors"`
-	Refused   int       `json:"refused"` // denied or invalid, never made
+	Refused   int       `json:"refused"` // denied, invalid or broken off, never made
 	TotalMs   float64   `json:"totalMs"`
 	AverageMs float64   `json:"averageMs"`
 	P50Ms     float64   `json:"p50Ms"`
@@ -41,8 +41,12 @@ type Stats struct {
 	groups map[[2]string]*Count
 }
 
-// Add counts one entry. Entries without a server do not count by server.
+// Add counts one entry. Entries without a server do not count by server; a
+// server's question counts nowhere.
 func (s *Stats) Add(e Entry) {
+	if e.IsQuestion() {
+		return
+	}
 	key := [2]string{e.Source, e.Tool}
 	switch s.By {
 	case BySource:
@@ -68,7 +72,7 @@ func (c *Count) add(e Entry) {
 	if e.Time.After(c.Last) {
 		c.Last = e.Time
 	}
-	if !e.Outcome.Made() {
+	if !e.Made() {
 		c.Refused++
 		return
 	}

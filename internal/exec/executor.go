@@ -75,10 +75,14 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 		return registry.Result{}, err
 	}
 	if r.Verdict.Decision == policy.Ask {
-		if r.Call, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict); err != nil {
+		asked := time.Now()
+		r.Call, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
+		r.Asked = time.Since(asked)
+		if err != nil {
 			return unasked(err)
 		}
 	}
+	r.Ran = true
 	return x.run(ctx, r.Tool, r.Call)
 }
 

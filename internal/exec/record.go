@@ -16,6 +16,8 @@ type Record struct {
 	Call    registry.Call // as it was last checked: hooks and the person may have changed it
 	Verdict policy.Verdict
 	Start   time.Time
+	Asked   time.Duration   // how long the person took to answer before the run
+	Ran     bool            // the tool was started
 	Result  registry.Result // zero where the call was not made
 	Err     error           // what Execute returned, hooks after the call apart
 }

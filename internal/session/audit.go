@@ -13,14 +13,16 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // auditor writes the log of calls, which it opens on first need.
 type auditor struct {
 	*run
 
-	mu  sync.Mutex
-	log *audit.Log // nil until something is added
+	mu      sync.Mutex
+	log     *audit.Log // nil until something is added
+	answers []answered
 }
 
 // open returns the log; the error tells that there is no place for it.
@@ -42,6 +44,25 @@ func (a *auditor) close() error {
 		return nil
 	}
 	return a.log.Close()
+}
+
+// answered is the time in which a person had a server's question before them.
+type answered struct {
+	server, during string
+	from, to       time.Time
+}
+
+// waited returns how long the person had questions before them that came during
+// a call since it began.
+func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.answers {
+		if q.server == t.Server && q.during == "tool "+text.Quote(t.ServerTool) && !q.from.Before(start) {
+			total += q.to.Sub(q.from)
+		}
+	}
+	return total
 }
 
 // OpenAudit returns the log of calls. Nothing is written before something is
@@ -108,20 +129,22 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	e := audit.Entry{
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
 		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
-		DurationMs:  audit.Milliseconds(time.Since(r.Start)),
 		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
 		Cached: r.Result.Cached, Attempts: r.Result.Attempts,
 	}
 	if t.IsMCP() {
 		e.Tool = t.Qualified()
 	}
-	if r.Result.Duration > 0 { // without the time that a person took to answer
-		e.DurationMs = audit.Milliseconds(r.Result.Duration)
+	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
+	e.BrokenOff = e.Outcome == audit.Cancelled && !r.Ran
+	waited, took := a.waited(t, r.Start), time.Since(r.Start)-r.Asked
+	if r.Result.Duration > 0 {
+		took = r.Result.Duration
 	}
+	e.WaitedMs, e.DurationMs = audit.Milliseconds(r.Asked+waited), audit.Milliseconds(max(took-waited, 0))
 	for _, c := range r.Result.Content {
 		e.ResultBytes += int64(len(c.Text) + len(c.Data))
 	}
-	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
 	if denied, ok := errors.AsType[*exec.Denied](r.Err); ok {
 		e.Rule = denied.Origin
 	} else if _, ok := errors.AsType[*hooks.Denied](r.Err); ok {
@@ -173,6 +196,9 @@ func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (
 // question logs what became of a server's question: who asked, during
 // what, and whether it was answered, never the answer.
 func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+	a.mu.Lock()
+	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})
+	a.mu.Unlock()
 	if !a.set.Audit.Enabled {
 		return
 	}
@@ -180,7 +206,7 @@ func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string
 	if asked == nil {
 		asked, _ = json.Marshal(map[string]string{"url": q.URL}) // a string always encodes
 	}
-	const method = "elicitation/create"
+	const method = audit.QuestionMethod
 	e := audit.Entry{
 		Time: start, Tool: registry.ValidName(q.Server + "__" + method), ServerTool: method, Source: registry.MCPPrefix + q.Server, Server: q.Server,
 		Decision: "ask", Rule: "person", DurationMs: audit.Milliseconds(time.Since(start)),

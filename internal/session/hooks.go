@@ -30,7 +30,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 	for place, raw := range set.RawEach("hooks") {
 		found, unknown, err := hooks.Parse(raw.JSON())
 		if err != nil {
-			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "see docs/running.md"}
+			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
 		}
 		for _, name := range unknown {
 			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: hooks.%s is no hook of toolreg", raw.Origin, name),

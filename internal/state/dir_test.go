@@ -96,7 +96,7 @@ func TestFilesAreOursAloneWhateverTheUmask(t *testing.T) {
 		old := syscall.Umask(umask)
 		dir := open(t, path)
 		write(t, dir, "f", "x")
-		err := dir.Append("log", []byte("x"))
+		err := dir.Append(t.Context(), "log", []byte("x"))
 		syscall.Umask(old)
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestHostileDirectoriesAreRefused(t *testing.T) {
 		}
 		dir, err := OpenDir(path)
 		if err == nil {
-			err = dir.Append("f", []byte("x"))
+			err = dir.Append(t.Context(), "f", []byte("x"))
 		}
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: %v", name, err)
@@ -181,7 +181,7 @@ func TestDirectorySwappedForALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := dir.Append("f", []byte("y")); !errors.Is(err, ErrUnavailable) {
+	if err := dir.Append(t.Context(), "f", []byte("y")); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("append: %v", err)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(base, "evil")); len(entries) > 0 {
@@ -213,7 +213,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		if err := dir.Update(t.Context(), name, grow); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("Update(%q): %v", name, err)
 		}
-		if err := dir.Append(name, []byte("evil")); !errors.Is(err, ErrUnavailable) {
+		if err := dir.Append(t.Context(), name, []byte("evil")); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("Append(%q): %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // MaxLine is the longest line that Append takes, in bytes, newline included:
@@ -17,9 +18,9 @@ import (
 const MaxLine = 4096
 
 // Append adds one line to a log, as [Appender.Append] does.
-func (d *Dir) Append(name string, line []byte) error {
+func (d *Dir) Append(ctx context.Context, name string, line []byte) error {
 	a := d.Appender(name)
-	_, err := a.Append(line)
+	_, err := a.Append(ctx, line)
 	return errors.Join(err, a.Close())
 }
 
@@ -42,10 +43,10 @@ func (d *Dir) Appender(name string) *Appender { return &Appender{dir: d, name: n
 
 // Append adds one line and its newline behind it, without a lock: concurrent
 // lines follow each other, never mix. What a full disk cut off before gets a line
-// of its own; for that an empty line may come between two others, which readers
-// skip. A log that was set aside or removed since is opened anew. It returns the
-// size of the log before, in bytes. Errors wrap [ErrUnavailable].
-func (a *Appender) Append(line []byte) (size int64, err error) {
+// of its own, which one process sees to under a lock. A log that was set aside or
+// removed since is opened anew. It returns the size of the log before, in bytes.
+// Errors wrap [ErrUnavailable].
+func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err error) {
 	if len(line)+1 > MaxLine || bytes.IndexByte(line, '\n') >= 0 {
 		return 0, fmt.Errorf("%w: a log line must be one line of less than %d bytes", ErrUnavailable, MaxLine)
 	}
@@ -54,12 +55,12 @@ func (a *Appender) Append(line []byte) (size int64, err error) {
 	if size, err = a.reopen(); err != nil {
 		return 0, failed(err)
 	}
-	record := make([]byte, 0, len(line)+2)
 	if size != a.end && tornEnd(a.file, size) {
-		record = append(record, '\n')
+		if err := a.endTorn(ctx); err != nil {
+			return 0, err
+		}
 	}
-	record = append(append(record, line...), '\n')
-	n, err := a.file.Write(record)
+	n, err := a.file.Write(append(bytes.Clone(line), '\n'))
 	a.end = size + int64(n)
 	if err != nil || !staysOpen {
 		a.end = 0
@@ -141,6 +142,28 @@ func tornEnd(f *os.File, size int64) bool {
 	n, _ := f.ReadAt(last, size-1)
 	return n == 1 && last[0] != '\n'
 }
+
+// endTorn ends a line that was cut off. One that another run is in the middle of
+// writing, without the lock, grows or is whole when looked at again.
+func (a *Appender) endTorn(ctx context.Context) error {
+	return a.dir.locked(ctx, a.name, func(*os.Root) error {
+		for before := int64(-1); ; {
+			info, err := a.file.Stat()
+			if err != nil || !tornEnd(a.file, info.Size()) {
+				return failed(err)
+			}
+			if info.Size() == before {
+				_, err = a.file.Write([]byte{'\n'})
+				return failed(err)
+			}
+			before = info.Size()
+			time.Sleep(writing)
+		}
+	})
+}
+
+// writing is more than a run needs to write one line.
+const writing = 5 * time.Millisecond
 
 // Rotate renames a log of at least size bytes to name.1, name.1 to name.2 and
 // so on; name.<keep> is the last to stay. It does nothing to a smaller or

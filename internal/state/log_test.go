@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,11 +17,11 @@ import (
 func TestAppendRefusesWhatIsNoLine(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	for _, line := range []string{"a\nb", strings.Repeat("x", MaxLine)} {
-		if err := dir.Append("log", []byte(line)); !errors.Is(err, ErrUnavailable) {
+		if err := dir.Append(t.Context(), "log", []byte(line)); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%.10q: %v", line, err)
 		}
 	}
-	if err := dir.Append("log", []byte(strings.Repeat("x", MaxLine-1))); err != nil {
+	if err := dir.Append(t.Context(), "log", []byte(strings.Repeat("x", MaxLine-1))); err != nil {
 		t.Errorf("the longest line: %v", err)
 	}
 }
@@ -31,7 +32,7 @@ func TestRotate(t *testing.T) {
 		t.Errorf("an absent log: %v", err)
 	}
 	for _, line := range []string{"one", "two", "three", "four"} {
-		if err := dir.Append("log", []byte(line)); err != nil {
+		if err := dir.Append(t.Context(), "log", []byte(line)); err != nil {
 			t.Fatal(err)
 		}
 		if err := dir.Rotate(t.Context(), "log", 1000, 2); err != nil {
@@ -59,7 +60,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 	line := []byte(strings.Repeat("x", 300))
 	for b.Loop() {
-		if err := dir.Append("log", line); err != nil {
+		if err := dir.Append(b.Context(), "log", line); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 	defer a.Close()
 	add := func(line string) int64 {
 		t.Helper()
-		size, err := a.Append([]byte(line))
+		size, err := a.Append(t.Context(), []byte(line))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 	if err := errors.Join(os.Remove(file), os.WriteFile(elsewhere, nil, 0o600), os.Symlink(elsewhere, file)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Append([]byte("leaked")); !errors.Is(err, ErrUnavailable) {
+	if _, err := a.Append(t.Context(), []byte("leaked")); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("through a link: %v", err)
 	}
 	if data, err := os.ReadFile(elsewhere); len(data) > 0 || err != nil {
@@ -153,7 +154,7 @@ func TestOneAppenderForManyGoroutines(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			for range 20 {
-				if _, err := a.Append([]byte(strings.Repeat(string(rune('a'+i%26)), 100))); err != nil {
+				if _, err := a.Append(t.Context(), []byte(strings.Repeat(string(rune('a'+i%26)), 100))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -176,8 +177,38 @@ func BenchmarkAppender(b *testing.B) {
 	defer a.Close()
 	line := []byte(strings.Repeat("x", 300))
 	for b.Loop() {
-		if _, err := a.Append(line); err != nil {
+		if _, err := a.Append(b.Context(), line); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestManyEndATornLineOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toolreg")
+	dir := open(t, path)
+	for round := range 200 {
+		name := "log" + strconv.Itoa(round)
+		if err := dir.Append(t.Context(), name, []byte("whole")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(path, name), 3); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range 4 {
+			wg.Go(func() {
+				<-start
+				if err := dir.Append(t.Context(), name, []byte("line")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		data, err := dir.Read(name)
+		if want := "who\n" + strings.Repeat("line\n", 4); err != nil || string(data) != want {
+			t.Fatalf("%q, %v", data, err)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func play(role, path string) error {
 		return nil
 	case "append":
 		for i := range updatesEach {
-			if err := dir.Append("log", []byte(strings.Repeat(strconv.Itoa(i%10), 1000))); err != nil {
+			if err := dir.Append(background, "log", []byte(strings.Repeat(strconv.Itoa(i%10), 1000))); err != nil {
 				return err
 			}
 		}
@@ -94,7 +94,7 @@ func onFullDisk(dir *Dir) error {
 		return fmt.Errorf("update on a full disk: %w", err)
 	}
 	for range 5 {
-		err = dir.Append("log", []byte(strings.Repeat("x", 1000)))
+		err = dir.Append(background, "log", []byte(strings.Repeat("x", 1000)))
 	}
 	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("append on a full disk: %w", err)

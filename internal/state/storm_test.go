@@ -153,7 +153,7 @@ func TestFullDiskLeavesTheOldValueAndNoLitter(t *testing.T) {
 		t.Errorf("%d temporary files are left", n)
 	}
 	// The line that did not fit was torn; the next one stands by itself.
-	if err := dir.Append("log", []byte("next")); err != nil {
+	if err := dir.Append(t.Context(), "log", []byte("next")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := dir.Read("log")

@@ -15,7 +15,8 @@ import (
 
 type statsOptions struct {
 	auditOptions
-	by string
+	by      string
+	project bool
 }
 
 // NewStats is the command stats.
@@ -26,17 +27,21 @@ func NewStats(e *cli.Env) *cobra.Command {
 		Short: "Count calls, failures and durations",
 		Long: `Count over the audit log: calls that were made, successes, errors, refused calls,
 total, average, median and 95th percentile of their durations, and the last call.
+The time that a person took to answer a question is in none of them; a call that
+ended at the question whether to make it counts as refused.
 
 In a pipe each row is: name, source, calls, successes, errors, refused, total,
 average, median and 95th percentile in milliseconds, and the time of the last
 call, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Example: `  toolreg stats --since 7d
-  toolreg stats --by server --json`,
+  toolreg stats --by server --json
+  toolreg stats --project`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStats(cmd.Context(), e, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
+	f.BoolVar(&o.project, "project", false, "only calls made in this project")
 	o.narrowing(f)
 	return cmd
 }
@@ -50,9 +55,13 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	if err != nil {
 		return err
 	}
+	set, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
 	stats := audit.Stats{By: by}
 	if err := e.ScanAudit(ctx, func(entry *audit.Entry) {
-		if wanted(entry) {
+		if wanted(entry) && (!o.project || entry.InProject(set.ProjectRoot)) {
 			stats.Add(*entry)
 		}
 	}); err != nil {

@@ -2,17 +2,23 @@
 package doctorcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -140,7 +146,7 @@ func (x *examination) settingsError(err error) {
 		for _, p := range e.Problems {
 			hint := p.Hint
 			if hint == "" {
-				hint = "mend the file; docs/settings.md lists every setting"
+				hint = "mend the file; toolreg settings show lists every setting, toolreg settings schema what each may hold"
 			}
 			p.Hint = ""
 			x.add(stateError, "settings", hint, "%s", p.String())
@@ -171,9 +177,33 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	set, unknown, err := session.ReadHooks(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	x.env.Diagnose(unknown)
 	if err != nil {
-		x.add(stateError, "hooks", "see docs/running.md", "%s", err)
+		remedy := ""
+		if bad, ok := errors.AsType[*session.InputError](err); ok {
+			remedy = bad.Hint
+		}
+		x.add(stateError, "hooks", remedy, "%s", err)
 	} else if set != nil {
-		x.add(stateOK, "hooks", "", "%d hooks", len(set.Hooks))
+		x.hooks(set)
+	}
+}
+
+// hooks looks for the program of each hook: without it every call is refused.
+func (x *examination) hooks(set *hooks.Set) {
+	found := 0
+	for i := range set.Hooks {
+		h := &set.Hooks[i]
+		argv, err := set.Expand(h)
+		if err == nil {
+			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: set.Env}).Program()
+		}
+		if err != nil {
+			x.add(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin), "the %s cannot run: %s", h, err)
+			continue
+		}
+		found++
+	}
+	if found > 0 {
+		x.add(stateOK, "hooks", "", "%s", cli.Counted(found, "hook"))
 	}
 }
 
@@ -197,10 +227,14 @@ func (x *examination) sources(ctx context.Context) error {
 		return err
 	}
 	x.cache(s)
+	causes := map[string]error{}
+	for _, r := range reg.Reports() {
+		causes[r.Name] = r.Err
+	}
 	for _, r := range s.Reports(reg, off) {
 		switch r.State {
 		case registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(on, r), "%s", r.Error)
+			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", r.Error)
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
@@ -215,8 +249,10 @@ func (x *examination) sources(ctx context.Context) error {
 	return nil
 }
 
-// remedyFor names the command that goes on from a failed source.
-func remedyFor(servers []*mcpclient.Source, r session.SourceReport) string {
+// remedyFor says how to mend a failed source: by its error where that tells, else
+// by the command that goes on from there.
+func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) string {
+	remedy := remedyForError(err)
 	for _, s := range servers {
 		info := s.Info()
 		if registry.MCPPrefix+info.Name != r.Name {
@@ -226,7 +262,28 @@ func remedyFor(servers []*mcpclient.Source, r session.SourceReport) string {
 		if info.State == mcpclient.StateNeedsLogin {
 			return "toolreg servers login " + server
 		}
-		return "toolreg discover -v " + server + " shows what the server says; toolreg servers disable " + server + " leaves it out"
+		remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows what the server says")
+		return remedy + "; toolreg servers disable " + server + " leaves it out"
 	}
-	return "toolreg discover -v"
+	return cmp.Or(remedy, "toolreg discover -v")
+}
+
+// remedyForError is what mends the cause of a failure; "" where it is not known.
+func remedyForError(err error) string {
+	if unset, ok := errors.AsType[*expand.UnsetError](err); ok {
+		return "set the variable " + unset.Name + ", or give it a default as in ${" + unset.Name + ":-x}"
+	}
+	if start, ok := errors.AsType[*process.StartError](err); ok && start.Program != "" {
+		if strings.ContainsRune(start.Program, '/') {
+			return "correct the command, or put an executable file there"
+		}
+		return "install " + start.Program + ", or correct the command"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "start the server, or correct its address: nothing listens there"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "correct the host's name, or look whether the network is there"
+	}
+	return ""
 }

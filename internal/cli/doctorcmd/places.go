@@ -87,11 +87,6 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	} else {
 		x.add(stateOK, "shell", "", "%s", path)
 	}
-	if path, err := (process.Spec{Argv: []string{"rg"}, Env: env}).Program(); err == nil {
-		x.add(stateOK, "ripgrep", "", "%s", path)
-	} else {
-		x.add(stateInfo, "ripgrep", "", "not installed; grep searches by itself, with the same results")
-	}
 	for name, c := range map[string]settings.Command{"toolDiscoveryCommand": s.DiscoveryCommand, "toolCallCommand": s.CallCommand} {
 		if !c.IsSet() || strings.Contains(c.Argv[0], "$") {
 			continue

@@ -279,7 +279,7 @@ func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.
 	type key struct{ source, tool string }
 	used, start := map[key]bool{}, time.Now().Add(-since)
 	err := e.ScanAudit(ctx, func(entry *audit.Entry) {
-		if entry.Outcome.Made() && !entry.Time.Before(start) {
+		if entry.Made() && !entry.Time.Before(start) {
 			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Tool)}] = true
 		}
 	})

@@ -120,6 +120,17 @@ func OptionalFilter(allowed []Entry) Filter {
 	}
 }
 
+// OnlyFilter lets only those tools in, of any source, that an entry names by any
+// of their spellings (setting tools.only).
+func OnlyFilter(entries []Entry, setting string) Filter {
+	return func(t *Tool) *Hidden {
+		if _, ok := MatchAny(entries, t.Spellings()...); ok {
+			return nil
+		}
+		return &Hidden{Reason: "tools.only does not name it", Setting: setting}
+	}
+}
+
 // ExcludeFilter hides every tool that an entry names by any of its spellings,
 // case aside. An entry with "(...)" is a rule for policy and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {

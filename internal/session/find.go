@@ -284,6 +284,7 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 		return reg, err
 	}
 	reg = s.resolveComposites(ctx, reg)
+	s.noticeUnmatched(ctx, reg)
 	return reg, s.announce(ctx, reg)
 }
 

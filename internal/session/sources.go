@@ -254,22 +254,29 @@ func shellOutput(set *settings.Settings) int64 {
 func filters(set *settings.Settings) []registry.Filter {
 	out := []registry.Filter{discover.DisabledFilter(entries(set.PluginsOff))}
 	if set.CoreTools.Set {
-		origin := ""
-		if len(set.CoreTools.Entries) > 0 {
-			origin = set.CoreTools.Entries[0].Origin.String()
-		}
-		out = append(out, registry.CoreToolsFilter(entries(set.CoreTools), origin))
+		out = append(out, registry.CoreToolsFilter(entries(set.CoreTools), originOf(set.CoreTools)))
 	}
 	for _, server := range set.Servers {
 		if server.IncludeTools.Set || server.ExcludeTools.Set {
 			out = append(out, mcpclient.Filter(server))
 		}
 	}
-	return append(out,
+	out = append(out,
 		registry.PermissionsFilter(deniedPermissions(set)),
 		discover.ConditionFilter(),
-		registry.OptionalFilter(entries(set.AllowOptional)),
-		registry.ExcludeFilter(entries(set.ExcludeTools)))
+		registry.OptionalFilter(entries(set.AllowOptional)))
+	if set.OnlyTools.Set {
+		out = append(out, registry.OnlyFilter(entries(set.OnlyTools), originOf(set.OnlyTools)))
+	}
+	return append(out, registry.ExcludeFilter(entries(set.ExcludeTools)))
+}
+
+// originOf is where a list was set, "" where it is empty.
+func originOf(l settings.List) string {
+	if len(l.Entries) == 0 {
+		return ""
+	}
+	return l.Entries[0].Origin.String()
 }
 
 func entries(l settings.List) []registry.Entry {

@@ -17,7 +17,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		CallCommand:      m.command("toolCallCommand"),
 		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").Bool,
 		CoreTools: m.list("coreTools"), ExcludeTools: m.list("excludeTools"),
-		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"),
+		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"), OnlyTools: m.list("tools.only"),
 		Conflicts:       m.node("conflicts.discovered").Text,
 		Rules:           m.rules(),
 		ShellBanned:     m.banned(),

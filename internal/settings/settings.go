@@ -151,6 +151,7 @@ type Settings struct {
 	CoreTools     List // absent = all built-ins
 	ExcludeTools  List
 	AllowedTools  List
+	OnlyTools     List              // tools.only
 	AllowOptional List              // tools.allow
 	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
 	DeniedBy      map[string]Origin // the permissions that are false: where that was set

@@ -99,6 +99,7 @@ func filterRows() []Row {
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
 		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Loosens: whenFilled,
 			Doc: "Tools that are not asked about. run_shell_command(git status) allows commands that begin so."},
+		{Name: "tools.only", Type: Strings, Loosens: always, Doc: "The only tools to register, of any source: names or globs. Absent: all."},
 		{Name: "tools.allow", Type: Strings, Loosens: whenFilled, Doc: "Optional tools to switch on: a tool, a plugin id, or group:plugins."},
 		{Name: "permissions.filesystem", Type: Bool, Default: "true", Doc: "Register tools that need the file system.", Loosens: whenTrue},
 		{Name: "permissions.network", Type: Bool, Default: "true", Doc: "Register tools that need the network.", Loosens: whenTrue},

@@ -72,6 +72,7 @@ type Options struct {
 
 // NewRunShellCommand makes the tool run_shell_command.
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
+	opts.Env = guardGit(opts.Env)
 	s := &shellTool{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
 		Name:            shellName,

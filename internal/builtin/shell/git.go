@@ -1,0 +1,27 @@
+package shell
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// guardGit returns the environment with a setting for git: a repository without
+// a working tree that lies in a folder counts only where it is named. Else files
+// that look like one, written into the workspace, would make git run what their
+// configuration says.
+func guardGit(env []string) []string {
+	const variable = "GIT_CONFIG_COUNT="
+	count := 0
+	out := slices.Clone(env)
+	if i := slices.IndexFunc(out, func(e string) bool { return strings.HasPrefix(e, variable) }); i >= 0 {
+		n, err := strconv.Atoi(out[i][len(variable):])
+		if err != nil || n < 0 {
+			return env // git refuses to run with it
+		}
+		count = n
+		out = slices.Delete(out, i, i+1)
+	}
+	n := strconv.Itoa(count)
+	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"=safe.bareRepository", "GIT_CONFIG_VALUE_"+n+"=explicit")
+}

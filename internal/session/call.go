@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -58,6 +59,25 @@ func (s *Session) callStep(ctx context.Context, name string, params json.RawMess
 // because its params could not be read, and returns the error.
 func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
 	return s.audit.refused(ctx, t, err)
+}
+
+// Offered splits tools into those to declare and those whose every call is denied,
+// which are hidden; a call of one is still answered with the denial (spec section
+// 5). The error is an *InputError about rules.
+func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
+	p, err := s.newPolicy(reg)
+	if err != nil {
+		return nil, nil, err
+	}
+	var hidden []registry.Hidden
+	offered := slices.DeleteFunc(slices.Clone(tools), func(t *registry.Tool) bool {
+		v, denied := p.DeniesAll(ctx, t)
+		if denied {
+			hidden = append(hidden, registry.Hidden{Name: t.Name, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
+		}
+		return denied
+	})
+	return offered, hidden, nil
 }
 
 // Policy is what decides about the calls of a registry's tools. The error is an

@@ -34,11 +34,22 @@ func (s *Session) noticeUnmatched(ctx context.Context, reg *registry.Registry) {
 	complete := len(s.sources.off) == 0 && !slices.ContainsFunc(reg.Reports(), failed)
 	known := s.knownNames()
 	for _, n := range tools {
-		s.checkName(n, known, "tool", complete)
+		if !s.isOfAbsent(reg, n.value) {
+			s.checkName(n, known, "tool", complete)
+		}
 	}
 	for _, n := range servers {
 		s.checkName(n, s.serverNames(), "server", true)
 	}
+}
+
+// isOfAbsent reports whether a name speaks of a server that is switched off or
+// failed, whose tools nobody knows.
+func (s *Session) isOfAbsent(reg *registry.Registry, name string) bool {
+	if server := s.sources.serverOf(name); server != nil && sourceError(reg, server) != nil {
+		return true
+	}
+	return slices.ContainsFunc(s.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
 }
 
 // checkName warns where a name matches none of the known ones.
@@ -114,9 +125,6 @@ func (s *Session) knownNames() []string {
 		for i := range given {
 			out = append(out, given[i].Spellings()...)
 		}
-	}
-	for _, off := range s.sources.off {
-		out = append(out, off.Name+"__*")
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

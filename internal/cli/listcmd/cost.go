@@ -74,7 +74,10 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	all := reg.Sorted()
+	all, _, err := s.Offered(ctx, reg, reg.Sorted())
+	if err != nil {
+		return err
+	}
 	tools := slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
 	if name != "" {
 		t, err := reg.Lookup(name)

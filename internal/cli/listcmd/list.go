@@ -106,18 +106,22 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if !e.HoldsDiagnostics() {
 		e.Diagnose(noticed)
 	}
-	tools, err := unused(ctx, e, o.Apply(reg.Sorted()), o.inactive)
+	tools, denied, err := s.Offered(ctx, reg, o.Apply(reg.Sorted()))
 	if err != nil {
 		return err
 	}
+	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+		return err
+	}
+	hidden := slices.Concat(reg.Hidden(), denied)
 	if e.Globals.JSON {
 		doc := document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {
-			doc.Hidden = reg.Hidden()
+			doc.Hidden = hidden
 		}
 		err = e.PrintJSON(doc)
 	} else {
-		err = printTools(e, tools, reg.Hidden(), o.all)
+		err = printTools(e, tools, hidden, o.all)
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }

@@ -89,6 +89,9 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
+	if tools, err = offered(ctx, e, s, reg, tools, len(names) > 0); err != nil {
+		return err
+	}
 	defs := session.Definitions(reg, tools)
 	if o.encode.Registered, err = o.registered(ctx, s, format, defs); err != nil {
 		return err
@@ -105,6 +108,21 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	return o.StrictFailure(reg)
+}
+
+// offered leaves out the tools whose every call is denied, and says so of those
+// that were named.
+func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
+	tools, denied, err := s.Offered(ctx, reg, tools)
+	severity := registry.SeverityInfo
+	if named {
+		severity = registry.SeverityWarning
+	}
+	for _, h := range denied {
+		e.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
+			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting})
+	}
+	return tools, err
 }
 
 // registered returns the names of the whole registry, nil where they cannot change

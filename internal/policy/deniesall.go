@@ -1,0 +1,38 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// DeniesAll reports whether every call of a tool is denied, whatever its params,
+// and by what: such a tool is not declared to models (spec section 5).
+func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
+	d := &decision{ctx: ctx, policy: p, tool: t, whole: true}
+	v, ok := d.beforeDefaults()
+	if !ok {
+		if _, edits := d.autoEdit(); edits {
+			return Verdict{}, false
+		}
+		v = d.byDefault()
+	}
+	v = d.mode(v)
+	return v, v.Decision == Deny
+}
+
+// beforeDefaults is what the rules say of all calls of the tool. A rule about some
+// calls that does not deny them ends the matter: those are not denied.
+func (d *decision) beforeDefaults() (v Verdict, ok bool) {
+	for i := range d.policy.Rules {
+		r := &d.policy.Rules[i]
+		if !d.ruleNames(r) {
+			continue
+		}
+		if some := r.Command != "" || r.Path != ""; some && r.Decision == Deny {
+			continue
+		}
+		return Verdict{Decision: r.Decision, Reason: r.reason(), Origin: r.Origin, Rule: r}, true
+	}
+	return Verdict{}, false
+}

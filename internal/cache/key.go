@@ -53,7 +53,7 @@ type Program struct {
 	Dir   string   // where it runs, absolute
 	Argv  []string // expanded
 	Env   []string // its whole environment, "K=V" entries
-	Given []string // values of the variables that the settings give it, which can name files too
+	Given []string // those of it that the settings give, whose values can name files too
 }
 
 // AddProgram adds a command: its words, its environment and the program itself,
@@ -91,7 +91,7 @@ func (k *Key) AddFiles(p Program) error {
 		return err
 	}
 	argv := append([]string{path}, p.Argv[1:]...)
-	covered, err := trust.Cover(p.Root, nil, []trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given}}, nil)
+	covered, err := trust.Cover(p.Root, nil, []trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given, Inherited: p.Env}}, nil)
 	if err != nil {
 		return err
 	}

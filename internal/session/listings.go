@@ -121,7 +121,7 @@ func (l *serverListing) keyOf(ctx context.Context, files bool) (string, error) {
 	var given []string
 	for _, p := range s.Env {
 		k.Add("env", p.Name, p.Value)
-		given = append(given, p.Value)
+		given = append(given, p.Name+"="+p.Value)
 	}
 	for _, p := range s.Headers {
 		k.Add("header", p.Name, p.Value)
@@ -240,7 +240,7 @@ func (l *outputListing) key(i discover.Invocation) (string, error) {
 		var given []string
 		for _, p := range l.set.Env {
 			value, _ := expand.Find(i.Env, p.Name)
-			given = append(given, value)
+			given = append(given, p.Name+"="+value)
 		}
 		p := cache.Program{Root: l.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
 		err := errors.Join(k.AddProgram(p), k.AddFiles(p))

@@ -40,7 +40,7 @@ func checkFile(t *testing.T, name, text string) {
 	asked := l.consent()
 	programs := consent.Programs(asked)
 	consent.Describe(programs)
-	consent.Expand(programs, "/p", (&Expander{}).Expand)
+	consent.Expand(programs, "/p", (&Expander{}).Expand, nil)
 	consent.Loosens(asked)
 	consent.Expands(asked)
 	m := merge(x, []*layer{l})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -102,8 +103,8 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
-	var err error
-	if p.Covered, err = l.cover(dir, fromProject, slices.Concat(files, imports), programs); err != nil {
+	covered, plugins, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
+	if p.Covered = covered; err != nil {
 		p.Obstacle, p.Covered = err.Error(), files
 		if l.opts.TrustProject {
 			l.problems = append(l.problems, document.Problem{File: dir, Message: "cannot be trusted: " + p.Obstacle})
@@ -113,7 +114,7 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	for _, f := range p.Covered {
 		p.Files = append(p.Files, f.Path)
 	}
-	p.Runs = append(consent.Describe(programs), consent.Plugins(l.root, filepath.Join(dir, "plugins"), p.Covered)...)
+	p.Runs = append(consent.Describe(programs), consent.DescribePlugins(l.root, plugins)...)
 	return p
 }
 
@@ -129,17 +130,25 @@ func (l *layer) consent() *consent.File {
 	return f
 }
 
-// cover collects the files behind a grant.
-func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, error) {
+// cover collects the files behind a grant, and the plugins among them.
+func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
 	expand := NewExpander(l.root, l.opts.Environ).Expand
 	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expand)...)
-	return trust.Cover(l.root, files, consent.Expand(programs, l.root, expand), trees)
+	plugins := consent.Plugins(fromProject.consent(), l.root, trees)
+	for _, p := range plugins {
+		programs = append(programs, p.Programs...)
+	}
+	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expand, process.BaseEnv(l.opts.Environ)), trees)
+	if path := consent.Changed(plugins, covered); err == nil && path != "" {
+		err = fmt.Errorf("%s is not as it was a moment ago; run the command again", path)
+	}
+	return covered, plugins, err
 }
 
 // trustWithoutImports lets a project count that is trusted apart from the files
 // of other programs, which imports has brought in since.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
-	covered, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
+	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
 		return
 	}

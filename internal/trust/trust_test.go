@@ -66,14 +66,15 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "link.sh")); err != nil {
 		t.Fatal(err)
 	}
-	plugins := []string{".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/plugin.yaml"}
+	plugins := []string{".toolreg/plugins/one/.git/HEAD", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/plugin.yaml"}
 	tests := []struct {
 		name string
 		argv []string
 		dir  string
 		want []string
 	}{
-		{"nothing of the project", []string{"npx", "-y", "x"}, "tools", nil},
+		{"nothing of the project", []string{"uname", "-y", "x"}, "tools", nil},
+		{"a runner below its file", []string{"npx", "-y", "x"}, "tools", []string{"package.json"}},
 		{"a script", []string{"./tools/a.sh", "--json"}, "", []string{"tools/a.sh"}},
 		{"an interpreter's script", []string{"python3", "tools/b.py"}, "", []string{"tools/b.py"}},
 		{"relative to where it runs", []string{"sh", "a.sh"}, "tools", []string{"tools/a.sh"}},

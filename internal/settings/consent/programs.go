@@ -20,7 +20,8 @@ type Program struct {
 	Argv  []string // empty for an address
 	URL   string
 	Cwd   string   // where it runs, relative to the project root
-	Env   []string // values of the variables that the settings give it
+	Env   []string // "NAME=value", the variables that the settings give it
+	Names []string // those variables that no other line of the question shows
 }
 
 // Programs lists what a file would run or reach, in file order; none of nil.
@@ -39,9 +40,11 @@ func Programs(f *File) []Program {
 			run(argv, f.env())
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
+		case s.Row.Name == "env":
+			run(nil, valuesOf(s.Value)) // of whatever runs with it: BASH_ENV, NODE_OPTIONS
 		case s.Row.Runs && s.Row.Type == table.Raw:
 			for _, argv := range rawCommands(s.Value) {
-				run(argv, nil)
+				run(argv, f.env())
 			}
 		case s.Row.Runs:
 			for _, path := range s.Value.Strings() {
@@ -50,7 +53,7 @@ func Programs(f *File) []Program {
 		}
 		out = append(out, f.references(s)...)
 	}
-	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" })
+	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && len(p.Env) == 0 })
 }
 
 func (f *File) place(line int) string {
@@ -60,7 +63,7 @@ func (f *File) place(line int) string {
 	return f.Path + ":" + strconv.Itoa(line)
 }
 
-// env returns the values of the file's own top-level env.
+// env returns the file's own top-level env.
 func (f *File) env() []string {
 	for _, s := range f.Settings {
 		if s.Row.Name == "env" {
@@ -70,7 +73,8 @@ func (f *File) env() []string {
 	return nil
 }
 
-// valuesOf returns the strings of an object that may not have been checked.
+// valuesOf returns the strings of an object that may not have been checked, as
+// "NAME=value".
 func valuesOf(n *document.Node) []string {
 	if n == nil {
 		return nil
@@ -78,7 +82,7 @@ func valuesOf(n *document.Node) []string {
 	var out []string
 	for _, f := range n.Fields {
 		if f.Value.Kind == document.String {
-			out = append(out, f.Value.Text)
+			out = append(out, f.Name+"="+f.Value.Text)
 		}
 	}
 	return out
@@ -90,6 +94,10 @@ func (f *File) servers(s Setting) []Program {
 	for _, entry := range s.Value.Fields {
 		v := entry.Value
 		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Line), Cwd: v.Get("cwd").Str(), Env: valuesOf(v.Get("env"))}
+		for _, variable := range p.Env {
+			name, _, _ := strings.Cut(variable, "=")
+			p.Names = append(p.Names, quoteWord(name))
+		}
 		if address := v.Get("httpUrl").Str() + v.Get("url").Str(); address != "" {
 			out = append(out, Program{Key: p.Key, Place: p.Place, URL: address})
 		}
@@ -158,6 +166,9 @@ func rawCommands(n *document.Node) [][]string {
 func Describe(programs []Program) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
+		if len(p.Argv) == 0 && p.URL == "" {
+			continue
+		}
 		line := p.Place + ": " + document.Printable(p.Key) + ":"
 		if p.URL != "" {
 			line += " connects to " + quoteWord(p.URL)
@@ -165,9 +176,26 @@ func Describe(programs []Program) []string {
 		for _, word := range p.Argv {
 			line += " " + quoteWord(word)
 		}
+		if len(p.Names) > 0 {
+			line += " (sets " + strings.Join(p.Names, ", ") + ")"
+		}
+		if p.holdsCode() {
+			line += " (what this code reaches without naming it is not covered)"
+		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// holdsCode reports whether the command line is a program by itself, whose reach
+// its words may not show.
+func (p Program) holdsCode() bool {
+	for i, word := range p.Argv {
+		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"}, p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
+			return true
+		}
+	}
+	return false
 }
 
 // quoteWord makes word borders and odd characters visible.
@@ -201,57 +229,16 @@ func (v Variables) expandAll(in []string) []string {
 }
 
 // Expand expands the words of programs of the project at root as far as variables
-// can be, to find the files that they name.
-func Expand(programs []Program, root string, v Variables) []trust.Program {
+// can be, to find the files that they name. inherited is what they have of our
+// environment.
+func Expand(programs []Program, root string, v Variables, inherited []string) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {
 		dir := v.expand(p.Cwd)
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(root, dir)
 		}
-		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env)})
-	}
-	return out
-}
-
-// Plugins names the plugin folders below dir among the files that a grant covers,
-// as [Describe] names programs.
-func Plugins(root, dir string, covered []trust.File) []string {
-	prefix := trust.Name(root, dir) + "/"
-	var out []string
-	for _, f := range covered {
-		rest, ok := strings.CutPrefix(f.Name, prefix)
-		if !ok {
-			continue
-		}
-		id, _, _ := strings.Cut(rest, "/")
-		line := "plugin " + quoteWord(prefix+id)
-		if !slices.Contains(out, line) {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// PluginFolders returns the plugin folders inside the project at root that a file
-// adds, absolute; none of nil.
-func PluginFolders(f *File, root string, v Variables) []string {
-	if f == nil {
-		return nil
-	}
-	var out []string
-	for _, s := range f.Settings {
-		if s.Row.Name != "plugins.paths" {
-			continue
-		}
-		for _, path := range v.expandAll(s.Value.Strings()) {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(root, path)
-			}
-			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
-				out = append(out, path)
-			}
-		}
+		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 	}
 	return out
 }

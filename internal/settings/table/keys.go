@@ -50,7 +50,7 @@ func serverFields() []Row {
 	return []Row{
 		{Name: "command", Type: String, Doc: "Program of a stdio server."},
 		{Name: "args", Type: Strings, Doc: "Its arguments."},
-		{Name: "env", Type: Pairs, Secret: true, Loosens: passesOn, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
+		{Name: "env", Type: Pairs, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Give it our whole environment.", Loosens: whenTrue},
 		{Name: "cwd", Type: String, Doc: "Its working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
@@ -148,7 +148,7 @@ func callRows() []Row {
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Give those commands our whole environment.", Loosens: whenTrue},
 		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
-		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Loosens: whenFilled, Doc: "Commands around each call. Those of all places run."},
+		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands around each call. Those of all places run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long what a source gave may stand for asking it again; 0 = not at all."},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 = none."},

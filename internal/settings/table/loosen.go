@@ -1,8 +1,6 @@
 package table
 
 import (
-	"strings"
-
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -32,18 +30,6 @@ func whenLonger(def string) func(*document.Node) bool {
 		d, err := ParseDuration(n)
 		return err == nil && (d == 0 || d > limit)
 	}
-}
-
-// passesOn is true for variables whose values come from our environment, from
-// files or from commands.
-func passesOn(n *document.Node) bool {
-	for _, f := range n.Fields {
-		kind, _ := Reference(f.Value.Text)
-		if kind != "" || strings.Contains(f.Value.Text, "$") {
-			return true
-		}
-	}
-	return false
 }
 
 // hasAllow is true for a list of rules of which one allows something.

@@ -1,0 +1,132 @@
+package consent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Plugin is a plugin of the project, for the question.
+type Plugin struct {
+	Path     string // its manifest or script
+	Sum      string // of the manifest's bytes that Programs were read from; "" for a script
+	Programs []Program
+}
+
+// Plugins reads the plugins below the folders; nothing of them runs. Programs run
+// in the folder of their plugin, with the variables that f gives. A manifest with
+// mistakes names what it can.
+func Plugins(f *File, root string, folders []string) []Plugin {
+	var env []string
+	if f != nil {
+		env = f.env()
+	}
+	var out []Plugin
+	for _, folder := range folders {
+		if p := pluginAt(root, folder, env); p != nil {
+			out = append(out, *p)
+			continue
+		}
+		entries, _ := os.ReadDir(folder) // what cannot be read has no plugins
+		for _, e := range entries {
+			if p := pluginAt(root, filepath.Join(folder, e.Name()), env); p != nil {
+				out = append(out, *p)
+			}
+		}
+	}
+	return out
+}
+
+// pluginAt reads the plugin at a path; nil for none.
+func pluginAt(root, path string, env []string) *Plugin {
+	for _, name := range []string{"plugin.yaml", "plugin.yml", "plugin.json"} {
+		doc, _ := document.Read(filepath.Join(path, name))
+		if doc == nil {
+			continue
+		}
+		p := &Plugin{Path: doc.File, Sum: doc.Sum}
+		for _, c := range manifestCommands(doc.Root) {
+			c.Place, c.Cwd, c.Env = "plugin "+quoteWord(trust.Name(root, path)), path, env
+			p.Programs = append(p.Programs, c)
+		}
+		return p
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return nil
+	}
+	return &Plugin{Path: path, Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}}}
+}
+
+// manifestCommands lists the commands of a manifest: its factory, the command of
+// its calls and those of its tools.
+func manifestCommands(n *document.Node) []Program {
+	var out []Program
+	for _, key := range []string{"factory", "call"} {
+		if argv := n.Get(key).Strings(); len(argv) > 0 {
+			out = append(out, Program{Key: key, Argv: argv})
+		}
+	}
+	tools := n.Get("tools")
+	if tools == nil {
+		return out
+	}
+	for i, tool := range tools.Items {
+		if argv := tool.Get("command").Strings(); len(argv) > 0 {
+			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Str()), Argv: argv})
+		}
+	}
+	return out
+}
+
+// Changed returns the path of a plugin whose manifest is not among the covered
+// files as it was read; "" when all are.
+func Changed(plugins []Plugin, covered []trust.File) string {
+	for _, p := range plugins {
+		if p.Sum != "" && !slices.ContainsFunc(covered, func(f trust.File) bool { return f.Sum == p.Sum }) {
+			return p.Path
+		}
+	}
+	return ""
+}
+
+// DescribePlugins names every plugin and its commands, as [Describe] does.
+func DescribePlugins(root string, plugins []Plugin) []string {
+	var out []string
+	for _, p := range plugins {
+		lines := Describe(p.Programs)
+		if len(lines) == 0 {
+			lines = []string{"plugin " + quoteWord(strings.TrimSuffix(trust.Name(root, filepath.Dir(p.Path)), "/"))}
+		}
+		out = append(out, lines...)
+	}
+	return out
+}
+
+// PluginFolders returns the plugin folders inside the project at root that a file
+// adds, absolute; none of nil.
+func PluginFolders(f *File, root string, v Variables) []string {
+	if f == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range f.Settings {
+		if s.Row.Name != "plugins.paths" {
+			continue
+		}
+		for _, path := range v.expandAll(s.Value.Strings()) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(root, path)
+			}
+			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}

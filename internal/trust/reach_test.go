@@ -1,0 +1,143 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestChangedAfterTheGrant holds the grant against each way that a command can
+// name a file: granted, then changed or put there, the project is not trusted.
+func TestChangedAfterTheGrant(t *testing.T) {
+	tests := []struct {
+		name string
+		argv []string
+		env  []string // given
+		have []string // what the process has
+		dir  string
+		file string // that is changed
+		new  bool   // it comes only after the grant
+	}{
+		{name: "a path", argv: []string{"./tools/run.sh"}, file: "tools/run.sh"},
+		{name: "a missing path", argv: []string{"sh", "./tools/run.sh"}, file: "tools/run.sh", new: true},
+		{name: "a variable of ours", argv: []string{"sh", "-c", `exec "$TOOLREG_PROJECT_ROOT"/tools/run.sh`}, dir: "sub", file: "tools/run.sh"},
+		{name: "in braces", argv: []string{"sh", "-c", "${TOOLREG_PROJECT_ROOT:?}/tools/run.sh"}, dir: "sub", file: "tools/run.sh"},
+		{name: "a variable of the settings", argv: []string{"sh", "-c", "$X/run.sh"}, env: []string{"X=tools"}, file: "tools/run.sh"},
+		{name: "a variable of the process", argv: []string{"sh", "-c", "$HOME/p/tools/run.sh"}, have: []string{"HOME=<above>"}, file: "tools/run.sh"},
+		{name: "an unknown variable", argv: []string{"sh", "-c", "cd sub; $(git rev-parse --show-toplevel)/tools/run.sh"}, file: "tools/run.sh"},
+		{name: "a folder of the process", argv: []string{"sh", "/proc/self/cwd/tools/run.sh"}, file: "tools/run.sh"},
+		{name: "its root", argv: []string{"sh", "/proc/self/root<root>/tools/run.sh"}, file: "tools/run.sh"},
+		{name: "another folder", argv: []string{"sh", "-c", "cd tools && ./run.sh"}, file: "tools/run.sh"},
+		{name: "folder by folder", argv: []string{"sh", "-c", "cd a; cd b; ./run.sh"}, file: "a/b/run.sh"},
+		{name: "behind quotes", argv: []string{"sh", "-c", `tools/r"u"n'.sh'`}, file: "tools/run.sh"},
+		{name: "a pattern", argv: []string{"sh", "-c", "tools/r?n.*"}, file: "tools/run.sh"},
+		{name: "a program that runs it", argv: []string{"env", "A=b", "timeout", "5", "sh", "tools/run.sh"}, file: "tools/run.sh"},
+		{name: "an option's value", argv: []string{"node", "--require=./tools/hook.js", "x"}, file: "tools/hook.js"},
+		{name: "an option's letter", argv: []string{"node", "-r./tools/hook.js"}, file: "tools/hook.js"},
+		{name: "a file of arguments", argv: []string{"java", "@tools/args"}, file: "tools/args"},
+		{name: "an address", argv: []string{"deno", "run", "file://<root>/tools/d.ts"}, file: "tools/d.ts"},
+		{name: "code", argv: []string{"python3", "-c", `exec(open("tools/d.py").read())`}, file: "tools/d.py"},
+		{name: "code that adds words", argv: []string{"python3", "-c", `import os; exec(open(os.environ["TOOLREG_PROJECT_ROOT"]+"/tools/d.py").read())`}, dir: "sub", file: "tools/d.py"},
+		{name: "a module", argv: []string{"python3", "-m", "tools.disc"}, file: "tools/disc.py"},
+		{name: "a module at its letter", argv: []string{"python3", "-mtools.disc"}, file: "tools/disc.py"},
+		{name: "a package", argv: []string{"python3", "-m", "tools.disc"}, file: "tools/disc/__main__.py"},
+		{name: "around a module", argv: []string{"python3", "-m", "tools.disc"}, file: "tools/__init__.py", new: true},
+		{name: "before the library's", argv: []string{"python3", "-m", "json.tool"}, file: "json/tool.py", new: true},
+		{name: "before what that imports", argv: []string{"python3", "-m", "json.tool"}, file: "argparse.py", new: true},
+		{name: "beside the script", argv: []string{"python3", "tools/d.py"}, file: "tools/json.py", new: true},
+		{name: "a package beside it", argv: []string{"python3", "tools/d.py"}, file: "tools/json/__init__.py", new: true},
+		{name: "an application", argv: []string{"uvicorn", "app.main:app"}, file: "app/main.py"},
+		{name: "an extension", argv: []string{"node", "tools/d"}, file: "tools/d.js"},
+		{name: "before the extension", argv: []string{"node", "tools/hook"}, file: "tools/hook", new: true},
+		{name: "a folder's entry", argv: []string{"node", "srv"}, file: "srv/index.js"},
+		{name: "a folder's package", argv: []string{"node", "srv"}, file: "srv/package.json", new: true},
+		{name: "what a package names", argv: []string{"node", "pkg"}, file: "pkg/lib/x.js"},
+		{name: "a script of a package", argv: []string{"npm", "run", "discover"}, file: "tools/d.js"},
+		{name: "a runner's settings", argv: []string{"npm", "run", "discover"}, file: ".npmrc", new: true},
+		{name: "a runner below", argv: []string{"npm", "run", "discover"}, dir: "sub", file: "package.json"},
+		{name: "make", argv: []string{"make", "x"}, file: "Makefile"},
+		{name: "before the Makefile", argv: []string{"make", "x"}, file: "GNUmakefile", new: true},
+		{name: "make elsewhere", argv: []string{"make", "-C", "tools"}, file: "tools/Makefile"},
+		{name: "make at its letter", argv: []string{"make", "-Ctools"}, file: "tools/Makefile"},
+		{name: "make in a shell", argv: []string{"sh", "-c", "cd tools && make"}, file: "tools/Makefile"},
+		{name: "just", argv: []string{"just", "x"}, file: ".justfile", new: true},
+		{name: "cargo", argv: []string{"cargo", "run"}, file: "build.rs", new: true},
+		{name: "go", argv: []string{"go", "run", "./cmd"}, file: "cmd/other.go", new: true},
+		{name: "PATH of the settings", argv: []string{"x"}, env: []string{"PATH=<root>/bin:/usr/bin"}, file: "bin/x"},
+		{name: "PATH by a variable", argv: []string{"x"}, env: []string{"PATH=$TOOLREG_PROJECT_ROOT/bin:$PATH"}, file: "bin/x"},
+		{name: "PATH of the process", argv: []string{"x"}, have: []string{"PATH=<root>/bin:/usr/bin"}, file: "bin/x"},
+		{name: "before another in PATH", argv: []string{"sh", "-c", "ls"}, env: []string{"PATH=<root>/bin:/usr/bin"}, file: "bin/ls", new: true},
+		{name: "npx", argv: []string{"npx", "-y", "mcp-x@1.0.0"}, file: "node_modules/.bin/mcp-x", new: true},
+		{name: "npx with a scope", argv: []string{"npx", "@a/mcp-x"}, file: "node_modules/@a/mcp-x/package.json", new: true},
+		{name: "npx below", argv: []string{"npx", "mcp-x"}, dir: "sub", file: "node_modules/.bin/mcp-x", new: true},
+		{name: "uv", argv: []string{"uv", "run", "mcp-x"}, file: ".venv/bin/mcp-x", new: true},
+		{name: "BASH_ENV alone", env: []string{"BASH_ENV=tools/run.sh"}, file: "tools/run.sh"},
+		{name: "NODE_OPTIONS alone", env: []string{"NODE_OPTIONS=--max-old-space-size=9 --require ./tools/hook"}, file: "tools/hook.js"},
+		{name: "PYTHONSTARTUP alone", env: []string{"PYTHONSTARTUP=$TOOLREG_PROJECT_ROOT/tools/d.py"}, file: "tools/d.py"},
+		{name: "PYTHONPATH", argv: []string{"python3", "-m", "x"}, env: []string{"PYTHONPATH=lib"}, file: "lib/y/z.py", new: true},
+		{name: "git in a plugin", file: ".toolreg/plugins/one/.git/run"},
+		{name: "a new file in a plugin", file: ".toolreg/plugins/one/new", new: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			above := tempDir(t)
+			root := filepath.Join(above, "p")
+			for _, dir := range []string{"sub", "a/b", "srv", "tools", "lib", "bin", "cmd"} {
+				if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, filepath.Join(root, "package.json"), `{"scripts": {"discover": "node tools/d.js"}}`)
+			write(t, filepath.Join(root, "pkg/package.json"), `{"main": "./lib/x"}`)
+			write(t, filepath.Join(root, "tools/d.py"), "x")
+			write(t, filepath.Join(root, ".toolreg/plugins/one/plugin.yaml"), "id: one")
+			file := filepath.Join(root, test.file)
+			if !test.new {
+				write(t, file, "before")
+			}
+			known := strings.NewReplacer("<root>", root, "<above>", above)
+			all := func(in []string) (out []string) {
+				for _, word := range in {
+					out = append(out, known.Replace(word))
+				}
+				return out
+			}
+			p := Program{Dir: filepath.Join(root, test.dir), Argv: all(test.argv), Env: all(test.env), Inherited: all(test.have)}
+			cover := func() []File {
+				files, err := Cover(root, nil, []Program{p}, []string{filepath.Join(root, ".toolreg", "plugins")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return files
+			}
+			s := newStore(t)
+			if _, err := s.Grant(t.Context(), root, cover(), time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := s.Check(root, cover()); err != nil || !st.Trusted {
+				t.Fatalf("unchanged: %+v, %v", st, err)
+			}
+			write(t, file, "after")
+			if st, err := s.Check(root, cover()); err != nil || st.Trusted {
+				t.Errorf("%s changed, and the project is still trusted (%v)", test.file, err)
+			}
+		})
+	}
+}
+
+func TestTooManyFoldersCannotBeFollowed(t *testing.T) {
+	root := tempDir(t)
+	var argv []string
+	for i := range maxFolders {
+		dir := filepath.Join(root, "d"+strings.Repeat("x", i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		argv = append(argv, dir)
+	}
+	if _, err := Cover(root, nil, []Program{{Argv: argv, Dir: root}}, nil); err == nil {
+		t.Error("the command is trusted though not all of it was followed")
+	}
+}

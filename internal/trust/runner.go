@@ -1,0 +1,235 @@
+package trust
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// runner is a program that reads from its folder what it is to run.
+type runner struct {
+	names   string // of the program, without version
+	entries string // files that it reads, in its folder or in one above it
+	code    string // extensions of the files beside what it runs that it may load
+	local   bool   // it prefers programs that are installed in the project
+}
+
+// runners lists them; "" is for every folder that a command names.
+func runners() []runner {
+	return []runner{
+		{"", "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml", "", false},
+		{"tsx ts-node", "tsconfig.json", "", false},
+		{"npm pnpm yarn npx pnpx bun bunx corepack", "package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env", "", true},
+		{"deno", "deno.json deno.jsonc package.json", "", true},
+		{"make gmake bmake", "GNUmakefile makefile Makefile BSDmakefile", "", false},
+		{"just", "justfile Justfile .justfile", "", false},
+		{"task go-task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml", "", false},
+		{"mise rtx asdf", "mise.toml .mise.toml mise.local.toml .mise.local.toml .tool-versions", "", true},
+		{"cargo", "Cargo.toml build.rs src/main.rs .cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain", "", false},
+		{"go", "go.mod go.work", ".go", false},
+		{"python pypy", "pyvenv.cfg", ".py .pyc .so", false},
+		{"uv uvx poetry hatch pdm pipx pipenv tox nox pytest", "pyproject.toml uv.toml hatch.toml Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env", ".py", true},
+		{"rake bundle ruby", "Rakefile rakefile Gemfile .bundle/config", "", false},
+		{"php composer", "composer.json php.ini", "", true},
+		{"gradle gradlew mvn mvnw ant", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config", "", false},
+		{"cmake ninja meson", "CMakeLists.txt build.ninja meson.build", "", false},
+		{"docker podman docker-compose", "Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env", "", false},
+		{"nix nix-shell nix-build", "flake.nix shell.nix default.nix", "", false},
+		{"direnv", ".envrc .env", "", false},
+		{"dotnet", "global.json NuGet.config Directory.Build.props Directory.Build.targets", "", false},
+	}
+}
+
+// extensions are those that a program adds to a name by itself.
+func extensions() []string {
+	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc", ".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
+}
+
+// addRunner notes the runner that a word may call.
+func (r *reach) addRunner(word string) {
+	name := strings.TrimRight(strings.TrimSuffix(filepath.Base(word), ".exe"), "0123456789.")
+	for _, known := range runners()[1:] {
+		if slices.Contains(strings.Fields(known.names), name) {
+			r.runners = append(r.runners, known)
+		}
+	}
+}
+
+// entries covers what a folder says of what runs there.
+func (r *reach) entries(dir string) error {
+	if dir == r.root && dir != r.program.Dir && !slices.Contains(r.words, dir) {
+		return nil // only words that mention it start there
+	}
+	var names []string
+	for _, known := range r.runners {
+		names = append(names, strings.Fields(known.entries)...)
+		if known.code != "" {
+			if err := r.code(dir, known.code); err != nil {
+				return err
+			}
+		}
+	}
+	if dir != r.program.Dir && dir != r.root || slices.Contains(r.words, ".") { // a folder that it names
+		for _, name := range strings.Fields(runners()[0].entries) {
+			if err := r.entryInside(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, at := range r.upTo(dir) {
+		for _, name := range names {
+			if err := r.entry(filepath.Join(at, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// upTo returns a folder and those above it up to the root of the project; none
+// of a folder outside.
+func (r *reach) upTo(dir string) []string {
+	var out []string
+	for at := dir; r.inside(at); at = filepath.Dir(at) {
+		out = append(out, at)
+		if resolved(at) == r.root || at == filepath.Dir(at) {
+			break
+		}
+	}
+	return out
+}
+
+func (r *reach) entryInside(path string) error {
+	if !r.inside(path) {
+		return nil
+	}
+	return r.entry(path)
+}
+
+// entry covers a file that a runner reads, and what it names there.
+func (r *reach) entry(path string) error {
+	if err := r.add(path); err != nil || filepath.Base(path) != "package.json" {
+		return err
+	}
+	for _, word := range packageWords(path) {
+		for _, name := range append(pieces(word), word) {
+			if err := r.word(filepath.Join(filepath.Dir(path), name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// packageWords returns what a package.json says is run.
+func packageWords(path string) []string {
+	data, err := os.ReadFile(path)
+	var all map[string]any
+	if err != nil || json.Unmarshal(data, &all) != nil { // node cannot read it either
+		return nil
+	}
+	var out []string
+	var take func(any)
+	take = func(v any) {
+		switch v := v.(type) {
+		case string:
+			out = append(out, v)
+		case map[string]any:
+			for _, member := range v {
+				take(member)
+			}
+		case []any:
+			for _, item := range v {
+				take(item)
+			}
+		}
+	}
+	for _, name := range []string{"main", "module", "bin", "exports", "imports", "scripts"} {
+		take(all[name])
+	}
+	return out
+}
+
+// siblings covers the files beside a script that its interpreter finds before
+// those of its own library.
+func (r *reach) siblings(path string) error {
+	for _, known := range r.runners {
+		if known.code != "" && slices.Contains(strings.Fields(known.code), filepath.Ext(path)) {
+			if err := r.code(filepath.Dir(path), known.code); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// code covers the files of a folder with one of the extensions, and the packages
+// in it.
+func (r *reach) code(dir, extensions string) error {
+	for _, name := range r.list(dir).names {
+		path := filepath.Join(dir, name)
+		if !slices.Contains(strings.Fields(extensions), filepath.Ext(name)) {
+			path = filepath.Join(path, "__init__.py")
+		}
+		if err := r.add(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// codeFolders covers the folders that variables name as places of code, whole.
+func (r *reach) codeFolders() error {
+	for _, name := range []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
+		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "CLASSPATH", "ZDOTDIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"} {
+		if !slices.ContainsFunc(r.program.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+			continue
+		}
+		for _, dir := range r.folderList(name) {
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() || !r.inside(dir) {
+				continue
+			}
+			if err := r.tree(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// local covers the programs that are installed in the project and that a runner
+// prefers to others of their name.
+func (r *reach) local() error {
+	if !slices.ContainsFunc(r.runners, func(known runner) bool { return known.local }) {
+		return nil
+	}
+	for _, dir := range r.folders {
+		for _, at := range r.upTo(dir) {
+			for _, word := range r.words {
+				if err := r.installed(at, word); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// installed covers what a package or program of that name is in a folder.
+func (r *reach) installed(dir, word string) error {
+	if i := strings.LastIndex(word, "@"); i > 0 {
+		word = word[:i] // its version
+	}
+	if !filepath.IsLocal(word) {
+		return nil
+	}
+	name := filepath.Base(word) // of @scope/name
+	for _, path := range []string{"node_modules/.bin/" + name, ".venv/bin/" + name, "venv/bin/" + name, "vendor/bin/" + name} {
+		if err := r.add(filepath.Join(dir, path)); err != nil {
+			return err
+		}
+	}
+	return r.entry(filepath.Join(dir, "node_modules", word, "package.json"))
+}

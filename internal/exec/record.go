@@ -25,8 +25,9 @@ type Record struct {
 // Hooks are the programs of the settings around a call (spec section 8.6). An
 // error of either function stops the call or withholds its result.
 type Hooks interface {
-	// Before returns the params to go on with; nil keeps those of the call.
-	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, error)
+	// Before returns the params to go on with, nil for those of the call, and why
+	// a person is to be asked about it.
+	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, registry.Asking, error)
 	// After returns the result to go on with.
 	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
 	// Screens reports whether After looks at the results of a tool, so that
@@ -41,13 +42,23 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
-	params, err := x.Hooks.Before(ctx, t, call)
-	if err != nil || params == nil || bytes.Equal(params, call.Params) {
-		return call, v, err
+	params, asking, err := x.Hooks.Before(ctx, t, call)
+	if err == nil && params != nil && !bytes.Equal(params, call.Params) {
+		call.Params = bytes.Clone(params)
+		v, err = x.admit(ctx, t, call)
 	}
-	call.Params = bytes.Clone(params)
-	v, err = x.admit(ctx, t, call)
-	return call, v, err
+	return call, tightened(v, asking), err
+}
+
+// tightened is a verdict once somebody wants a person to be asked: it never lets
+// more through, and no remembered answer stands for that of the person.
+func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
+	if asking.Reason == "" || v.Decision == policy.Deny || v.Agreed {
+		return v
+	}
+	v.Decision, v.Reason, v.Origin = policy.Ask, asking.Reason, asking.Origin
+	v.Rule, v.Approval, v.Scopes, v.Changes, v.Firm = nil, "", nil, nil, true
+	return v
 }
 
 // finish tells the observer of a call and shows its result to the hooks.

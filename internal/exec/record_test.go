@@ -18,17 +18,18 @@ import (
 type hooked struct {
 	trace   []string
 	params  string // what Before gives
+	asking  registry.Asking
 	before  error
 	after   func(registry.Result) (registry.Result, error)
 	screens bool
 }
 
-func (h *hooked) Before(_ context.Context, _ *registry.Tool, c registry.Call) (json.RawMessage, error) {
+func (h *hooked) Before(_ context.Context, _ *registry.Tool, c registry.Call) (json.RawMessage, registry.Asking, error) {
 	h.trace = append(h.trace, "before "+string(c.Params))
 	if h.params == "" {
-		return nil, h.before
+		return nil, h.asking, h.before
 	}
-	return json.RawMessage(h.params), h.before
+	return json.RawMessage(h.params), h.asking, h.before
 }
 
 func (h *hooked) After(_ context.Context, _ *registry.Tool, c registry.Call, r registry.Result) (registry.Result, error) {
@@ -170,6 +171,35 @@ func TestLimitsOfTheSettings(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
+		})
+	}
+}
+
+// TestAHookWantsAQuestion makes sure that what a hook asks about is asked where
+// policy allowed it, and that it opens nothing.
+func TestAHookWantsAQuestion(t *testing.T) {
+	approved := policy.Verdict{Decision: policy.Allow, Approval: "1"}
+	scoped := policy.Verdict{Decision: policy.Ask, Reason: "its category", Scopes: []policy.Scope{{Kind: policy.ScopeTool}}}
+	for name, tt := range map[string]struct {
+		verdict policy.Verdict
+		want    string // the error
+	}{
+		"allowed":           {policy.Verdict{Decision: policy.Allow}, "hook says so"},
+		"allowed for good":  {approved, "hook says so"},
+		"asked about":       {scoped, "hook says so"},
+		"denied":            {policy.Verdict{Decision: policy.Deny, Reason: "never"}, "never"},
+		"the mode says yes": {policy.Verdict{Decision: policy.Allow, Agreed: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &hooked{asking: registry.Asking{Reason: "hook says so", Origin: "hook"}}
+			x, tool := observed(h, func(string) policy.Verdict { return tt.verdict })
+			_, err := x.Execute(t.Context(), tool, registry.Call{})
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if needs, ok := errors.AsType[*NeedsConfirmation](err); ok && (needs.Verdict.Origin != "hook" || len(needs.Verdict.Scopes) > 0) {
+				t.Errorf("%+v", needs.Verdict)
+			}
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestBefore(t *testing.T) {
 		"a result too early":  {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may give params"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := set(t, tt.hooks...).Before(t.Context(), tool, params(`{"n":1}`))
+			got, _, err := set(t, tt.hooks...).Before(t.Context(), tool, params(`{"n":1}`))
 			if string(got) != tt.want {
 				t.Errorf("params %s, want %s", got, tt.want)
 			}
@@ -116,7 +116,7 @@ func TestBefore(t *testing.T) {
 
 func TestWhatAHookReads(t *testing.T) {
 	s := set(t, script(BeforeCall, "cat > in; pwd >> in"), script(AfterCall, "cat > in"), script(OnRegister, "cat > in"), script(OnDiagnostic, "cat > in"))
-	if _, err := s.Before(t.Context(), tool, params(`{"a":"<é>"}`)); err != nil {
+	if _, _, err := s.Before(t.Context(), tool, params(`{"a":"<é>"}`)); err != nil {
 		t.Fatal(err)
 	}
 	const about = `{"name":"log","source":"mcp:git","server":"git","serverTool":"log","category":"other"}`
@@ -165,6 +165,7 @@ func TestAfter(t *testing.T) {
 			registry.Result{Content: []registry.Content{registry.TextContent("t"), {Type: "image", Data: []byte{0, 1}, MIMEType: "image/png"}}, Structured: json.RawMessage(`{"n":1}`), Duration: 7}, ""},
 		"withheld":         {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
 		"failed":           {"exit 1", registry.Result{}, "withheld because"},
+		"asking too late":  {`echo '{"decision":"ask"}'`, registry.Result{}, "wants a person to be asked"},
 		"params too late":  {`echo '{"params":{}}'`, registry.Result{}, "after a call it may give a result"},
 		"no content":       {`echo '{"result":{}}'`, registry.Result{}, "needs llmContent"},
 		"null content":     {`echo '{"result":{"llmContent":null}}'`, registry.Result{}, "needs llmContent"},
@@ -194,7 +195,7 @@ func TestACancelledHookIsNoAnswer(t *testing.T) {
 	stop := errors.New("interrupt")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if _, err := set(t, script(BeforeCall, "")).Before(ctx, tool, params("{}")); !errors.Is(err, stop) {
+	if _, _, err := set(t, script(BeforeCall, "")).Before(ctx, tool, params("{}")); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
 	if r, err := set(t, script(AfterCall, "")).After(ctx, tool, params("{}"), registry.TextResult("x")); !errors.Is(err, stop) || r.Content != nil {
@@ -205,7 +206,7 @@ func TestACancelledHookIsNoAnswer(t *testing.T) {
 func TestExpansionFailsClosed(t *testing.T) {
 	s := set(t, script(BeforeCall, "exit 1"))
 	s.Expand = func(*Hook) ([]string, error) { return nil, errors.New("variable X is not set") }
-	if _, err := s.Before(t.Context(), tool, params("{}")); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "X is not set") {
+	if _, _, err := s.Before(t.Context(), tool, params("{}")); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "X is not set") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -220,13 +221,16 @@ func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
 		doing  []string // what each hook prints
 		want   []string // what each was asked about, in the order of asking
 		ends   string   // the params; "" = denied
+		asks   string   // why a person is to be asked
 	}{
-		{"one place, changed", []int{0, 0}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`},
-		{"changed by the earlier", []int{0, 1}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`},
-		{"changed by the later", []int{0, 1}, []string{"", `echo '{"params":{"a":2}}'`}, []string{"{}", "{}", `{"a":2}`}, `{"a":2}`},
-		{"its own change does not count then", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`},
-		{"refused then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"deny"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, ""},
-		{"broken then", []int{0, 1}, []string{`! grep -q 3 NOTES`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, ""},
+		{"one place, changed", []int{0, 0}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`, ""},
+		{"changed by the earlier", []int{0, 1}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`, ""},
+		{"changed by the later", []int{0, 1}, []string{"", `echo '{"params":{"a":2}}'`}, []string{"{}", "{}", `{"a":2}`}, `{"a":2}`, ""},
+		{"its own change does not count then", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`, ""},
+		{"refused then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"deny"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
+		{"broken then", []int{0, 1}, []string{`! grep -q 3 NOTES`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
+		{"asked about then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"ask","reason":"three"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, `{"a":3}`, "wants you to be asked: three"},
+		{"the first that asks", []int{0, 0}, []string{`echo '{"decision":"ask"}'`, `echo '{"decision":"ask","reason":"b","params":{"a":4}}'`}, []string{"{}", "{}"}, `{"a":4}`, "wants you to be asked: it gave no reason"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
@@ -236,9 +240,12 @@ func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
 				h.Place = tt.places[i]
 				hooks = append(hooks, h)
 			}
-			got, err := set(t, hooks...).Before(t.Context(), tool, params("{}"))
+			got, asking, err := set(t, hooks...).Before(t.Context(), tool, params("{}"))
 			if string(got) != tt.ends || (tt.ends == "") != errors.Is(err, registry.ErrDenied) {
 				t.Errorf("%s, %v", got, err)
+			}
+			if !strings.HasSuffix(asking.Reason, tt.asks) || (tt.asks == "") != (asking.Reason == "") {
+				t.Errorf("asking %+v", asking)
 			}
 			asked, err := os.ReadFile(notes)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -34,7 +35,7 @@ type message struct {
 
 // answer is what a hook may print; nothing is an answer too.
 type answer struct {
-	Decision string          `json:"decision"` // "allow" or ""; "deny"
+	Decision string          `json:"decision"` // "allow" or ""; "deny"; "ask" of beforeCall
 	Reason   string          `json:"reason"`
 	Params   json.RawMessage `json:"params"` // of beforeCall
 	Result   json.RawMessage `json:"result"` // of afterCall
@@ -54,8 +55,8 @@ func parseAnswer(data []byte) (answer, error) {
 	if err := decodeKnown(data, &a); err != nil {
 		return a, fmt.Errorf("its answer is not understood: %w", err)
 	}
-	if data[0] != '{' || a.Decision != "" && a.Decision != "allow" && a.Decision != "deny" {
-		return a, errors.New(`its answer is not understood: expected an object, with "allow" or "deny" as decision`)
+	if data[0] != '{' || !slices.Contains([]string{"", "allow", "ask", "deny"}, a.Decision) {
+		return a, errors.New(`its answer is not understood: expected an object, with "allow", "ask" or "deny" as decision`)
 	}
 	if string(a.Params) == "null" {
 		a.Params = nil

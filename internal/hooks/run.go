@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,18 +64,19 @@ func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 }
 
 // Before runs the hooks before a call, in their order, each on the params that
-// the one before left. nil means that none changed them. Hooks of an earlier
-// place are asked again about params that a later place changed, and then only
-// what they refuse counts: nobody's guard is passed by changing what it saw.
+// the one before left. nil means that none changed them; asking is of the first
+// that wants a person to be asked. Hooks of an earlier place are asked again about
+// params that a later place changed, and then only what they refuse or ask about
+// counts: nobody's guard is passed by changing what it saw.
 // Errors are *Denied or wrap the cause of ctx.
-func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (json.RawMessage, error) {
-	var changed json.RawMessage
+func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
 	params, last := call.Params, 0
 	for h := range s.hooksOf(BeforeCall, t) {
-		next, err := s.before(ctx, h, t, params)
+		next, asks, err := s.before(ctx, h, t, params)
 		if err != nil {
-			return nil, err
+			return nil, asking, err
 		}
+		asking = cmp.Or(asking, asks)
 		if next != nil {
 			params, changed, last = next, next, max(last, h.Place)
 		}
@@ -83,30 +85,35 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 		if h.Place >= last {
 			continue
 		}
-		if _, err := s.before(ctx, h, t, params); err != nil {
-			return nil, err
+		_, asks, err := s.before(ctx, h, t, params)
+		if err != nil {
+			return nil, asking, err
 		}
+		asking = cmp.Or(asking, asks)
 	}
-	return changed, nil
+	return changed, asking, nil
 }
 
-// before asks one hook and returns the params that it gives instead; nil: none.
-func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (json.RawMessage, error) {
+// before asks one hook and returns the params that it gives instead, nil for
+// none, and whether a person is to be asked.
+func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (next json.RawMessage, asking registry.Asking, err error) {
 	a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: params})
-	var next json.RawMessage
 	switch {
 	case err != nil:
 	case a.Decision == "deny":
-		return nil, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
+		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
 	case len(a.Result) > 0:
 		err = errors.New("it answered with a result; before a call it may give params")
 	case len(a.Params) > 0:
 		next, err = registry.DecodeParams(t.Name, a.Params)
 	}
 	if err != nil {
-		return nil, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
+		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
 	}
-	return next, nil
+	if a.Decision == "ask" {
+		asking = registry.Asking{Reason: fmt.Sprintf("the %s wants you to be asked: %s", h, orNoReason(a.Reason)), Origin: "hook"}
+	}
+	return next, asking, nil
 }
 
 func orNoReason(reason string) string {
@@ -133,6 +140,8 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 		case err != nil:
 		case len(a.Params) > 0:
 			err = errors.New("it answered with params; after a call it may give a result")
+		case a.Decision == "ask":
+			err = errors.New("it wants a person to be asked; after a call it may give a result or withhold it")
 		case a.Decision == "deny":
 			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orNoReason(a.Reason))
 		case len(a.Result) > 0:

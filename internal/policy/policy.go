@@ -71,12 +71,15 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 		}
 	}
 	c := &decision{ctx: ctx, policy: p, tool: t, subject: subject}
+	if t.Confirm != nil {
+		c.asking = t.Confirm(ctx, call)
+	}
 	return c.verdict()
 }
 
 // DecideTool answers for a tool as a whole, without params: rules that speak of
-// commands, paths or addresses are left out, and edits are taken to stay inside
-// the workspace. It is for telling people; a call needs Decide.
+// commands, paths or addresses are left out, and so is what the tool itself asks
+// about; edits are taken to stay inside the workspace. It is for telling people; a call needs Decide.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}
 	return c.verdict()
@@ -93,6 +96,7 @@ type decision struct {
 	policy  *Policy
 	tool    *registry.Tool
 	subject registry.Subject
+	asking  registry.Asking // of the tool itself
 	changes []Change
 	loaded  bool
 	found   []Approval
@@ -113,7 +117,11 @@ func (d *decision) verdict() Verdict {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
 			Reason: fmt.Sprintf("%q can make other programs run something; changing it is always asked about", guarded)}
 	}
+	if d.asking.Reason != "" && v.Decision != Deny {
+		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}
+	}
 	v = d.mode(v)
+	v.Agreed = v.Decision == Allow && d.policy.Mode == ModeYolo
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		v.Scopes = d.scopes(v)
@@ -268,7 +276,7 @@ func (d *decision) byDefault() Verdict {
 // scopes lists what an "always" could stand for, none where a rule or a doubt
 // would ask again whatever is remembered.
 func (d *decision) scopes(v Verdict) []Scope {
-	if v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" {
+	if v.Firm || v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" {
 		return nil
 	}
 	switch {

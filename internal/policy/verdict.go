@@ -24,6 +24,9 @@ type Verdict struct {
 	Unread, Unsure bool
 	// Person is set where only a person may answer, whatever the mode.
 	Person bool
+	// Agreed is set where the mode says yes to every question, also to one that
+	// comes up after the decision.
+	Agreed bool
 	// Changes tells why a remembered approval did not count.
 	Changes []Change
 }

@@ -51,6 +51,10 @@ type Tool struct {
 	// that rules could match beside the tool itself.
 	Subject func(Call) (Subject, error)
 
+	// Confirm says why a person is to be asked about the call though policy
+	// allows it. nil: policy alone decides.
+	Confirm func(context.Context, Call) Asking
+
 	// Preview tells what a person should see before the call. nil: the params.
 	// It changes nothing.
 	Preview func(context.Context, Call) (Preview, error)
@@ -87,6 +91,13 @@ type Subject struct {
 	Directory string   // where Command would run, relative to the workspace
 	Paths     []string // files or folders, relative to the workspace, slashes
 	URLs      []string // addresses that would be fetched
+}
+
+// Asking is why a person is to be asked about a call that policy allows. The
+// zero value is no reason to ask.
+type Asking struct {
+	Reason string // one line; foreign text in it is quoted
+	Origin string // what asks: a file, "hook"
 }
 
 // PreviewKind is the kind of a confirmation (spec section 8.5).

@@ -27,6 +27,9 @@ const (
 // call runs the call command for one tool: its original name as the last
 // argument, the params on stdin (spec section 6.3).
 func (c *command) call(ctx context.Context, d declaration, call registry.Call) (registry.Result, error) {
+	if err := c.opts.Call.Err; err != nil {
+		return registry.Result{}, err
+	}
 	if !c.opts.Call.IsSet() {
 		return registry.Result{}, &failure{text: fmt.Sprintf(
 			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name", d.definition.Name)}

@@ -109,6 +109,9 @@ func (c *command) Name() string { return registry.SourceCommand }
 
 // Discover runs the discovery command and reads what it prints.
 func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	if err := c.opts.Discovery.Err; err != nil {
+		return nil, nil, err
+	}
 	argv, err := c.expand(c.opts.Discovery)
 	if err != nil {
 		return nil, nil, c.fail(err, "%s", err)
@@ -130,7 +133,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	if !kept && c.opts.Outputs != nil {
 		c.opts.Outputs.Save(ctx, i, stdout)
 	}
-	if len(found.tools) > 0 && !c.opts.Call.IsSet() {
+	if len(found.tools) > 0 && !c.opts.Call.IsSet() && c.opts.Call.Err == nil {
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",
 			"set toolCallCommand to the program that runs a tool by its name")
 	}

@@ -91,9 +91,13 @@ func mayBeSSE(s settings.Server) bool {
 }
 
 // connect starts or reaches the server, by more than one attempt where the
-// first does not suit it. The error is a *ServerError.
+// first does not suit it. The error is a *ServerError, or the *settings.Error that
+// the server's entry has.
 func (s *Source) connect(ctx context.Context) (*session, error) {
 	server := s.opts.Server
+	if server.Err != nil {
+		return nil, server.Err
+	}
 	if s.opts.Expand != nil {
 		var err error
 		if server, err = s.opts.Expand(ctx, server); err != nil {

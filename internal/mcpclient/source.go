@@ -70,7 +70,7 @@ func (s *Source) Info() Info {
 // most the connect timeout. The first time a stored listing may stand for that
 // (Options.Listings); called again, it asks the server in any case. A server that
 // settings switch off is not connected and has no tools. The error is a
-// *ServerError; where ctx ended first it wraps the cause of that.
+// *ServerError, or the *settings.Error of an entry with mistakes; where ctx ended first it wraps the cause of that.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if setting, off := s.switchedOff(); off {
 		s.setState(StateDisabled, nil)
@@ -81,7 +81,7 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	again := s.discovered
 	s.discovered = true
 	s.mu.Unlock()
-	if !again {
+	if !again && s.opts.Server.Err == nil {
 		tools, diags, ok, err := s.loadListing(ctx)
 		if err != nil {
 			s.setState(StateFailed, err)

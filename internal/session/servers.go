@@ -155,10 +155,13 @@ func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceRepor
 }
 
 // RemoteServer returns a server of the settings that is reached over HTTP. The
-// error is a *NoServerError or an *InputError.
+// error is a *NoServerError, an *InputError or a *settings.Error.
 func (s *Session) RemoteServer(name string) (settings.Server, error) {
 	names := make([]string, 0, len(s.set.Servers))
 	for _, server := range s.set.Servers {
+		if server.Name == name && server.Err != nil {
+			return settings.Server{}, server.Err
+		}
 		if server.Name == name && server.URL == "" && server.HTTPURL == "" {
 			return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
 		}

@@ -87,11 +87,13 @@ func (s *Session) ToolEnviron() []string { return s.env }
 func (s *Session) Plugins() []Plugin { return s.sources.plugins }
 
 // Diagnostics is everything that was noticed until now: by the session itself,
-// then while loading reg.
+// then while loading reg. What both say of a source stands once.
 func (s *Session) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Concat(s.notices, reg.Diagnostics())
+	return append(slices.Clone(s.notices), slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
+		return d.Code == settings.CodeSourceFailed && slices.Contains(s.notices, d)
+	})...)
 }
 
 func (s *Session) notice(d registry.Diagnostic) {

@@ -51,7 +51,7 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 	if composites != nil {
 		out.local = append(out.local, composites)
 	}
-	if s.set.DiscoveryCommand.IsSet() {
+	if s.set.DiscoveryCommand.IsSet() || s.set.DiscoveryCommand.Err != nil {
 		out.local = append(out.local, discover.NewCommand(s.commandOptions(envErr)))
 	}
 	for _, server := range s.set.Servers {

@@ -9,8 +9,15 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
+// sourceCommands are the settings that are the command line of one source.
+var sourceCommands = []string{"toolDiscoveryCommand", "toolCallCommand", "mcpServerCommand"}
+
 // check reports what is wrong with the value of a setting.
 func (r *reader) check(row *table.Row, key string, n *document.Node) {
+	if slices.Contains(sourceCommands, row.Name) {
+		r.source = n
+		defer func() { r.source = nil }()
+	}
 	switch row.Type {
 	case table.String:
 		r.want(n, key, document.String, "a string")
@@ -83,7 +90,7 @@ func (r *reader) command(key string, n *document.Node) {
 		return
 	}
 	r.strings(key, n, "a string or a list of strings")
-	if len(n.Items) > 0 && n.Items[0].Kind == document.String && n.Items[0].Text == "" {
+	if len(n.Items) > 0 && n.Items[0].Kind == document.String && n.Items[0].Text == "" && !table.IsBlank(n) {
 		r.fail(n.Items[0].Line, n.Items[0].Col, "", "%s: the program's name is empty", key)
 	}
 }
@@ -147,10 +154,21 @@ func (r *reader) named(row *table.Row, key string, n *document.Node) {
 		if f.Name == "" {
 			r.fail(f.Line, f.Col, "", "%s: an entry has an empty name", key)
 		}
-		r.object(row, key+"."+f.Name, f.Value)
-		if row.Name == "mcpServers" && f.Value.Kind == document.Object {
-			r.report(f.Value, key+"."+f.Name, checkServer(f.Value))
+		if row.Name == serversKey {
+			r.server(row, key+"."+f.Name, f.Value)
+		} else {
+			r.object(row, key+"."+f.Name, f.Value)
 		}
+	}
+}
+
+// server checks an entry of mcpServers, whose mistakes are its own.
+func (r *reader) server(row *table.Row, key string, n *document.Node) {
+	r.source = n
+	defer func() { r.source = nil }()
+	r.object(row, key, n)
+	if n.Kind == document.Object {
+		r.report(n, key, checkServer(n))
 	}
 }
 

@@ -62,8 +62,11 @@ func (m *merged) command(name string) Command {
 	if !ok {
 		return Command{}
 	}
-	words, _ := table.ParseCommand(e.node) // checked when it was read
-	return Command{Argv: words, Line: e.node.Str(), Origin: e.origin}
+	c := Command{Line: e.node.Str(), Origin: e.origin, Err: m.faults.of(e.node)}
+	if c.Err == nil {
+		c.Argv, _ = table.ParseCommand(e.node) // checked when it was read
+	}
+	return c
 }
 
 func (m *merged) pairs(name string) []Pair {
@@ -149,11 +152,15 @@ func (s *Settings) policyDefaults(m *merged) {
 func (s *Settings) servers(m *merged) {
 	row := m.index.Row(serversKey)
 	for _, e := range m.named(serversKey) {
-		s.Servers = append(s.Servers, decodeServer(row, e.Name, e.Value, e.Origin))
+		server := decodeServer(row, e.Name, e.Value, e.Origin)
+		server.Err = m.faults.of(e.Value)
+		s.Servers = append(s.Servers, server)
 	}
-	if c := m.command("mcpServerCommand"); c.IsSet() && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
+	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
 		server := decodeServer(row, "mcp", &document.Node{Kind: document.Object}, c.Origin)
-		server.Command, server.Args = c.Argv[0], c.Argv[1:]
+		if server.Err = c.Err; c.IsSet() {
+			server.Command, server.Args = c.Argv[0], c.Argv[1:]
+		}
 		s.Servers = append(s.Servers, server)
 	}
 	allowed, excluded := m.list("mcp.allowed"), m.list("mcp.excluded")

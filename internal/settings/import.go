@@ -220,8 +220,8 @@ func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *document
 	}
 	r := reader{index: x, layer: &layer{}}
 	r.check(x.Row(serversKey), serversKey, &document.Node{Kind: document.Object, Fields: []document.Field{{Name: name, Value: doc.Root}}})
-	if len(r.layer.problems) > 0 {
-		return nil, r.layer.problems[0].Message
+	if mistakes := r.layer.mistakes(); len(mistakes) > 0 {
+		return nil, mistakes[0].Message
 	}
 	return doc.Root, ""
 }

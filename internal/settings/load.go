@@ -33,8 +33,9 @@ type Options struct {
 
 // Load reads, checks and merges the settings of every place (spec section 4).
 //
-// The diagnostics tell of unknown keys, of a project that is not trusted and of
-// files that were left out. The error is an [*Error] with all mistakes of all
+// The diagnostics tell of unknown keys, of a project that is not trusted, of files
+// that were left out and of sources that cannot be used for a mistake in what
+// describes them (Server.Err, Command.Err). The error is an [*Error] with all other mistakes of all
 // files, variables and flags that count. Nothing of an untrusted project counts
 // (spec section 9): its mistakes are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
@@ -49,10 +50,31 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s := m.settings(l.globals, l.root)
 	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)
+	l.sourceFaults(s)
 	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
 	return s, l.diags, nil
+}
+
+// CodeSourceFailed is the code of a diagnostic about a source whose settings are
+// wrong. The same one comes from the registry that the source is loaded for.
+const CodeSourceFailed = "source_failed"
+
+// sourceFaults tells of the sources that cannot be used for a mistake.
+func (l *loader) sourceFaults(s *Settings) {
+	tell := func(code, source string, err error) {
+		if err != nil {
+			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityError, Code: code, Source: source, Message: err.Error()})
+		}
+	}
+	tell(CodeSourceFailed, registry.SourceCommand, s.DiscoveryCommand.Err)
+	tell("call_command_invalid", registry.SourceCommand, s.CallCommand.Err)
+	for _, server := range s.Servers {
+		if !server.Disabled && server.Excluded == nil {
+			tell(CodeSourceFailed, registry.MCPPrefix+server.Name, server.Err)
+		}
+	}
 }
 
 func newLoader(o Options) *loader {

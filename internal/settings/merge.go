@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -13,11 +14,13 @@ import (
 type merged struct {
 	index   *table.Index
 	entries map[*table.Row][]entry
+	faults  faults
 }
 
 func merge(x *table.Index, layers []*layer) *merged {
-	m := &merged{index: x, entries: map[*table.Row][]entry{}}
+	m := &merged{index: x, entries: map[*table.Row][]entry{}, faults: faults{}}
 	for _, l := range layers {
+		maps.Copy(m.faults, l.faults)
 		for _, e := range l.entries {
 			m.entries[e.row] = append(m.entries[e.row], e)
 		}

@@ -199,7 +199,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	if fromProject == nil {
 		return
 	}
-	for _, problem := range fromProject.problems {
+	for _, problem := range fromProject.mistakes() {
 		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_settings_invalid", Message: problem.String()})
 	}
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -28,7 +29,25 @@ type layer struct {
 	root     *document.Node // nil where the file could not be parsed
 	entries  []entry
 	problems []document.Problem
+	faults   faults
 	unknown  []registry.Diagnostic
+}
+
+// faults are the mistakes in what describes one source, an entry of mcpServers or
+// a command, by its value. They cost that source alone (spec section 4).
+type faults map[*document.Node][]document.Problem
+
+// of returns the mistakes in a value as an [*Error], nil where there are none.
+func (f faults) of(n *document.Node) error { return NewError(document.SortProblems(f[n])) }
+
+// mistakes are all that were found in a layer, in order of place.
+func (l *layer) mistakes() []document.Problem {
+	all := slices.Clone(l.problems)
+	for _, problems := range l.faults {
+		all = append(all, problems...)
+	}
+	document.SortByPlace(all)
+	return all
 }
 
 // reader checks one file against the table of settings.
@@ -36,6 +55,7 @@ type reader struct {
 	index   *table.Index
 	layer   *layer
 	foreign []string
+	source  *document.Node // what is being checked describes this source alone; nil: none
 }
 
 // read parses and checks a settings file. All its mistakes are in the layer.
@@ -65,8 +85,16 @@ func (r *reader) origin(line, col int) Origin {
 }
 
 func (r *reader) fail(line, col int, hint, format string, args ...any) {
-	r.layer.problems = append(r.layer.problems, document.Problem{
-		File: r.layer.file, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint})
+	p := document.Problem{File: r.layer.file, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint}
+	switch {
+	case r.source == nil:
+		r.layer.problems = append(r.layer.problems, p)
+	case len(r.layer.faults[r.source]) < maxProblems:
+		if r.layer.faults == nil {
+			r.layer.faults = faults{}
+		}
+		r.layer.faults[r.source] = append(r.layer.faults[r.source], p)
+	}
 }
 
 // group reads the settings below a prefix of the table's dotted names.

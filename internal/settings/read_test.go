@@ -15,7 +15,7 @@ import (
 func problemsOf(name, text string) []string {
 	l := read(table.NewIndex(), ScopeUser, name, []byte(text))
 	out := []string{}
-	for _, p := range l.problems {
+	for _, p := range l.mistakes() {
 		out = append(out, p.String())
 	}
 	return out
@@ -84,7 +84,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command holds shell syntax"}},
-		{"empty program", "s.yaml", "toolCallCommand: ['']\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
+		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
 		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: its address is no http or https URL"}},

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +21,11 @@ type scalars struct {
 	viper    *viper.Viper
 	flags    *pflag.FlagSet // may be nil
 	problems []document.Problem
+	faults   faults
 }
 
 func newScalars(flags *pflag.FlagSet) *scalars {
-	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags}
+	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags, faults: faults{}}
 	for _, row := range globalRows() {
 		s.bind(row.Name, globalVariable(row.Name))
 		if f := s.flag(row.Name); f != nil {
@@ -83,6 +85,7 @@ func (s *scalars) apply(m *merged) {
 			m.entries[row] = append(m.entries[row], entry{row: row, key: row.Name, node: s.parse(row, text, origin), origin: origin})
 		}
 	}
+	maps.Copy(m.faults, s.faults)
 }
 
 // value returns the text of the flag or variable that stands for a key. ok is
@@ -107,6 +110,9 @@ func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.No
 	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
 	r.check(row, row.Name, n)
 	s.problems = append(s.problems, r.layer.problems...)
+	if problems := r.layer.faults[n]; problems != nil {
+		s.faults[n] = problems
+	}
 	return n
 }
 

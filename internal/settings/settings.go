@@ -66,6 +66,7 @@ type Command struct {
 	Argv   []string
 	Line   string // as written when it was one string, for messages; else ""
 	Origin Origin
+	Err    error // the mistakes in it, an [*Error]; nil = none. Argv is empty then
 }
 
 // IsSet reports whether the setting names a command.
@@ -124,6 +125,7 @@ type Server struct {
 	Disabled       bool
 	Excluded       *Origin // the mcp.allowed/mcp.excluded setting that keeps it out; nil = connect
 	Origin         Origin
+	Err            error // the mistakes in its entry, an [*Error]: it cannot be used; nil = none
 }
 
 // Rule is one entry of policy.rules.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -158,7 +159,9 @@ func (x *examination) settingsError(err error) {
 
 func (x *examination) settings(ctx context.Context, s *settings.Settings, diags []registry.Diagnostic) {
 	x.add(stateOK, "settings", "", "project root %s, workspace %s", s.ProjectRoot, s.Workspace)
-	x.diagnostics("settings", diags)
+	x.diagnostics("settings", slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
+		return d.Code == settings.CodeSourceFailed // told of the source
+	}))
 	if p := s.Project; p != nil && p.Trusted {
 		x.add(stateOK, "trust", "", "the settings of this project are trusted")
 	} else if p != nil && p.Obstacle != "" {
@@ -242,7 +245,7 @@ func (x *examination) sources(ctx context.Context) error {
 		}
 	}
 	for _, d := range append(reg.Diagnostics(), reg.CompileAll(ctx)...) {
-		if d.Code != "source_failed" && d.Severity != registry.SeverityInfo {
+		if d.Code != settings.CodeSourceFailed && d.Severity != registry.SeverityInfo {
 			x.diagnostics("registry", []registry.Diagnostic{d})
 		}
 	}
@@ -278,6 +281,9 @@ func remedyForError(err error) string {
 			return "correct the command, or put an executable file there"
 		}
 		return "install " + start.Program + ", or correct the command"
+	}
+	if _, ok := errors.AsType[*settings.Error](err); ok {
+		return "correct it there"
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "start the server, or correct its address: nothing listens there"

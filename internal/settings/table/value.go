@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,13 +86,24 @@ func ParseInt(n *document.Node) (int, error) {
 // ParseCommand splits a command line, or takes a list of words as they are. An
 // empty line gives none: it switches the command off.
 func ParseCommand(n *document.Node) ([]string, error) {
-	if n.Kind != document.String {
+	switch {
+	case IsBlank(n):
+		return nil, nil
+	case n.Kind != document.String:
 		return n.Strings(), nil
 	}
-	if strings.TrimSpace(n.Text) == "" {
-		return nil, nil
-	}
 	return process.Split(n.Text)
+}
+
+// IsBlank reports whether a command is switched off: there are no words, or none
+// but blank ones.
+func IsBlank(n *document.Node) bool {
+	if n.Kind == document.String {
+		return strings.TrimSpace(n.Text) == ""
+	}
+	return !slices.ContainsFunc(n.Items, func(word *document.Node) bool {
+		return word.Kind != document.String || strings.TrimSpace(word.Text) != ""
+	})
 }
 
 // FromText makes the value that a settings file would hold out of the text of a

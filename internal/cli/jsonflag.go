@@ -8,9 +8,9 @@ import (
 
 // wantsJSON reports whether a command line or the environment asks for JSON, read
 // without parsing the line: a mistake in it ends the parsing before or after the
-// flag is seen, and is to be told in JSON too. The last word of several counts.
+// flag is seen, and is to be reported in JSON too. The last word of several counts.
 func wantsJSON(argv []string, variable string) bool {
-	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // what is neither is told elsewhere
+	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // other values are reported elsewhere
 	for _, word := range argv {
 		name, value, given := strings.Cut(word, "=")
 		switch {

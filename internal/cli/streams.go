@@ -23,7 +23,7 @@ type Streams struct {
 var errReaderGone = errors.New("the reader of stdout is gone")
 
 // pipeWriter writes results. When the reader is gone it calls gone once and
-// swallows the rest: that is no error (spec section 3). Any other failure is
+// swallows the rest, which is not an error (spec section 3). Any other failure is
 // kept, so that no result is lost in silence. It is safe for concurrent use.
 type pipeWriter struct {
 	w    io.Writer

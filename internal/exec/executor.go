@@ -40,10 +40,10 @@ type Executor struct {
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
-	// Observe is told of every call when it is over, refusals included, before
+	// Observe receives every call when it is over, refusals included, before
 	// the hooks see its result. May be nil.
 	Observe func(context.Context, Record)
-	// Warn is told of what went wrong beside the call, such as an answer that
+	// Warn reports what went wrong beside the call, such as an answer that
 	// could not be remembered. May be nil.
 	Warn func(registry.Diagnostic)
 }

@@ -25,7 +25,7 @@ type auditor struct {
 	answers []answered
 }
 
-// open returns the log; the error tells that there is no place for it.
+// open returns the log. It fails where there is nowhere to keep it.
 func (a *auditor) open() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -89,7 +89,7 @@ func (r *run) fact(name string) string {
 	var value json.RawMessage
 	for _, n := range r.set.RawNamed("context") {
 		if n.Name == name {
-			// One that does not expand is told of where the context is used.
+			// One that does not expand is reported where the context is used.
 			value, _ = expandJSON(n.JSON(), r.expander.Expand)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 const DepthVariable = "TOOLREG_DEPTH"
 
 // Depth returns how many tool runs a process of this environment is inside of.
-// Text that is no number counts as inside.
+// A value that is not a number counts as inside.
 func Depth(environ []string) int {
 	v, ok := expand.Find(environ, DepthVariable)
 	if !ok || v == "" {

@@ -22,7 +22,7 @@ func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 }
 
 // ReadHooks reads them without a session; environ is that of the
-// process. What is unknown among the hooks is told in the diagnostics.
+// process. The diagnostics name unknown hooks.
 func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, []registry.Diagnostic, error) {
 	var all []hooks.Hook
 	var origins []settings.Origin

@@ -46,8 +46,8 @@ func newListings(r *run) *listings {
 	}
 }
 
-// protocolsDamaged tells of a damaged file. That there is no place for one is no
-// matter: nobody asked for it, and it saves milliseconds.
+// protocolsDamaged reports a damaged file. A missing place for one is not reported:
+// nobody asked for this cache, and it saves milliseconds.
 func (r *run) protocolsDamaged(d registry.Diagnostic) {
 	if d.Code == "cache_not_kept" {
 		r.deps.Log.Debug("how servers were reached is not remembered", "reason", d.Message)

@@ -23,15 +23,15 @@ type Deps struct {
 	Folders *Folders
 	Log     *slog.Logger // nil: silent
 
-	// Warn is told of what goes wrong beside a request. It may be called from
-	// any goroutine.
+	// Warn reports what does not stop a request. It may be called from any
+	// goroutine.
 	Warn func(registry.Diagnostic)
 	// Asker asks the person. nil: nobody is there.
 	Asker Asker
 	// Screen shows what goes on. nil: nothing is shown.
 	Screen Screen
-	// ServerLog returns what is told of one server's log messages; LogLevel is
-	// the least level that servers are asked for.
+	// ServerLog returns the function that receives one server's log messages;
+	// LogLevel is the lowest level that servers are asked for.
 	ServerLog func() func(mcpclient.LogMessage)
 	LogLevel  string
 	// Outcome names an error with the code and the exit code that the program
@@ -60,7 +60,7 @@ func (e *NobodyError) Error() string { return e.Reason }
 type Screen interface {
 	// Watch shows the state of servers until done is called.
 	Watch() (done func())
-	// ServerState is told of each step of a server, from any goroutine.
+	// ServerState shows a step of a server. It may be called from any goroutine.
 	ServerState(server string, state mcpclient.State)
 	// Pause takes what is shown away until resume is called.
 	Pause() (resume func())

@@ -17,10 +17,10 @@ type named struct {
 	origin  string // file:line, a variable or a flag
 }
 
-// noticeUnmatched warns of names in the settings that nothing in the registry
-// has: a rule that silently matches nothing fails open. What another setting
-// hides is known all the same. Where a source failed or is switched off a name
-// could be of it, so that only what looks like a slip is told.
+// noticeUnmatched warns of names in the settings that match nothing in the
+// registry: a rule that silently matches nothing fails open. Tools that another
+// setting hides count as known. Where a source failed or is switched off a name
+// could be one of its tools, so that only probable typing errors are reported.
 func (s *Session) noticeUnmatched(ctx context.Context, reg *registry.Registry) {
 	if s.opts.Preset != "" {
 		return // it leaves sources out
@@ -95,7 +95,7 @@ func (s *Session) namesOfTools(ctx context.Context) []named {
 		add("toolOptions", s.set.ToolOptions[i].Pattern, s.set.ToolOptions[i].Origin.String())
 	}
 	set, _, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ)
-	if err == nil && set != nil { // what is wrong with hooks is told where they run
+	if err == nil && set != nil { // mistakes in hooks are reported where they run
 		for i := range set.Hooks {
 			for _, name := range set.Hooks[i].Tools {
 				add("hooks", name, set.Hooks[i].Origin)

@@ -22,7 +22,7 @@ type options struct {
 	outputDir string
 	images    string
 	stream    bool
-	many      manyCalls
+	stdin     stdinCalls
 }
 
 // New is the command call.
@@ -43,8 +43,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
   toolreg call --format anthropic < response.json
   toolreg call --batch --parallel 4 < calls.jsonl`,
 		Args: func(cmd *cobra.Command, argv []string) error {
-			if o.many.wanted() {
-				return o.many.check(cmd, argv)
+			if o.stdin.wanted() {
+				return o.stdin.check(cmd, argv)
 			}
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format run at once by themselves where all of them only read"}
@@ -52,8 +52,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 			return cli.ArgsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
 		},
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			if o.many.wanted() {
-				return o.many.run(cmd.Context(), e, o.preset)
+			if o.stdin.wanted() {
+				return o.stdin.run(cmd.Context(), e, o.preset)
 			}
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
 		},
@@ -61,7 +61,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	f := cmd.Flags()
 	o.ParamsOptions.Flags(f)
 	cli.PresetFlag(f, &o.preset)
-	o.many.flags(f)
+	o.stdin.flags(f)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, never")

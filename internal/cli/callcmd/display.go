@@ -18,7 +18,7 @@ import (
 )
 
 // show prints a result for a person (spec section 8.7): its display, or its
-// parts where one of them is no text.
+// parts where one of them is not text.
 func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	e := p.env
 	color, isMarkdown := e.Color(e.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain

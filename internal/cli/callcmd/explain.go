@@ -49,7 +49,7 @@ func explain(err error) string {
 	return "The call failed: " + err.Error()
 }
 
-// maxExplained bounds how many mistakes in params are told at once.
+// maxExplained bounds how many mistakes in params are listed.
 const maxExplained = 20
 
 func explainParams(e *registry.ArgsError) string {

@@ -28,7 +28,7 @@ func WriteRaw(w io.Writer, parts []registry.Content) error {
 }
 
 // Text is what a program reads of a result: the texts, and a line that
-// names each part that is no text.
+// names each part that is not text.
 func Text(r registry.Result) string {
 	var b strings.Builder
 	_ = Write(&b, r) // a Builder takes everything

@@ -123,7 +123,7 @@ func (x *examination) path(env []string) {
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	log, err := session.OpenAudit(x.env.Folders, s.Audit)
 	if err != nil {
-		return // the state folder is told of already
+		return // the state folder was reported already
 	}
 	n, last := 0, time.Time{}
 	damaged, err := log.Scan(ctx, audit.ScanOptions{}, func(e audit.Entry) error {

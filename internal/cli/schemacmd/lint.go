@@ -64,8 +64,8 @@ func printLint(e *cli.Env, o *options, format declare.Format, defs []registry.De
 	return nil
 }
 
-// unusable finds the tools that a model can be told of and not call: their own
-// schema is no valid one, so that every call is refused.
+// unusable finds the tools that could be declared but never called: their input
+// schema is invalid, so that every call is refused.
 func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
 	var out []lint.Finding
 	for _, t := range tools {

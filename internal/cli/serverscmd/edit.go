@@ -279,7 +279,7 @@ func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Chan
 		}
 		e.Log.Debug("lock for editing settings", "err", lockErr)
 	}
-	if !done { // without a state folder there is no lock, and settings still are
+	if !done { // without a state folder the edit is made without a lock
 		apply()
 	}
 	return file, err

@@ -10,23 +10,23 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 )
 
-// manyCalls are the options of call that take many calls from stdin.
-type manyCalls struct {
+// stdinCalls are the options of call that take many calls from stdin.
+type stdinCalls struct {
 	format   string
 	batch    bool
 	parallel int
 }
 
-func (m *manyCalls) flags(f *pflag.FlagSet) {
+func (m *stdinCalls) flags(f *pflag.FlagSet) {
 	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
 	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
 }
 
-func (m *manyCalls) wanted() bool { return m.format != "" || m.batch }
+func (m *stdinCalls) wanted() bool { return m.format != "" || m.batch }
 
 // check refuses what is about one call alone.
-func (m *manyCalls) check(cmd *cobra.Command, argv []string) error {
+func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 	name := "--batch"
 	if m.format != "" {
 		name = "--format"
@@ -49,7 +49,7 @@ func (m *manyCalls) check(cmd *cobra.Command, argv []string) error {
 	return nil
 }
 
-func (m *manyCalls) run(ctx context.Context, e *cli.Env, preset string) error {
+func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 	if m.batch {
 		return runBatch(ctx, e, m.parallel, preset)
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -88,8 +89,11 @@ func (c *Count) add(e Entry) {
 
 // Counts returns the groups, most calls first, ties by name.
 func (s *Stats) Counts() []Count {
-	out := make([]Count, 0, len(s.groups))
-	for _, c := range s.groups {
+	groups := slices.SortedFunc(maps.Values(s.groups), func(a, b *Count) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
+	})
+	out := make([]Count, 0, len(groups))
+	for _, c := range groups {
 		slices.Sort(c.durations)
 		c.P50Ms, c.P95Ms = percentile(c.durations, 0.50), percentile(c.durations, 0.95)
 		done := *c
@@ -99,9 +103,6 @@ func (s *Stats) Counts() []Count {
 		done.TotalMs, done.durations = round(c.TotalMs), nil
 		out = append(out, done)
 	}
-	slices.SortFunc(out, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
-	})
 	return out
 }
 

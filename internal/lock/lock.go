@@ -8,8 +8,8 @@
 package lock
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,12 +63,9 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 // File returns what was seen.
 func (r *Recorder) File() *File {
 	f := &File{Version: format, Tools: make([]Entry, 0, len(r.entries))}
-	for _, e := range r.entries {
-		f.Tools = append(f.Tools, e)
+	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
+		f.Tools = append(f.Tools, r.entries[key])
 	}
-	slices.SortFunc(f.Tools, func(a, b Entry) int {
-		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
-	})
 	return f
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -108,8 +109,10 @@ func alternatives(text string) []string {
 
 // systemFolders are those whose loss is the machine's, and the folders of all
 // users.
-var systemFolders = regexp.MustCompile(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
-	`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
+var systemFolders = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
+		`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
+})
 
 // isSystem reports whether a path, with globs for all that is in it, is such a
 // folder.
@@ -130,11 +133,13 @@ func (a *analysis) isSystem(text string) bool {
 	if !path.IsAbs(text) && text[0] != '~' && a.dir != "" {
 		text = a.dir + "/" + text
 	}
-	return systemFolders.MatchString(path.Clean(text))
+	return systemFolders().MatchString(path.Clean(text))
 }
 
 // disks are block devices, memory, and how Windows names disks.
-var disks = regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
+var disks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
+})
 
 func isDisk(w word) bool {
 	if w.gap {
@@ -144,7 +149,7 @@ func isDisk(w word) bool {
 	if strings.HasPrefix(text, "/dev/") {
 		text = path.Clean(text)
 	}
-	return slices.ContainsFunc(alternatives(text), disks.MatchString)
+	return slices.ContainsFunc(alternatives(text), disks().MatchString)
 }
 
 // writesDisk tells of programs that write to a disk among their words.

@@ -3,6 +3,7 @@ package policy
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -23,7 +24,7 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 
 // runVariable looks into variables whose text shells and programs run.
 func (a *analysis) runVariable(as *syntax.Assign) {
-	if as.Name == nil || as.Value == nil || !runsText.MatchString(as.Name.Value) {
+	if as.Name == nil || as.Value == nil || !runsText().MatchString(as.Name.Value) {
 		return
 	}
 	w := a.word(as.Value)
@@ -38,8 +39,11 @@ func (a *analysis) runVariable(as *syntax.Assign) {
 	}
 }
 
-var runsText = regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
-	`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
+// runsText is compiled at first use: most runs of the program judge no command.
+var runsText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
+		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
+})
 
 // redirect adds output that goes to a file and input that may
 // come from the network.

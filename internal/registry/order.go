@@ -41,28 +41,20 @@ func weight(r rune) int {
 // Near returns up to three of the candidates that a typing person may have
 // meant by name, best first. Aimed at "did you mean".
 func Near(name string, candidates []string) []string {
-	type near struct {
-		name     string
-		distance int
-	}
 	limit := max(1, len(name)/3)
 	lower := strings.ToLower(name)
-	var found []near
+	found := make([][]string, limit+1) // by distance
 	for _, c := range candidates {
 		d := distance(lower, strings.ToLower(c), limit)
 		if d > limit && len(lower) >= 3 && strings.Contains(strings.ToLower(c), lower) {
 			d = limit
 		}
 		if d <= limit {
-			found = append(found, near{c, d})
+			found[d] = append(found[d], c)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
-	out := make([]string, 0, 3)
-	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
-	}
-	return out
+	best := slices.Concat(found...)
+	return best[:min(3, len(best))]
 }
 
 // distance is the Damerau-Levenshtein distance (adjacent swaps count one) of

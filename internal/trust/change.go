@@ -1,8 +1,8 @@
 package trust
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -35,21 +35,24 @@ func changes(old []granted, files []File) []Change {
 	for _, g := range old {
 		before[g.Name] = g
 	}
-	var out []Change
+	found := map[string]Change{}
 	for _, f := range files {
 		g, known := before[f.Name]
 		delete(before, f.Name)
 		switch {
 		case !known:
-			out = append(out, Change{Kind: Added, Name: f.Name, Diff: diff("/dev/null", "", f)})
+			found[f.Name] = Change{Kind: Added, Name: f.Name, Diff: diff("/dev/null", "", f)}
 		case g.Sum != f.Sum || g.Path != f.Path:
-			out = append(out, Change{Kind: Changed, Name: f.Name, Diff: changed(g, f)})
+			found[f.Name] = Change{Kind: Changed, Name: f.Name, Diff: changed(g, f)}
 		}
 	}
 	for name := range before {
-		out = append(out, Change{Kind: Removed, Name: name})
+		found[name] = Change{Kind: Removed, Name: name}
 	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	var out []Change
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
+	}
 	return out
 }
 

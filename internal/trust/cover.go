@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,10 +32,9 @@ func Cover(root string, settings []File, programs []Program, trees []string) ([]
 		}
 	}
 	out := make([]File, 0, len(c.files))
-	for _, f := range c.files {
-		out = append(out, f)
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		out = append(out, c.files[name])
 	}
-	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -155,7 +155,11 @@ func resolved(path string) string {
 // Hash returns the hash of a set of files: names, where their links lead and
 // their bytes. The order of the files does not count.
 func Hash(files []File) string {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	sorted := make([]*File, len(files))
+	for i := range files {
+		sorted[i] = &files[i]
+	}
+	slices.SortFunc(sorted, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
 	for _, f := range sorted {
 		for _, s := range []string{f.Name, f.Path, f.Sum} {

@@ -18,32 +18,38 @@ import (
 // wrong types are refused with an *ArgsError. Absent params count as {}.
 func Decode[P any](tool string, call registry.Call) (P, error) {
 	var p P
+	err := decode(tool, call, &p, reflect.TypeFor[P]())
+	return p, err
+}
+
+// decode reads the params of a call into p, which points to a struct of type t.
+func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 	raw := bytes.TrimSpace(call.Params)
 	if len(raw) == 0 {
-		return p, nil
+		return nil
 	}
 	var given map[string]json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if err := dec.Decode(&given); err != nil {
-		return p, registry.Invalid(tool, "", "params are not one JSON object: %v", err)
+		return registry.Invalid(tool, "", "params are not one JSON object: %v", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return p, registry.Invalid(tool, "", "there is text behind the params")
+		return registry.Invalid(tool, "", "there is text behind the params")
 	}
-	known := properties(reflect.TypeFor[P]())
+	known := properties(t)
 	for name := range given {
 		if !known[name] {
-			return p, registry.Invalid(tool, pointerTo(name), "there is no such param")
+			return registry.Invalid(tool, pointerTo(name), "there is no such param")
 		}
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := json.Unmarshal(raw, p); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return p, registry.Invalid(tool, pointerTo(wrong.Field), "%s does not fit", wrong.Value)
+			return registry.Invalid(tool, pointerTo(wrong.Field), "%s does not fit", wrong.Value)
 		}
-		return p, registry.Invalid(tool, "", "%v", err)
+		return registry.Invalid(tool, "", "%v", err)
 	}
-	return p, nil
+	return nil
 }
 
 // properties returns the json names of the fields of a struct.

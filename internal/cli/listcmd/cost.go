@@ -45,8 +45,8 @@ type cost struct {
 // costDocument is the JSON of list --cost.
 type costDocument struct {
 	Format      string                `json:"format"`
-	Tools       []cost                `json:"tools"`   // the dearest first
-	Sources     []cost                `json:"sources"` // the dearest first
+	Tools       []*cost               `json:"tools"`   // the dearest first
+	Sources     []*cost               `json:"sources"` // the dearest first
 	Formats     []cost                `json:"formats"`
 	Total       cost                  `json:"total"`
 	Whole       *cost                 `json:"whole,omitempty"` // without the filter
@@ -119,21 +119,20 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 		source[defs[i].Name] = defs[i].Source
 	}
 	out, diags := format.Encode(defs, declare.Options{Registered: names})
-	doc := &costDocument{Format: format.Name, Tools: []cost{}, Sources: []cost{}}
-	at := map[string]int{}
+	doc := &costDocument{Format: format.Name, Tools: []*cost{}, Sources: []*cost{}}
+	of := map[string]*cost{}
 	for _, d := range out.Declarations {
-		c := cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)}
+		c := &cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)}
 		doc.Tools = append(doc.Tools, c)
-		i, ok := at[c.Source]
-		if !ok {
-			i = len(doc.Sources)
-			at[c.Source] = i
-			doc.Sources = append(doc.Sources, cost{Name: c.Source})
+		s := of[c.Source]
+		if s == nil {
+			s = &cost{Name: c.Source}
+			of[c.Source] = s
+			doc.Sources = append(doc.Sources, s)
 		}
-		s := &doc.Sources[i]
 		s.Tools, s.Bytes, s.Tokens = s.Tools+1, s.Bytes+c.Bytes, s.Tokens+c.Tokens
 	}
-	dearest := func(x, y cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
+	dearest := func(x, y *cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
 	slices.SortStableFunc(doc.Tools, dearest)
 	slices.SortStableFunc(doc.Sources, dearest)
 	for _, f := range declare.Formats() {
@@ -165,10 +164,10 @@ func (doc *costDocument) table() *cli.Table {
 		t.Add(prefix+c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), note)
 	}
 	for _, c := range doc.Tools {
-		row("", c, c.Source)
+		row("", *c, c.Source)
 	}
 	for _, c := range doc.Sources {
-		row("from ", c, cli.Counted(c.Tools, "tool"))
+		row("from ", *c, cli.Counted(c.Tools, "tool"))
 	}
 	for _, c := range doc.Formats {
 		row("as ", c, cli.Counted(c.Tools, "tool"))

@@ -15,12 +15,15 @@ import (
 
 // Glob is a compiled glob over paths with slashes.
 type Glob struct {
-	text string
-	// heads are the parts of the text up to each of its slashes, the first part
-	// alone at first, and end behind the first "**".
+	// head is the text of the first parts as far as they name one entry each, with
+	// the slash behind them. It is the whole path where text is empty.
+	head string
+	text string // of the other parts
+	// heads are the parts of text up to each of its slashes, the first part alone
+	// at first, and end behind the first "**".
 	heads []string
 	deep  bool // there is a "**"
-	// last is the glob of the last part where the one before it is "**"; suffix is
+	// last is the glob of the last part where text is "**" and that part; suffix is
 	// the text behind its star where it holds nothing else. Most globs are such,
 	// and the engine is slow with them.
 	last, suffix string
@@ -35,10 +38,21 @@ func Compile(text string) (g *Glob, ok bool) {
 		return nil, false
 	}
 	g = &Glob{}
-	for _, part := range parts {
+	leading := 0
+	for i, part := range parts {
 		if !strings.ContainsAny(part, "*?[") {
 			g.literals = append(g.literals, unescape(part))
+			if i == leading {
+				leading++
+			}
 		}
+	}
+	g.head = strings.Join(g.literals[:leading], "/")
+	if parts = parts[leading:]; len(parts) == 0 {
+		return g, true
+	}
+	if leading > 0 {
+		g.head += "/"
 	}
 	parts = slices.CompactFunc(parts, func(a, b string) bool { return a == "**" && b == "**" })
 	for i, part := range parts {
@@ -47,14 +61,14 @@ func Compile(text string) (g *Glob, ok bool) {
 			break
 		}
 	}
+	if parts[len(parts)-1] == "**" {
+		parts = append(parts, "*") // what lies in it
+	}
 	if len(parts) == 2 && parts[0] == "**" {
 		g.last = parts[1]
 		if rest, ok := strings.CutPrefix(g.last, "*"); ok && !strings.ContainsAny(rest, `*?[\`) {
 			g.suffix = rest
 		}
-	}
-	if n := len(parts); n > 1 && parts[n-1] == "**" {
-		parts = append(parts, "*") // what lies in it
 	}
 	g.text = strings.Join(parts, "/")
 	return g, true
@@ -62,20 +76,33 @@ func Compile(text string) (g *Glob, ok bool) {
 
 // Match reports whether the whole path matches.
 func (g *Glob) Match(path string) bool {
+	rest, ok := strings.CutPrefix(bytewise(path), g.head)
 	switch {
-	case g.text == "**":
+	case !ok:
+		return false
+	case g.text == "":
+		return rest == ""
+	case g.last == "*":
 		return true
 	case g.suffix != "":
-		return strings.HasSuffix(bytewise(path), g.suffix)
+		return strings.HasSuffix(rest, g.suffix)
 	case g.last != "":
-		return doublestar.MatchUnvalidated(g.last, bytewise(path[strings.LastIndexByte(path, '/')+1:]))
+		return doublestar.MatchUnvalidated(g.last, rest[strings.LastIndexByte(rest, '/')+1:])
 	}
-	return doublestar.MatchUnvalidated(g.text, bytewise(path))
+	return doublestar.MatchUnvalidated(g.text, rest)
 }
 
 // MayContain reports whether a path below the folder can match.
 func (g *Glob) MayContain(folder string) bool {
-	depth := strings.Count(folder, "/")
+	folder = bytewise(folder)
+	if n := len(folder); n < len(g.head) {
+		return g.head[n] == '/' && g.head[:n] == folder
+	}
+	rest, ok := strings.CutPrefix(folder, g.head)
+	if !ok || g.text == "" {
+		return false
+	}
+	depth := strings.Count(rest, "/")
 	if depth >= len(g.heads) {
 		depth = len(g.heads) - 1
 		if !g.deep {
@@ -85,7 +112,7 @@ func (g *Glob) MayContain(folder string) bool {
 	if !g.deep && depth == len(g.heads)-1 {
 		return false
 	}
-	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], bytewise(folder))
+	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], rest)
 }
 
 // Names reports whether a part of the glob is that name as it is.

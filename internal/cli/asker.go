@@ -27,7 +27,7 @@ func (a *asker) nobody() string {
 	switch {
 	case a.env.Globals.NonInteractive:
 		return "--non-interactive is given"
-	case session.Depth(a.env.Environ) > 0:
+	case session.Inside(a.env.Environ):
 		return "inside a tool's run nobody is asked"
 	}
 	return ""

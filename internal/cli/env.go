@@ -278,8 +278,11 @@ func (e *Env) close() {
 // RefuseInside fails inside a tool's run: a tool must not widen what it may do.
 // what is what is refused, such as "granting trust".
 func (e *Env) RefuseInside(what string) error {
-	if session.Depth(e.Environ) == 0 {
-		return nil
+	switch {
+	case session.Depth(e.Environ) > 0:
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, session.DepthVariable)
+	case session.Inside(e.Environ):
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (a toolreg has started this one)", registry.ErrDenied, what)
 	}
-	return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, session.DepthVariable)
+	return nil
 }

@@ -109,7 +109,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 func (e *Env) mayOffer() bool {
 	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && session.Depth(e.Environ) == 0
+		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !session.Inside(e.Environ)
 	}
 	return false
 }

@@ -33,6 +33,9 @@ type Approval struct {
 	Value   string    `json:"value,omitempty"` // tool, program, host or server
 	Source  string    `json:"source"`          // Definition.Source of the tool
 	Created time.Time `json:"created"`
+	// Folder tells the root from a later one at the same path. One that differs
+	// is another project, to which no answer was given.
+	Folder string `json:"folder,omitempty"`
 	// Tools holds every tool that the approval covers, by its original name, as
 	// it was when the person said yes.
 	Tools map[string]ApprovedTool `json:"pins"`
@@ -55,6 +58,9 @@ type Approvals struct {
 	// Project is the real path of the project root; approvals of other
 	// projects do not count.
 	Project string
+	// Folder tells that root from a later one at the same path; "" where nothing
+	// does.
+	Folder string
 	// Siblings returns all tools of a source, so that an approval of a server
 	// or of all edits holds each of them. nil: it holds only the tool asked
 	// about.
@@ -135,7 +141,7 @@ func mend(err error) string {
 func (a *Approvals) load() []Approval {
 	list, err := a.List(false)
 	if err == nil {
-		return list
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder })
 	}
 	if a.Warn != nil {
 		a.warned.Do(func() {
@@ -165,7 +171,7 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	}
 	return a.update(ctx, func(list []Approval) []Approval {
 		for _, v := range values {
-			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Created: now().UTC().Truncate(time.Second), Tools: tools}
+			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Created: now().UTC().Truncate(time.Second), Tools: tools}
 			n.ID = n.id()
 			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 		}

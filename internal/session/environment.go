@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -31,6 +32,12 @@ func Depth(environ []string) int {
 		return 1
 	}
 	return n
+}
+
+// Inside reports whether this process is part of a tool's run: its environment
+// says so, or it descends from a toolreg, which a tool cannot unset.
+func Inside(environ []string) bool {
+	return Depth(environ) > 0 || process.HasAncestor("toolreg")
 }
 
 // childEnviron is an environment with the depth of a child in it, by which a

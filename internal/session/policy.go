@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // newPolicy puts the rules in their order (spec section 8.3): exclusions and bans
@@ -50,7 +51,7 @@ func Approvals(set *settings.Settings, folders *Folders, warn func(registry.Diag
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
 		project = path // however the person came here, it is one project
 	}
-	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Warn: warn}
+	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Warn: warn}
 }
 
 // siblings finds the tools that an approval of a server or of edits covers.

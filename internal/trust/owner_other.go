@@ -12,3 +12,6 @@ func foreign(fs.FileInfo) string { return "" }
 
 // Device tells file systems apart; 0 where it cannot.
 func Device(fs.FileInfo) uint64 { return 0 }
+
+// Identity cannot tell here.
+func Identity(string) string { return "" }

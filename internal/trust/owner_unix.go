@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -23,10 +25,25 @@ func foreign(info fs.FileInfo) string {
 		return fmt.Sprintf("it belongs to user %d", st.Uid)
 	}
 	sticky := info.IsDir() && info.Mode()&fs.ModeSticky != 0 // others cannot replace what is ours
-	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSymlink == 0 && !sticky {
+	switch perm := info.Mode().Perm(); {
+	case info.Mode()&fs.ModeSymlink != 0 || sticky:
+	case perm&0o002 != 0:
 		return "everybody may write to it"
+	case perm&0o020 != 0 && !private(st):
+		return fmt.Sprintf("group %d may write to it", st.Gid)
 	}
 	return ""
+}
+
+// private reports whether a file's group is that of its owner alone, as many
+// systems give one to each user: it has the user's number. Root's has members.
+func private(st *syscall.Stat_t) bool { return st.Uid != 0 && st.Gid == st.Uid }
+
+// Identity tells a folder from another that takes its place: its number on the
+// file system and, where that is known, the time of its birth, of the folder and
+// of the .git in it. It outlives a restart; "" where there is no telling.
+func Identity(dir string) string {
+	return strings.TrimSuffix(birth(dir)+" "+birth(filepath.Join(dir, ".git")), " ")
 }
 
 // Device tells file systems apart; 0 where it cannot.

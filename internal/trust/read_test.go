@@ -44,6 +44,32 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+func TestFileOfAGroup(t *testing.T) {
+	dir := tempDir(t)
+	path := write(t, filepath.Join(dir, "shared"), "x")
+	if err := os.Chmod(path, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	var owner *OwnerError
+	if _, err := ReadOwned(path, 10); os.Getegid() != os.Geteuid() || os.Geteuid() == 0 {
+		if !errors.As(err, &owner) || !strings.Contains(err.Error(), "may write to it") {
+			t.Errorf("ReadOwned of a group-writable file: %v", err)
+		}
+	} else if err != nil {
+		t.Errorf("ReadOwned of a file of the user's own group: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	st := &syscall.Stat_t{Uid: 1000, Gid: 1000}
+	if !private(st) {
+		t.Error("a user's own group is taken for another's")
+	}
+	if st.Gid = 100; private(st) {
+		t.Error("a shared group is taken for the user's own")
+	}
+}
+
 func TestReadResolvesLinks(t *testing.T) {
 	dir := tempDir(t)
 	target := write(t, filepath.Join(dir, "target"), "x")

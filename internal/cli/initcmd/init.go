@@ -68,12 +68,12 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	dir, mode, folder := filepath.Join(s.ProjectRoot, ".toolreg"), fs.FileMode(0o666), fs.FileMode(0o777)
+	place := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if o.user {
-		dir, mode, folder = settings.UserDir(e.Environ), 0o600, 0o700
+		place.root, place.dir, place.mode, place.folder = "", settings.UserDir(e.Environ), 0o600, 0o700
 	}
 	d := initDocument{Found: cli.OrEmpty(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ))}
-	if d.Created, err = createStarter(dir, o.format, programsOf(d.Found), mode, folder); err != nil {
+	if d.Created, err = createStarter(place, o.format, programsOf(d.Found)); err != nil {
 		return err
 	}
 	if e.Globals.JSON {
@@ -82,18 +82,24 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return print(e, d)
 }
 
+// place is where the settings go.
+type place struct {
+	root, dir    string // nothing is written outside of root; "" = no matter
+	mode, folder fs.FileMode
+}
+
 // createStarter writes the file where the folder has no settings yet.
-func createStarter(dir, format string, programs []string, mode, folder fs.FileMode) (string, error) {
-	if dir == "" {
+func createStarter(p place, format string, programs []string) (string, error) {
+	if p.dir == "" {
 		return "", errors.New("no folder for your settings is known: HOME is not set")
 	}
-	there, err := settings.FileIn(dir)
+	there, err := settings.FileIn(p.dir)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "settings."+format)
+	path := filepath.Join(p.dir, "settings."+format)
 	if there == "" {
-		err = edit.Create(path, starter(format, programs), mode, folder)
+		err = edit.Create(p.root, path, starter(format, programs), p.mode, p.folder)
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}

@@ -55,7 +55,7 @@ func run(ctx context.Context, e *cli.Env, check bool) error {
 	if !check && e.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("lock pins what the sources give now, and --cached asks none of them"), Hint: "leave --cached out; --check works with it"}
 	}
-	if !check && session.Depth(e.Environ) > 0 {
+	if !check && session.Inside(e.Environ) {
 		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
 	}
 	set, err := e.Settings(ctx)

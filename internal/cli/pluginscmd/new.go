@@ -67,11 +67,11 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	case o.user && o.dir != "":
 		return &cli.UsageError{Err: errors.New("--user and --dir exclude each other")}
 	}
-	dir, next, err := newPluginDir(ctx, e, o)
+	root, dir, next, err := newPluginDir(ctx, e, o)
 	if err != nil {
 		return err
 	}
-	files, err := writeScaffold(filepath.Join(dir, name), o.lang, name)
+	files, err := writeScaffold(root, filepath.Join(dir, name), o.lang, name)
 	if err != nil {
 		return err
 	}
@@ -86,26 +86,27 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 }
 
 // newPluginDir is the folder that the plugin's folder goes into, and what to do
-// before its tool can be called.
-func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (dir, next string, err error) {
+// before its tool can be called. Nothing is written outside of root.
+func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, next string, err error) {
 	s, err := e.Settings(ctx)
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	switch {
 	case o.user:
 		user := settings.UserDir(e.Environ)
 		if user == "" {
-			return "", "", &cli.UsageError{Err: errors.New("there is no folder of yours for settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder of yours for settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
-		return filepath.Join(user, "plugins"), "next:\n", nil
+		dir = filepath.Join(user, "plugins")
+		return dir, dir, "next:\n", os.MkdirAll(dir, 0o755)
 	case o.dir != "":
 		if dir = o.dir; !filepath.IsAbs(dir) {
 			dir = filepath.Join(e.Dir, dir)
 		}
-		return dir, "next: name the folder in plugins.paths, then\n", nil
+		return dir, dir, "next: name the folder in plugins.paths, then\n", os.MkdirAll(dir, 0o755)
 	}
-	return filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
+	return s.ProjectRoot, filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
 }
 
 // toolPrefix makes a name that every provider takes.
@@ -115,11 +116,20 @@ func toolPrefix(name string) string {
 
 // writeScaffold writes the files of a language into a folder that must not be
 // there yet, and returns their paths.
-func writeScaffold(dir, lang, id string) (files []string, err error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+func writeScaffold(root, dir, lang, id string) (files []string, err error) {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.OpenRoot(root)
+	if err != nil {
 		return nil, fmt.Errorf("making the plugin's folder: %w", err)
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	defer folder.Close()
+	if err := folder.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+	}
+	if err := folder.Mkdir(rel, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s is already there", dir), Hint: "choose another name, or remove it"}
 		}
@@ -127,7 +137,7 @@ func writeScaffold(dir, lang, id string) (files []string, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(dir) // half a plugin is of no use
+			_ = folder.RemoveAll(rel) // half a plugin is of no use
 		}
 	}()
 	entries, err := scaffold.ReadDir(path.Join("scaffold", lang))
@@ -136,17 +146,17 @@ func writeScaffold(dir, lang, id string) (files []string, err error) {
 	}
 	names := strings.NewReplacer("{{.ID}}", id, "{{.Tool}}", toolPrefix(id))
 	for _, e := range entries {
-		file := filepath.Join(dir, strings.TrimSuffix(e.Name(), ".tmpl"))
-		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), file, names); err != nil {
+		name := strings.TrimSuffix(e.Name(), ".tmpl")
+		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), folder, filepath.Join(rel, name), names); err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		files = append(files, filepath.Join(dir, name))
 	}
 	return files, nil
 }
 
 // writeTemplate writes a file of the scaffold with the names put in.
-func writeTemplate(from, to string, names *strings.Replacer) error {
+func writeTemplate(from string, folder *os.Root, to string, names *strings.Replacer) error {
 	text, err := scaffold.ReadFile(from)
 	if err != nil {
 		return err
@@ -155,7 +165,7 @@ func writeTemplate(from, to string, names *strings.Replacer) error {
 	if strings.HasSuffix(to, ".sh") {
 		mode = 0o755
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := folder.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return fmt.Errorf("writing the plugin: %w", err)
 	}

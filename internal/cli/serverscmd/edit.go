@@ -196,7 +196,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 	if err != nil {
 		return err
 	}
-	file, err := editFirst(ctx, e, files, change)
+	file, err := editFirst(ctx, e, s.ProjectRoot, files, change)
 	if errors.Is(err, edit.ErrNoServer) {
 		return noServerToEdit(s, change.Name)
 	}
@@ -257,11 +257,15 @@ func settingsFileIn(dir string) (string, error) {
 
 // editFirst makes the change in the first file where it is possible. Runs that
 // come at once wait for each other.
-func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Change) (file string, err error) {
+func editFirst(ctx context.Context, e *cli.Env, project string, files []string, change edit.Change) (file string, err error) {
 	err = edit.ErrNoServer
 	apply := func() {
 		for _, file = range files {
-			err = edit.File(file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
+			root := ""
+			if rel, relErr := filepath.Rel(filepath.Join(project, ".toolreg"), file); relErr == nil && filepath.IsLocal(rel) {
+				root = project
+			}
+			err = edit.File(root, file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
 			if !errors.Is(err, edit.ErrNoServer) {
 				return
 			}

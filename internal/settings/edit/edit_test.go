@@ -142,7 +142,7 @@ func TestFileReplacesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "settings.yaml")
 	change := func(old []byte) ([]byte, error) { return add("x").Apply(path, old) }
-	if err := File(path, change); err != nil {
+	if err := File("", path, change); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -156,7 +156,7 @@ func TestFileReplacesAtOnce(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := File(link, func(old []byte) ([]byte, error) { return turn("x", true).Apply(link, old) }); err != nil {
+	if err := File("", link, func(old []byte) ([]byte, error) { return turn("x", true).Apply(link, old) }); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(link); err != nil || target != path {
@@ -167,7 +167,7 @@ func TestFileReplacesAtOnce(t *testing.T) {
 		t.Errorf("mode %v, %q", info.Mode(), data)
 	}
 	failed := errors.New("no")
-	if err := File(path, func([]byte) ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
+	if err := File("", path, func([]byte) ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
 		t.Errorf("error %v", err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(data) {
@@ -181,7 +181,7 @@ func TestFileReplacesAtOnce(t *testing.T) {
 func TestAFileThatAnotherChangedIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.yaml")
 	const theirs = "env: {A: b}\n"
-	err := File(path, func([]byte) ([]byte, error) {
+	err := File("", path, func([]byte) ([]byte, error) {
 		return []byte("mcpServers: {}\n"), os.WriteFile(path, []byte(theirs), 0o600)
 	})
 	if err == nil || !strings.Contains(err.Error(), "somebody else has changed it meanwhile") {

@@ -20,7 +20,10 @@ import (
 // followed, the mode is kept. Nothing is written when change fails or changes
 // nothing, or when somebody else has changed the file meanwhile. Runs of this
 // program that may come at once have to be kept apart by the caller.
-func File(path string, change func(old []byte) ([]byte, error)) error {
+//
+// With root, which holds the file, nothing outside of that folder is written,
+// whatever links are in it: a project's are a stranger's.
+func File(root, path string, change func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -33,10 +36,7 @@ func File(path string, change func(old []byte) ([]byte, error)) error {
 		return err
 	}
 	dir, name := filepath.Split(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	folder, err := os.OpenRoot(dir)
+	folder, err := openFolder(root, filepath.Clean(dir), 0o700)
 	if err != nil {
 		return err
 	}
@@ -66,19 +66,49 @@ func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, un
 	return atomicfile.SyncFolder(folder)
 }
 
+// openFolder opens a folder, which is made where it is missing, without leaving
+// root where there is one.
+func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
+	if root == "" {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return nil, err
+		}
+		return os.OpenRoot(dir)
+	}
+	rel, err := filepath.Rel(root, dir)
+	if real, linkErr := filepath.EvalSymlinks(root); linkErr == nil && !filepath.IsLocal(rel) {
+		rel, err = filepath.Rel(real, dir)
+	}
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("%s leads out of the project %s; nothing was written", dir, root)
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if err := r.MkdirAll(rel, mode); err != nil {
+		return nil, err
+	}
+	return r.OpenRoot(rel)
+}
+
 // Create makes a settings file with its folder. One that is there already is
-// an error that wraps [fs.ErrExist].
-func Create(path string, data []byte, mode, folder fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
+// an error that wraps [fs.ErrExist]. root is as for [File].
+func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error {
+	dir, name := filepath.Split(path)
+	folder, err := openFolder(root, filepath.Clean(dir), folderMode)
+	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	defer folder.Close()
+	f, err := folder.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(path) // half a file would count the next time
+		_ = folder.Remove(name) // half a file would count the next time
 	}
 	return err
 }

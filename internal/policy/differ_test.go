@@ -24,7 +24,7 @@ import (
 const differLines = 2000
 
 // differPrograms have a rule that allows them in TestShellsAgree.
-var differPrograms = []string{"echo", "cat", "printf", "test", "true", "false", "[", "sort", "uniq", "tar", "git", "jobs", "break"}
+var differPrograms = []string{"echo", "cat", "printf", "test", "true", "false", "[", "sort", "uniq", "tar", "git", "jobs", "break", "sed"}
 
 // differRun is a way to run a line, and the grammar that the policy then knows.
 type differRun struct {
@@ -117,8 +117,8 @@ type shellRun struct {
 func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 	d := &shellRun{t: t, how: how, files: files, bin: t.TempDir()}
 	put(t, filepath.Join(d.bin, "marker"), "#!/bin/sh\necho x >> "+d.log()+"\n", 0o700)
-	for _, name := range strings.Fields(`bash sh cat sort uniq tar git env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
-		linux64 choom sg script ssh-agent chrt taskset ionice unshare flock runuser chroot`) {
+	for _, name := range strings.Fields(`bash sh cat sort uniq tar git sed env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
+		linux64 choom sg ssh-agent chrt taskset ionice unshare flock runuser chroot`) {
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(d.bin, name)); err != nil {
 				t.Fatal(err)

@@ -151,6 +151,8 @@ func optionsOf(name string) (program, bool) {
 		return program{valued: "-C -L -m -M -S -s -e -R -r -E -p", runs: "-P --pager -H --html"}, true
 	case "npm", "pnpm", "yarn":
 		return program{runs: "--script-shell --node-options --git --shell --call --prefix --userconfig --globalconfig"}, true
+	case "npx":
+		return program{valued: "-p --package -w --workspace", runs: "-c --call --node-options --script-shell"}, true
 	case "pandoc":
 		return program{runs: "-F --filter -L --lua-filter --pdf-engine --extract-media", writes: "-o --output"}, true
 	case "rg":

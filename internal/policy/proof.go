@@ -174,7 +174,8 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			if closer != 0 {
 				return 0, errors.New("a comment inside a substitution")
 			}
-			if i += strings.IndexByte(p.src[i:]+"\n", '\n'); p.src[i-1] == '\\' {
+			comment, _, _ := strings.Cut(p.src[i:], "\n")
+			if i += len(comment); p.src[i-1] == '\\' {
 				return 0, errors.New("a comment that ends in a backslash")
 			}
 		case c == '(' && p.nodes[i].kind == arithmetic, c == '(' && p.nodes[i].kind == loopHead:
@@ -210,7 +211,7 @@ func (p *proof) word(i int) (int, error) {
 		return p.enclosed(i, i+2, processSubst, ')')
 	case c == '[' && i > 0 && isNameByte(p.src[i-1]):
 		end := strings.IndexByte(p.src[i:], ']')
-		if end < 0 || strings.ContainsAny(p.src[i:i+end], " \t\n'\"\\$`<>(){};|&#") {
+		if end < 0 || strings.ContainsAny(p.src[i+1:i+end], " \t\n'\"\\$`<>(){};|&#[") {
 			return 0, errors.New("a bracket behind a name that may be a subscript")
 		}
 	case c == 0x85 || c == 0xa0:

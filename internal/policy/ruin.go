@@ -210,6 +210,9 @@ func lastOperand(args []word) []word {
 	return all[max(0, len(all)-1):]
 }
 
+// maxFunctions bounds how many functions are held against each other.
+const maxFunctions = 100
+
 // forkBomb names a function of the statements that starts itself again beside
 // itself, "" if there is none.
 func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
@@ -221,6 +224,9 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 			}
 			return true
 		})
+	}
+	if len(bodies) > maxFunctions {
+		return "among so many"
 	}
 	for name, body := range bodies {
 		for called := range r.calls(body, true) {

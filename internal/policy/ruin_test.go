@@ -60,7 +60,20 @@ func TestBannedInOptions(t *testing.T) {
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
-		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
+		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
+// Ordinary lines of scripts are not taken for what may be banned.
+func TestYoloAllowsWhatIsKnown(t *testing.T) {
+	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
+		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",
+		"cat > a <<'EOF'\n$(x) `y` \\\nEOF", "find . -name '*.o' -exec ls {} +", "bash x.sh", "python3 - <<'EOF'\nprint(1)\nEOF", "sed -i 's/a/b/;/x/a foo' f", "sed -i \"s/a/$b/\" f",
+		"for ((i=0; i<3; i++)); do echo $i; done", "f() { ls; }; f", "nohup ./server > log 2>&1 &", "timeout 5 make", "go test ./... 2>&1 | tail -5", "xargs -n1 ls < a", "trap 'echo x' EXIT"} {
+		p := &Policy{Mode: ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}

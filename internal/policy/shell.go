@@ -107,10 +107,14 @@ func (a *analysis) script(shell, line string) {
 		a.refuse("more than %d opening parentheses in a row", maxParens)
 		return
 	}
-	if key := shell + "\x00" + line; a.read[key] {
+	key := shell + "\x00" + line
+	if a.read[key] {
 		return
-	} else {
-		a.read[key] = true
+	}
+	a.read[key] = true
+	if len(a.read) > maxInner {
+		a.refuse("a command line with more than %d scripts in it", maxInner)
+		return
 	}
 	if why := oddBytes(line); why != "" {
 		a.unread(line, "%s", why)
@@ -119,9 +123,10 @@ func (a *analysis) script(shell, line string) {
 	case "", ShellBash:
 		a.reading(ShellBash, syntax.LangBash, line)
 	case ShellPOSIX: // it may be dash, busybox or bash: the stricter reading counts
-		first := len(a.parts)
+		first, dir := len(a.parts), a.dir
 		a.reading(ShellPOSIX, syntax.LangPOSIX, line)
 		second := len(a.parts)
+		a.dir = dir
 		a.reading(ShellPOSIX, syntax.LangBash, line)
 		if slices.EqualFunc(a.parts[first:second], a.parts[second:], simple.equal) {
 			a.parts = a.parts[:second]
@@ -196,11 +201,25 @@ func (a *analysis) textOf(n syntax.Node) string {
 	return text.Valid(a.src[from:to])
 }
 
-// walk adds what a statement and everything in it does.
+// walk adds what a statement and everything in it does. Where cd goes inside a
+// subshell counts there alone.
 func (a *analysis) walk(root syntax.Node) {
+	type entered struct {
+		node syntax.Node
+		dir  string
+	}
+	var path []entered
 	syntax.Walk(root, func(n syntax.Node) bool {
 		if n != nil {
+			path = append(path, entered{n, a.dir})
 			a.node(n)
+			return true
+		}
+		last := path[len(path)-1]
+		path = path[:len(path)-1]
+		switch last.node.(type) {
+		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+			a.dir = last.dir
 		}
 		return true
 	})

@@ -55,6 +55,9 @@ func (r *reader) word(w *syntax.Word) word {
 	if w == nil {
 		return out
 	}
+	if w.Lit() == "[" { // the program: a glob would have more to it
+		return word{text: "[", known: true, plainStart: true}
+	}
 	var b strings.Builder
 	for _, part := range w.Parts {
 		r.part(&b, &out, part, false)

@@ -56,7 +56,11 @@ func (a *analysis) runs(name string, words []word, stdin *word) runs {
 		return runs{}
 	}
 	o := p.read(args, false)
-	return o.runs(name)
+	r := o.runs(name)
+	if strings.HasSuffix(name, "sed") {
+		r.sedScripts(&o, args)
+	}
+	return r
 }
 
 // dashed gives the first word of tar's old style the dash of the others. Its

@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"regexp"
+	"strings"
+)
+
+// sedPlain are scripts for sed that only read, print and change text. Its e runs
+// programs, its w writes files.
+var sedPlain = regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
+	`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
+
+const sedAddress = `([0-9]+(~[0-9]+)?|\$|/(\\.|[^/\\\n])*/I?)`
+
+// sedTexts matches two texts in the same delimiters.
+func sedTexts() string {
+	var out []string
+	for _, delimiter := range "/|#,@:;!_~%+=" {
+		d := regexp.QuoteMeta(string(delimiter))
+		text := `(\\.|[^` + d + `\\\n])*`
+		out = append(out, d+text+d+text+d)
+	}
+	return strings.Join(out, "|")
+}
+
+// sedScripts holds the scripts for sed against those that are plain.
+func (r *runs) sedScripts(o *optionsRead, args []word) {
+	var scripts []word
+	for _, x := range o.options {
+		switch x.name {
+		case "-f", "--file":
+			r.doubt = "a script for sed in a file may run commands"
+			return
+		case "-e", "--expression":
+			scripts = append(scripts, x.value)
+		}
+	}
+	if all := operands(args); len(scripts) == 0 && len(all) > 0 {
+		scripts = all[:1]
+	}
+	for _, w := range scripts {
+		if w.known && sedPlain.MatchString(w.text) {
+			continue
+		}
+		r.doubt = "the script of sed may run commands or write files"
+		r.dynamic = r.dynamic || w.known
+	}
+}

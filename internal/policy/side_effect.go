@@ -66,6 +66,10 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 		if target.known && target.text != "" && strings.Trim(fd, "0123456789") == "" {
 			return
 		}
+		if strings.ContainsAny(target.text, "$`") { // bash expands it twice
+			a.unread(text, "%s", text)
+			return
+		}
 		if strings.HasPrefix(target.text, "-") { // to a shell the word begins behind >&-
 			a.unread(text, "%s", text)
 			return

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpproxy"
 
@@ -109,3 +111,8 @@ func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
 	return c.ProxyFunc()
 }
+
+// Endless stands for a time limit that is switched off with 0.
+const Endless = 100_000 * time.Hour
+
+func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }

@@ -9,8 +9,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 // NoServerError tells that the settings have no server of a name. It counts as
@@ -57,21 +61,10 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 			}
 		}
 		if !matched {
-			return nil, nil, &NoServerError{pattern, s.serverNames()}
+			return nil, nil, &NoServerError{pattern, s.sources.serverNames()}
 		}
 	}
 	return on, off, nil
-}
-
-func (s *Session) serverNames() []string {
-	var out []string
-	for _, server := range s.sources.servers {
-		out = append(out, server.Info().Name)
-	}
-	for _, off := range s.sources.off {
-		out = append(out, off.Name)
-	}
-	return out
 }
 
 // Infos is what there is to show of servers, those that are switched off last.
@@ -188,3 +181,48 @@ func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
 
 // CachedListings tells what the cache holds of sources, the oldest first.
 func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }
+
+// ServerOptions say how to reach a server of the settings.
+func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
+	kept := s.cached.ofServer(server)
+	logins := s.Logins()
+	o := mcpclient.Options{
+		Server:      server,
+		Expand:      s.expander.Server,
+		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: childEnviron(s.deps.Environ), Version: s.deps.Version,
+		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept,
+		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
+		Limits: mcpclient.Limits{
+			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
+			Samples: s.set.Sampling.Requests,
+		},
+		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
+		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
+	}
+	if s.deps.ServerLog != nil {
+		o.OnLog = s.deps.ServerLog()
+	}
+	if s.set.Sampling.Command.IsSet() {
+		sampler := &sampler{run: s.run, server: server, gate: s.gate, questions: s.questions}
+		o.Sample = sampler.answer
+	}
+	if s.set.Globals.ConnectSet {
+		o.ConnectTimeout = s.set.Globals.ConnectTimeout
+	}
+	return o
+}
+
+// Logins returns where logins to servers are kept. Servers are connected at
+// once, so the folder is looked for here and not when they ask for it.
+func (s *Session) Logins() *oauth.Store {
+	dir, err := s.deps.Folders.State()
+	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
+}
+
+// OAuthClient has the tokens of an expanded server. It reads nothing before it
+// is asked.
+func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
+	return oauth.New(server, logins, func(err error) {
+		s.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
+	})
+}

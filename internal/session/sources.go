@@ -1,24 +1,15 @@
 package session
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
-	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
-	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/state"
 )
 
 // sources are the sources of one run in the order of registration (spec
@@ -30,40 +21,6 @@ type sources struct {
 
 	plugins    []Plugin             // all that were found
 	composites *discover.Composites // nil: none
-}
-
-// newSources makes the sources without starting any.
-func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
-	env, envErr := ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
-	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
-		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
-	}
-	s.env = env
-	out := &sources{plugins: newPlugins(ctx, s.run, s.cached, envErr), composites: composites}
-	own := s.builtinOptions()
-	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.set.Workspace)...)
-	out.local = []registry.Source{builtin.Source(own)}
-	for _, p := range out.plugins {
-		if p.source != nil {
-			out.local = append(out.local, p.source)
-		}
-	}
-	if composites != nil {
-		out.local = append(out.local, composites)
-	}
-	if s.set.DiscoveryCommand.IsSet() || s.set.DiscoveryCommand.Err != nil {
-		out.local = append(out.local, discover.NewCommand(s.commandOptions(envErr)))
-	}
-	for _, server := range s.set.Servers {
-		options := s.ServerOptions(ctx, server)
-		if server.Disabled || server.Excluded != nil {
-			out.off = append(out.off, OffServer{server, options})
-			continue
-		}
-		out.servers = append(out.servers, mcpclient.New(options))
-	}
-	out.narrow(s.opts.Preset)
-	return out
 }
 
 // all are all sources in the order of registration.
@@ -129,51 +86,6 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	return nil
 }
 
-// ServerOptions say how to reach a server of the settings.
-func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
-	kept := s.cached.ofServer(server)
-	logins := s.Logins()
-	o := mcpclient.Options{
-		Server:      server,
-		Expand:      s.expander.Server,
-		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: childEnviron(s.deps.Environ), Version: s.deps.Version,
-		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept,
-		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
-		Limits: mcpclient.Limits{
-			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
-			Samples: s.set.Sampling.Requests,
-		},
-		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
-		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
-	}
-	if s.deps.ServerLog != nil {
-		o.OnLog = s.deps.ServerLog()
-	}
-	if s.set.Sampling.Command.IsSet() {
-		sampler := &sampler{run: s.run, server: server, gate: s.gate, questions: s.questions}
-		o.Sample = sampler.answer
-	}
-	if s.set.Globals.ConnectSet {
-		o.ConnectTimeout = s.set.Globals.ConnectTimeout
-	}
-	return o
-}
-
-// Logins returns where logins to servers are kept. Servers are connected at
-// once, so the folder is looked for here and not when they ask for it.
-func (s *Session) Logins() *oauth.Store {
-	dir, err := s.deps.Folders.State()
-	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
-}
-
-// OAuthClient has the tokens of an expanded server. It reads nothing before it
-// is asked.
-func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
-	return oauth.New(server, logins, func(err error) {
-		s.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
-	})
-}
-
 // OffServer is a server that the settings keep out.
 type OffServer struct {
 	settings.Server
@@ -201,52 +113,6 @@ func (o OffServer) info() mcpclient.Info {
 	info := mcpclient.New(o.options).Info()
 	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
 	return info
-}
-
-// commandOptions describes the discovery and call commands. A variable that is
-// not set fails this source alone, when it is used.
-func (s *Session) commandOptions(envErr error) discover.CommandOptions {
-	return discover.CommandOptions{
-		Discovery: s.set.DiscoveryCommand, Call: s.set.CallCommand,
-		Expand: func(c settings.Command) ([]string, error) {
-			if envErr != nil {
-				return nil, envErr
-			}
-			return s.expander.Command(c)
-		},
-		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Outputs: s.cached.ofOutput(registry.SourceCommand, ""),
-	}
-}
-
-// builtinOptions tells the built-in tools where they may work.
-func (s *Session) builtinOptions() builtin.Options {
-	set := s.set
-	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
-		MaxOutput: shellOutput(set), Protected: set.ProtectedPaths(s.deps.Environ, s.deps.Dir, set.Globals.Files), Fetch: s.fetchOptions(),
-		Session: s.fact("sessionKey"), Caller: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
-	o.Protected = append(o.Protected, filepath.Join(set.ProjectRoot, lock.Name))
-	if d, err := s.deps.Folders.State(); err == nil {
-		o.StateDir = d.Path
-		o.Protected = append(o.Protected, d.Path)
-	}
-	return o
-}
-
-// Endless stands for a time limit that is switched off with 0.
-const Endless = 100_000 * time.Hour
-
-func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }
-
-// shellOutput is what run_shell_command keeps of stdout and of stderr: half of
-// the limit each, so that its report is not cut a second time.
-func shellOutput(set *settings.Settings) int64 {
-	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
-	limit := set.Limits.Output
-	if m := optionsOf(set, shell).maxOutput; m != nil {
-		limit = *m
-	}
-	const labels = 1 << 10 // the lines of the report beside the output
-	return max(limit/2-labels, limit/4, 1)
 }
 
 // filters turns the settings that keep tools out into filters, in the order of
@@ -334,4 +200,16 @@ func (s *sources) narrow(preset string) {
 	}
 	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	s.servers, s.off = nil, nil
+}
+
+// serverNames are the names of all servers, those that are switched off last.
+func (s *sources) serverNames() []string {
+	var out []string
+	for _, server := range s.servers {
+		out = append(out, server.Info().Name)
+	}
+	for _, off := range s.off {
+		out = append(out, off.Name)
+	}
+	return out
 }

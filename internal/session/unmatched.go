@@ -17,43 +17,51 @@ type named struct {
 	origin  string // file:line, a variable or a flag
 }
 
-// noticeUnmatched warns of names in the settings that match nothing in the
+// matcher compares the names in the settings with what the sources gave.
+type matcher struct {
+	*run
+	sources *sources
+	loader  *registry.Loader
+	notice  func(registry.Diagnostic)
+}
+
+// check warns of names in the settings that match nothing in the
 // registry: a rule that silently matches nothing fails open. Tools that another
 // setting hides count as known. Where a source failed or is switched off a name
 // could be one of its tools, so that only probable typing errors are reported.
-func (s *Session) noticeUnmatched(ctx context.Context, reg *registry.Registry) {
-	if s.opts.Preset != "" {
+func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
+	if m.opts.Preset != "" {
 		return // it leaves sources out
 	}
-	s.checkServerLists(reg)
-	tools, servers := s.namesOfTools(ctx), s.namedServers()
+	m.checkServerLists(reg)
+	tools, servers := m.namesOfTools(ctx), m.namedServers()
 	if len(tools)+len(servers) == 0 {
 		return
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
-	complete := len(s.sources.off) == 0 && !slices.ContainsFunc(reg.Reports(), failed)
-	known := s.knownNames()
+	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(reg.Reports(), failed)
+	known := m.knownNames()
 	for _, n := range tools {
-		if !s.isOfAbsent(reg, n.value) {
-			s.checkName(n, known, "tool", complete)
+		if !m.isOfAbsent(reg, n.value) {
+			m.checkName(n, known, "tool", complete)
 		}
 	}
 	for _, n := range servers {
-		s.checkName(n, s.serverNames(), "server", true)
+		m.checkName(n, m.sources.serverNames(), "server", true)
 	}
 }
 
 // isOfAbsent reports whether a name speaks of a server that is switched off or
 // failed, whose tools nobody knows.
-func (s *Session) isOfAbsent(reg *registry.Registry, name string) bool {
-	if server := s.sources.serverOf(name); server != nil && sourceError(reg, server) != nil {
+func (m *matcher) isOfAbsent(reg *registry.Registry, name string) bool {
+	if server := m.sources.serverOf(name); server != nil && sourceError(reg, server) != nil {
 		return true
 	}
-	return slices.ContainsFunc(s.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
+	return slices.ContainsFunc(m.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
 }
 
 // checkName warns where a name matches none of the known ones.
-func (s *Session) checkName(n named, known []string, what string, complete bool) {
+func (m *matcher) checkName(n named, known []string, what string, complete bool) {
 	pattern := strings.ToLower(n.value)
 	if slices.ContainsFunc(known, func(k string) bool { return registry.MatchName(pattern, strings.ToLower(k)) }) {
 		return
@@ -66,12 +74,12 @@ func (s *Session) checkName(n named, known []string, what string, complete bool)
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
+	m.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
 		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
 }
 
 // namesOfTools lists the names of tools that the settings have.
-func (s *Session) namesOfTools(ctx context.Context) []named {
+func (m *matcher) namesOfTools(ctx context.Context) []named {
 	var out []named
 	add := func(setting, value, origin string) {
 		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
@@ -84,17 +92,17 @@ func (s *Session) namesOfTools(ctx context.Context) []named {
 			add(setting, e.Value, e.Origin.String())
 		}
 	}
-	list("excludeTools", s.set.ExcludeTools)
-	list("allowedTools", s.set.AllowedTools)
-	list("coreTools", s.set.CoreTools)
-	list("tools.only", s.set.OnlyTools)
-	for _, r := range s.set.Rules {
+	list("excludeTools", m.set.ExcludeTools)
+	list("allowedTools", m.set.AllowedTools)
+	list("coreTools", m.set.CoreTools)
+	list("tools.only", m.set.OnlyTools)
+	for _, r := range m.set.Rules {
 		add("policy.rules", r.Tool, r.Origin.String())
 	}
-	for i := range s.set.ToolOptions {
-		add("toolOptions", s.set.ToolOptions[i].Pattern, s.set.ToolOptions[i].Origin.String())
+	for i := range m.set.ToolOptions {
+		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String())
 	}
-	set, _, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ)
+	set, _, err := ReadHooks(ctx, m.set, m.expander, m.deps.Environ)
 	if err == nil && set != nil { // mistakes in hooks are reported where they run
 		for i := range set.Hooks {
 			for _, name := range set.Hooks[i].Tools {
@@ -106,9 +114,9 @@ func (s *Session) namesOfTools(ctx context.Context) []named {
 }
 
 // namedServers lists the names of servers that rules have.
-func (s *Session) namedServers() []named {
+func (m *matcher) namedServers() []named {
 	var out []named
-	for _, r := range s.set.Rules {
+	for _, r := range m.set.Rules {
 		if r.Server != "" && r.Server != "*" {
 			out = append(out, named{"policy.rules", r.Server, r.Origin.String()})
 		}
@@ -118,10 +126,10 @@ func (s *Session) namedServers() []named {
 
 // knownNames are all names by which the tools of all sources could be meant,
 // those that are hidden too.
-func (s *Session) knownNames() []string {
+func (m *matcher) knownNames() []string {
 	var out []string
-	for _, source := range s.sources.all() {
-		given := s.loader.Given(source)
+	for _, source := range m.sources.all() {
+		given := m.loader.Given(source)
 		for i := range given {
 			out = append(out, given[i].Spellings()...)
 		}
@@ -132,26 +140,26 @@ func (s *Session) knownNames() []string {
 
 // checkServerLists warns of entries of includeTools and excludeTools of servers
 // that no tool of theirs has.
-func (s *Session) checkServerLists(reg *registry.Registry) {
-	for _, server := range s.sources.servers {
+func (m *matcher) checkServerLists(reg *registry.Registry) {
+	for _, server := range m.sources.servers {
 		if sourceError(reg, server) != nil {
 			continue
 		}
-		given := s.loader.Given(server)
+		given := m.loader.Given(server)
 		names := make([]string, len(given))
 		for i := range given {
 			names[i] = given[i].ServerTool
 		}
-		for _, set := range s.set.Servers {
+		for _, set := range m.set.Servers {
 			if registry.MCPPrefix+set.Name != server.Name() {
 				continue
 			}
 			for _, e := range set.IncludeTools.Entries {
 				name, _, _ := strings.Cut(e.Value, "(")
-				s.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String()}, names, "tool of it", true)
+				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String()}, names, "tool of it", true)
 			}
 			for _, e := range set.ExcludeTools.Entries {
-				s.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String()}, names, "tool of it", true)
+				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String()}, names, "tool of it", true)
 			}
 		}
 	}

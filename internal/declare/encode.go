@@ -19,7 +19,7 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: options()}}
 	lay := f.layout(opts)
 	e.out = append(make([]byte, 0, expectedSize(defs)), lay.open...)
-	names := f.names(defs, opts.Registered)
+	names := f.names(defs, opts)
 	done := make([]Declaration, 0, len(defs))
 	for i := range defs {
 		t := tool{def: &defs[i], name: names[i]}

@@ -130,6 +130,44 @@ func TestGeminiVectors(t *testing.T) {
 	}
 }
 
+// TestGeminiReference declares the schemas that the Gemini CLI itself sanitised,
+// with what it made of them, whether the API takes that or not.
+func TestGeminiReference(t *testing.T) {
+	var vectors struct {
+		Cases []struct {
+			Name          string
+			Input, Output json.RawMessage
+			Unchanged     bool
+			Error         json.RawMessage
+		}
+	}
+	readJSON(t, "gemini/testdata/sanitize.json", &vectors)
+	seen := 0
+	for _, c := range vectors.Cases {
+		var input struct{ Type string }
+		if json.Unmarshal(c.Input, &input) != nil || input.Type != "object" || c.Error != nil {
+			continue // a tool's schema is of type object
+		}
+		want := c.Output
+		if c.Unchanged {
+			want = c.Input
+		}
+		for source, wantText := range map[string]string{
+			registry.SourceCommand: `[{"name":"9","description":"","parameters":` + compact(t, want) + `}]`,
+			"mcp:s":                `[{"name":"9","description":"","parametersJsonSchema":` + compact(t, c.Input) + `}]`,
+		} {
+			out, diags := encode(t, "gemini", []registry.Definition{{Name: "9", Source: source, InputSchema: c.Input}}, Options{GeminiReference: true})
+			if diff := cmp.Diff(wantText, string(out.Data)); diff != "" || len(diags) > 0 {
+				t.Errorf("%s of %s (-want +got):\n%s\ndiagnostics: %v", c.Name, source, diff, diags)
+			}
+		}
+		seen++
+	}
+	if seen < 20 {
+		t.Errorf("only %d schemas compared", seen)
+	}
+}
+
 // TestSchemasPassUntouched sends a schema that needs no change through every
 // JSON format and looks for its very bytes.
 func TestSchemasPassUntouched(t *testing.T) {

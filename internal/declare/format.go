@@ -35,6 +35,9 @@ type Options struct {
 	// GeminiParameters makes format gemini declare every tool by "parameters",
 	// MCP tools too, whatever that cannot say.
 	GeminiParameters bool
+	// GeminiReference makes format gemini declare what the Gemini CLI 0.1.15
+	// does, byte for byte, also where the API refuses it.
+	GeminiReference bool
 	// Registered are the names of all tools of the registry: what a tool is
 	// declared as depends on them too. The definitions' own may be left out.
 	Registered []string

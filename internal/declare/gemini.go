@@ -50,6 +50,10 @@ func geminiFormat() Format {
 // type cannot say is declared by parametersJsonSchema all the same.
 func (e *encoder) prepareGemini(t *tool) {
 	e.noStrict()
+	if e.opts.GeminiReference {
+		e.prepareReference(t)
+		return
+	}
 	t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP()
 	switch {
 	case !t.byParameters:
@@ -66,6 +70,20 @@ func (e *encoder) prepareGemini(t *tool) {
 		t.schema = e.reread(t)
 		e.fitGemini(t)
 	}
+}
+
+// prepareReference makes of a schema what the Gemini CLI does, and no more.
+func (e *encoder) prepareReference(t *tool) {
+	t.byParameters = !t.def.IsMCP()
+	if !t.bare || !t.byParameters { // its word for no schema of a server's tool is the empty object with properties
+		t.schema = e.reread(t)
+	} else {
+		t.schema = jsonx.NewObject()
+	}
+	if t.byParameters && !gemini.Sanitize(t.schema) {
+		e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is no list; what is around it is declared as it is", "mend it where the tool comes from")
+	}
+	gemini.Respell(t.schema)
 }
 
 // fitGemini rewrites a schema that sanitising does not help.

@@ -16,6 +16,9 @@ type nameRule struct {
 	reserved    func(string) bool
 }
 
+// anyName is the rule that takes every registered name.
+func anyName() nameRule { return nameRule{extra: ".-", max: 64} }
+
 // assign returns what each registered name is declared as, "" for one that is
 // empty or stands there twice.
 func (r nameRule) assign(names []string) []string {

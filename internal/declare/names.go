@@ -54,14 +54,18 @@ func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) 
 
 // names returns what each definition is declared as among all registered names,
 // "" for one without a name or with that of an earlier one.
-func (f Format) names(defs []registry.Definition, registered []string) []string {
+func (f Format) names(defs []registry.Definition, opts Options) []string {
 	own := make([]string, len(defs))
 	for i := range defs {
 		own[i] = defs[i].Name
 	}
-	all := slices.Concat(registered, own)
+	all := slices.Concat(opts.Registered, own)
+	rule := f.rule
+	if f.Name == "gemini" && opts.GeminiReference {
+		rule = anyName()
+	}
 	declared := make(map[string]string, len(all))
-	for i, name := range f.rule.assign(all) {
+	for i, name := range rule.assign(all) {
 		if name != "" {
 			declared[all[i]] = name
 		}

@@ -43,6 +43,9 @@ func New(e *cli.Env) *cobra.Command {
 			if o.lint && o.explain {
 				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
 			}
+			if o.encode.GeminiParameters && o.encode.GeminiReference {
+				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference exclude each other"), Hint: "the reference declares tools of MCP servers by parametersJsonSchema"}
+			}
 			o.all = !cmd.Flags().Changed("format")
 			return run(cmd.Context(), e, o, argv)
 		},
@@ -55,6 +58,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "tell what providers would refuse, ignore or change")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
 	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools by parameters too")
+	cmd.Flags().BoolVar(&o.encode.GeminiReference, "gemini-reference", false, "format gemini: declare what the Gemini CLI 0.1.15 does, byte for byte")
 	return cmd
 }
 
@@ -71,9 +75,13 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if o.encode.GeminiParameters && format.Name != "gemini" && !o.lint {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "gemini_parameters_ignored",
-			Message: "--gemini-parameters is for format gemini; format " + format.Name + " is declared as usual"})
+	if format.Name != "gemini" && !o.lint {
+		if o.encode.GeminiParameters {
+			warnIgnored(e, "gemini_parameters_ignored", "--gemini-parameters", format)
+		}
+		if o.encode.GeminiReference {
+			warnIgnored(e, "gemini_reference_ignored", "--gemini-reference", format)
+		}
 	}
 	if err := o.Check(); err != nil {
 		return err
@@ -123,6 +131,12 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting})
 	}
 	return tools, err
+}
+
+// warnIgnored tells that a flag about format gemini does nothing here.
+func warnIgnored(e *cli.Env, code, flag string, format declare.Format) {
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
+		Message: flag + " is for format gemini; format " + format.Name + " is declared as usual"})
 }
 
 // registered returns the names of the whole registry, nil where they cannot change

@@ -143,10 +143,13 @@ func (c *checker) lists(n *jsonx.Value) {
 			}
 		}
 	}
-	if enum := n.Get("enum"); enum != nil {
+	if enum := n.Get("enum"); enum.Is(jsonx.Array) {
+		if len(enum.Items) == 0 {
+			c.refuse("value_refused", []string{"enum"}, "the API wants an enum to have values")
+		}
 		for i, v := range enum.Items {
-			if !v.Is(jsonx.String) {
-				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API takes strings alone as values of an enum")
+			if v.Text() == "" {
+				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API takes strings alone as values of an enum, and no empty one")
 			}
 		}
 	}

@@ -23,7 +23,8 @@ func TestCheck(t *testing.T) {
 			"schema_refused /properties/a/items", "schema_refused /properties/b", "schema_refused /properties/c/anyOf/0"},
 		`{"type":"object","properties":{"a":{"type":"strung"},"b":{"type":"string","enum":["x"],"nullable":"yes"},"c":{"type":"string","minLength":-1}}}`: {
 			"type_refused /properties/a/type", "value_refused /properties/b/nullable", "value_refused /properties/c/minLength"},
-		`{"type":"object","properties":{"a":{"type":"integer","enum":[1]}},"required":"a"}`: {"value_refused /required", "value_refused /properties/a/enum/0"},
+		`{"type":"object","properties":{"a":{"type":"integer","enum":[1]}},"required":"a"}`:                      {"value_refused /required", "value_refused /properties/a/enum/0"},
+		`{"type":"object","properties":{"a":{"type":"STRING","enum":["x",""]},"b":{"type":"STRING","enum":[]}}}`: {"value_refused /properties/a/enum/1", "value_refused /properties/b/enum"},
 	} {
 		n, err := jsonx.Parse([]byte(schema), jsonx.Options{})
 		if err != nil {

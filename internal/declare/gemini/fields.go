@@ -165,7 +165,7 @@ func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 // isRewritten reports whether the fitter looks at a keyword elsewhere.
 func isRewritten(name string) bool {
 	switch name {
-	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf", "prefixItems", "additionalItems":
+	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf", "prefixItems", "additionalItems", "patternProperties":
 		return true
 	}
 	return false

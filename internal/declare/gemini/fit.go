@@ -92,8 +92,8 @@ func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 // allowsMore reports whether an object schema says that properties it does not
 // name are allowed.
 func allowsMore(n *jsonx.Value) bool {
-	further := n.Get("additionalProperties")
-	return further != nil && !further.Is(jsonx.False)
+	further, patterns := n.Get("additionalProperties"), n.Get("patternProperties")
+	return further != nil && !further.Is(jsonx.False) || patterns.Is(jsonx.Object) && len(patterns.Members) > 0
 }
 
 // object returns a new object with room for n members.
@@ -210,7 +210,9 @@ func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
 		return f.union(rest, splitTypes(n, types), depth)
 	case len(types) == 0 && null: // null and nothing else
-		return schema.OfType("null"), nil
+		out := schema.OfType("null")
+		copyTexts(n, out)
+		return out, nil
 	case len(types) == 0:
 		return f.anything(n), nil
 	}

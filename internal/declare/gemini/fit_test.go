@@ -75,7 +75,8 @@ func TestGeminiFit(t *testing.T) {
 		{"const", `{"const":"on","description":"d"}`, `{"type":"STRING","description":"d","enum":["on"]}`, "const written as an enum of one"},
 		{"const number", `{"type":"integer","const":5}`, `{"type":"STRING","enum":["5"]}`, "const"},
 		{"enum with null", `{"enum":["a",null],"x-y":1}`, `{"type":"STRING","enum":["a"],"nullable":true}`, "x-y dropped"},
-		{"null alone", `{"const":null}`, `{"type":"null"}`, ""},
+		{"null alone", `{"const":null,"description":"d"}`, `{"type":"null","description":"d"}`, ""},
+		{"null as the one value", `{"enum":[null]}`, `{"type":"null"}`, ""},
 		{"tuple of 2020-12", `{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false}`,
 			`{"type":"array","maxItems":2,"items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`, "places of a tuple"},
 		{"tuple of draft 7", `{"type":"array","items":[{"type":"string"},{"type":"string"}],"minItems":2}`, `{"type":"array","minItems":2,"items":{"type":"string"}}`, "places of a tuple"},
@@ -113,6 +114,10 @@ func TestGeminiFitLost(t *testing.T) {
 		{"any value", `{"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"number","description":"d"},{"type":"boolean","description":"d"}]}`, "a value of any type"},
 		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
 		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
+		{"an empty text", `{"enum":["a",""],"description":"d"}`, `{"type":"STRING","description":"d","enum":["a"]}`, "an empty text as a value of an enum"},
+		{"an empty text alone", `{"type":"string","enum":[""]}`, `{"type":"string"}`, "an empty text as a value of an enum"},
+		{"null as a text", `{"type":"string","enum":[null]}`, `{"type":"string"}`, "an enum without values"},
+		{"keys by pattern", `{"type":"object","patternProperties":{"^x-":{"type":"string"}}}`, ``, `the property "p", an object with properties of any name`},
 		{"two types at once", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"type":"string"}`, "two types at once"},
 	}
 	for _, tt := range tests {
@@ -126,6 +131,10 @@ func TestGeminiFitLost(t *testing.T) {
 				t.Errorf("forced, by %s, said %q:\n%s", field, changes, diff)
 			}
 		})
+	}
+	patterns := `{"type":"object","patternProperties":{"^x-":{"type":"string"}},"additionalProperties":false}`
+	if out, diags := encode(t, []registry.Definition{discovered("t", patterns)}, declare.Options{}); !strings.Contains(string(out.Data), `"parametersJsonSchema":`+patterns) {
+		t.Errorf("params by pattern are declared as %s, %v", out.Data, diags)
 	}
 	out, diags := encode(t, []registry.Definition{discovered("t", `{"type":"object","properties":{"p":{"type":"object"}},"required":["p"]}`)}, declare.Options{GeminiParameters: true})
 	if len(out.Declarations) != 0 || len(diags) != 1 || !strings.Contains(diags[0].Message, `property "p", which is required`) {

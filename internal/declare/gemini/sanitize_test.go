@@ -100,6 +100,20 @@ func TestSanitizeGoesOnBesideABrokenPart(t *testing.T) {
 	}
 }
 
+// A document is respelled to what JSON.stringify(JSON.parse(document)) gives in
+// Node.js.
+func TestRespell(t *testing.T) {
+	const in = `{"b":1.0,"2":1E2,"a":"\u0041\/","10":[-0,9007199254740993],"01":{"x":null},"1":"\u001F"}`
+	const want = `{"1":"\u001f","2":100,"10":[0,9007199254740992],"b":1,"a":"A/","01":{"x":null}}`
+	n, err := jsonx.Parse([]byte(in), jsonx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Respell(n); string(n.AppendTo(nil)) != want {
+		t.Errorf("got %s, want %s", n.AppendTo(nil), want)
+	}
+}
+
 func TestScriptNumber(t *testing.T) {
 	// Each right side is what String(JSON.parse(left)) gives in Node.js.
 	for token, want := range map[string]string{

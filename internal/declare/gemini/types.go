@@ -28,7 +28,7 @@ func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	if len(types) > 0 || null {
 		return types, null
 	}
-	if c := n.Get("const"); c.Is(jsonx.Null) {
+	if list := constants(n); len(list) > 0 && !slices.ContainsFunc(list, func(v *jsonx.Value) bool { return !v.Is(jsonx.Null) }) {
 		return nil, true
 	}
 	if guess := guessedType(n); guess != "" {
@@ -57,15 +57,8 @@ func guessedType(n *jsonx.Value) string {
 }
 
 func typeOfValues(n *jsonx.Value) string {
-	values := n.Get("enum")
-	if c := n.Get("const"); c != nil {
-		values = jsonx.NewArray(c)
-	}
-	if values == nil {
-		return ""
-	}
 	found := ""
-	for _, v := range values.Items {
+	for _, v := range constants(n) {
 		switch name := schema.TypeOf(v); {
 		case name == "null" || name == found:
 		case found == "":
@@ -77,23 +70,37 @@ func typeOfValues(n *jsonx.Value) string {
 	return found
 }
 
-// values returns enum or const as a list without null, nil where nothing is in
-// it.
-func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
-	list := n.Get("enum")
+// constants are the values of const or enum, nil where there is neither.
+func constants(n *jsonx.Value) []*jsonx.Value {
 	if c := n.Get("const"); c != nil {
+		return []*jsonx.Value{c}
+	}
+	if enum := n.Get("enum"); enum.Is(jsonx.Array) {
+		return enum.Items
+	}
+	return nil
+}
+
+// values returns enum or const as a list without null and what the API refuses,
+// nil where nothing is in it.
+func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
+	list := constants(n)
+	switch {
+	case n.Get("const") != nil:
 		f.changed("const written as an enum of one")
-		list = jsonx.NewArray(c)
-	}
-	if list == nil || len(list.Items) == 0 {
+	case list == nil:
 		return nil
 	}
-	if !schema.HoldsNull(list.Items) {
-		return list
-	}
-	items := slices.DeleteFunc(slices.Clone(list.Items), func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
+	items := slices.DeleteFunc(slices.Clone(list), func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 	if len(items) == 0 {
+		f.lose("an enum without values")
 		return nil
+	}
+	if refused := func(v *jsonx.Value) bool { return String(v) == "" }; slices.ContainsFunc(items, refused) {
+		f.lose("an empty text as a value of an enum")
+		if items = slices.DeleteFunc(items, refused); len(items) == 0 {
+			return nil
+		}
 	}
 	return jsonx.NewArray(items...)
 }

@@ -62,7 +62,10 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	case "tool_result":
 		return false, errors.New("it holds answers to calls; send the assistant's message")
 	case "tool_use":
-		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"])}
+		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
+		if set := block.text("toolset_name"); set != "" { // its tools are the API's, whatever their names
+			c.Fault = "Calls of the toolset " + set + " are not known here. Call a declared tool."
+		}
 		if c.id == nil {
 			return false, errors.New("a call in it has no id to answer to")
 		}
@@ -78,6 +81,7 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	type result struct {
 		Type    string          `json:"type"`
 		ID      json.RawMessage `json:"tool_use_id"`
+		Toolset json.RawMessage `json:"toolset_name,omitempty"`
 		Content []any           `json:"content"`
 		IsError bool            `json:"is_error,omitempty"`
 	}
@@ -87,7 +91,7 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	}
 	m := message{Role: "user"}
 	for i, a := range answers {
-		m.Content = append(m.Content, result{"tool_result", t.Calls[i].id, anthropicContent(a), a.IsError})
+		m.Content = append(m.Content, result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"), anthropicContent(a), a.IsError})
 	}
 	return []any{m}
 }

@@ -57,6 +57,10 @@ func TestDecode(t *testing.T) {
 		{"items", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","arguments":"{\"a\":1}"}]`, one},
 		{"item", "openai-responses", `{"type":"function_call","call_id":"x","name":"f","arguments":"{\"a\":1}"}`, one},
 		{"incomplete", "openai-responses", `{"output":[{"type":"function_call","status":"incomplete","call_id":"x","name":"f","arguments":"{\"a\":1}"}]}`, cut},
+		{"calls of its own tools", "openai-responses", `[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"shell_call","call_id":"s","environment":{"type":"local"}},{"type":"apply_patch_call","call_id":"a"},{"type":"local_shell_call","call_id":"l"},{"type":"juggle_call","call_id":"j"}]`,
+			[]call{{Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}}},
+		{"a request for approval", "openai-responses", `{"type":"mcp_approval_request","id":"m","name":"x","arguments":"{}"}`, []call{{Name: "x", Params: "{}", Refused: true}}},
+		{"what the server runs", "openai-responses", `[{"type":"web_search_call","id":"w"},{"type":"tool_search_call","execution":"server","call_id":null},{"type":"tool_search_output","execution":"server","tools":[]},{"type":"shell_call","call_id":"s","environment":{"type":"container_reference"}},{"type":"apply_patch_call","call_id":"a"},{"type":"apply_patch_call_output","call_id":"a","status":"completed"},{"type":"program","call_id":"p","code":""},{"type":"mcp_call","id":"m","name":"x","arguments":"{}"}]`, nil},
 		{"text", "openai-responses", `{"output":[{"type":"message","role":"assistant","content":[]}]}`, nil},
 
 		{"message", "anthropic", `{"type":"message","role":"assistant","stop_reason":"tool_use","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, one},
@@ -64,6 +68,7 @@ func TestDecode(t *testing.T) {
 		{"block", "anthropic", `{"type":"tool_use","id":"x","name":"f","input":{"a":1}}`, one},
 		{"text", "anthropic", `{"role":"assistant","content":"hi"}`, nil},
 		{"no text", "anthropic", `{"role":"assistant","content":""}`, nil},
+		{"a toolset of the API", "anthropic", `{"type":"tool_use","id":"x","name":"f","toolset_name":"browser","input":{"a":1}}`, cut},
 		{"server's own tools", "anthropic", `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}`, nil},
 		{"cut off", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, cut},
 		{"cut off behind the call", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"text","text":"and"}]}`, one},
@@ -126,6 +131,9 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"history", "anthropic", `[{"role":"user","content":"x"}]`, "list of messages"},
 		{"history", "gemini", `[{"role":"user","parts":[]}]`, "list of contents"},
 		{"answered", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"x","output":""}]`, "answers to calls"},
+		{"a picture of a screen", "openai-responses", `[{"type":"computer_call","call_id":"x"}]`, "computer_call"},
+		{"no id", "openai-responses", `[{"type":"mcp_approval_request","name":"x"}]`, "no id"},
+		{"no id", "openai-responses", `[{"type":"function_call","name":"f"}]`, "no call_id"},
 		{"no id", "openai", `[{"function":{"name":"f","arguments":"{}"}}]`, "no id"},
 		{"no id", "anthropic", `{"type":"tool_use","name":"f","input":{}}`, "no id"},
 		{"odd id", "openai", `[{"id":{"a":1},"function":{"name":"f"}}]`, "no id"},
@@ -201,6 +209,18 @@ func TestReply(t *testing.T) {
 			[]Answer{{Content: []registry.Content{registry.TextContent("see"), png, pdf}}, ErrorAnswer("no")},
 			`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,UA=="},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,RA=="}]}
 {"type":"custom_tool_call_output","call_id":"b","output":"Error: no"}`},
+		{"every kind of call", "openai-responses", `[{"type":"function_call","call_id":"f","name":"f","namespace":"n","caller":{"type":"program","caller_id":"p"}},{"type":"custom_tool_call","call_id":"c","name":"g","input":"","namespace":"n","caller":{"type":"direct"}},{"type":"tool_search_call","call_id":"t","execution":"client","arguments":{}},{"type":"shell_call","call_id":"s","action":{"commands":["ls"],"max_output_length":100},"environment":{"type":"local"},"caller":null},{"type":"local_shell_call","id":"i","call_id":"l","action":{}},{"type":"apply_patch_call","call_id":"a","operation":{},"caller":{"type":"program","caller_id":"p"}},{"type":"mcp_approval_request","id":"m","name":"x","server_label":"s","arguments":"{}"},{"type":"juggle_call","call_id":"j"}]`,
+			[]Answer{{}, ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no"), ErrorAnswer("no")},
+			`{"type":"function_call_output","call_id":"f","output":"(no output)","caller":{"type":"program","caller_id":"p"},"namespace":"n"}
+{"type":"custom_tool_call_output","call_id":"c","output":"Error: no","caller":{"type":"direct"}}
+{"type":"tool_search_output","call_id":"t","execution":"client","status":"completed","tools":[]}
+{"type":"shell_call_output","call_id":"s","output":[{"stdout":"","stderr":"no","outcome":{"type":"exit","exit_code":1}}],"max_output_length":100}
+{"type":"local_shell_call_output","id":"l","output":"no"}
+{"type":"apply_patch_call_output","call_id":"a","status":"failed","output":"no","caller":{"type":"program","caller_id":"p"}}
+{"type":"mcp_approval_response","approval_request_id":"m","approve":false,"reason":"no"}
+{"type":"juggle_call_output","call_id":"j","output":"Error: no"}`},
+		{"a toolset", "anthropic", `{"type":"tool_use","id":"a","name":"click","toolset_name":"browser"}`, []Answer{ErrorAnswer("no")},
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser","content":[{"type":"text","text":"no"}],"is_error":true}]}`},
 		{"media and an error", "anthropic", `[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"b","name":"g"}]`, []Answer{rich, failed},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UA=="}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"RA=="}},{"type":"text","text":"[image, image/svg+xml, 1 bytes] cannot be shown here"},{"type":"text","text":"[audio, audio/wav, 1 bytes] cannot be shown here"},{"type":"text","text":"[resource file:///x, x]"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"},{"type":"text","text":"[image, image/png, 1 bytes] cannot be shown here"}],"is_error":true}]}`},
 		{"media and an error", "bedrock", `[{"toolUse":{"toolUseId":"tooluse_a","name":"f"}},{"toolUse":{"toolUseId":"b","name":"g"}}]`, []Answer{rich, failed},
@@ -264,6 +284,7 @@ func FuzzDecode(f *testing.F) {
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}`,
 		`{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}},"stopReason":"max_tokens"}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"f","arguments":{}}}`,
+		`[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"mcp_approval_request","id":"m"},{"type":"shell_call","call_id":"s"}]`,
 		`[null,5,{}]`, `{"choices":null}`, `{"role":"assistant","tool_calls":[null]}`,
 	} {
 		f.Add([]byte(seed))
@@ -282,7 +303,8 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v", format.Name, err)
 			}
-			if n := strings.Count(string(out), "the call was not run"); n != len(turn.Calls) {
+			// An answer to a search has no words, its empty list of tools is one.
+			if n := strings.Count(string(out), "the call was not run") + strings.Count(string(out), `"tools":[]`); n != len(turn.Calls) {
 				t.Fatalf("%s: %d answers for %d calls: %s", format.Name, n, len(turn.Calls), out)
 			}
 		}

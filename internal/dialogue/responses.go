@@ -3,9 +3,21 @@ package dialogue
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Kinds of calls of the Responses API that the client answers, beside functions
+// and custom tools.
+const (
+	kindSearch     = "tool_search_call"
+	kindShell      = "shell_call"
+	kindLocalShell = "local_shell_call"
+	kindPatch      = "apply_patch_call"
+	kindComputer   = "computer_call"
+	kindApproval   = "mcp_approval_request"
 )
 
 // decodeResponses reads a response of OpenAI's Responses API, the list of its
@@ -24,90 +36,89 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			if list, ok = jsonx.Elements(o["output"]); !ok {
 				return errors.New("output is no list")
 			}
-		case strings.HasSuffix(o.text("type"), "_call"):
+		case strings.HasSuffix(o.text("type"), "_call"), o.text("type") == kindApproval:
 			list = []json.RawMessage{raw}
 		default:
 			return errUnrecognised
 		}
 	}
-	for _, raw := range list {
-		if err := t.addResponses(asObject(raw)); err != nil {
+	items := make([]object, len(list))
+	answered := map[string]bool{} // by the server, in the same response
+	for i, raw := range list {
+		items[i] = asObject(raw)
+		if strings.HasSuffix(items[i].text("type"), "_output") {
+			answered[items[i].text("call_id")] = true
+		}
+	}
+	for _, item := range items {
+		if answered[item.text("call_id")] && isBuiltinCall(item.text("type")) {
+			continue
+		}
+		if err := t.addResponses(item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addResponses adds a call; items of other types need no answer.
+// isBuiltinCall reports whether a call is of a tool of the API's own, which the
+// server may have answered itself.
+func isBuiltinCall(kind string) bool {
+	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
+}
+
+// addResponses adds a call that the client has to answer; items of other types
+// need no answer.
 func (t *Turn) addResponses(item object) error {
-	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type")}
+	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
 	switch c.kind {
 	case "":
 		return errUnrecognised
 	case "function_call_output", "custom_tool_call_output":
 		return errors.New("it holds answers to calls; send the output of the last response alone")
-	case "custom_tool_call":
-		c.Fault = "Calls of type custom are not known here. Call a declared function."
 	case "function_call":
 		if item.text("status") == "incomplete" {
 			c.Fault = cutOff
 		}
+	case kindComputer:
+		return errors.New("a computer_call in it wants a picture of a screen, which nobody here has to give; declare no computer tool")
+	case kindApproval:
+		c.id = textID(item["id"])
+		c.Fault = "Nobody here approves calls of servers that the API reaches itself, so it was not run. Call a declared function."
 	default:
-		return nil
+		if runByServer(item) {
+			return nil
+		}
+		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not known here. Call a declared function."
 	}
 	if c.id == nil {
-		return errors.New("a call in it has no call_id to answer to")
+		return fmt.Errorf("a call in it has no %s to answer to", idKey(c.kind))
 	}
 	t.Calls = append(t.Calls, c)
 	return nil
 }
 
-// replyResponses writes a function_call_output item for each call: a text where
-// that is all there is, else a list of input items.
-func replyResponses(t *Turn, answers []Answer) []any {
-	type item struct {
-		Type   string          `json:"type"`
-		ID     json.RawMessage `json:"call_id"`
-		Output any             `json:"output"`
+// runByServer reports whether an item is no call that waits for the client: calls
+// that do have an id for their answer.
+func runByServer(item object) bool {
+	switch kind := item.text("type"); kind {
+	case "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call", "mcp_call":
+		return true
+	case kindSearch:
+		return item.text("execution") != "client"
+	case kindShell:
+		return asObject(item["environment"]).text("type") == "container_reference"
+	case kindLocalShell, kindPatch, "custom_tool_call":
+		return false
+	default: // of later than this was written
+		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
 	}
-	out := make([]any, len(answers))
-	for i, a := range answers {
-		text := notes{}
-		var media []any
-		for _, p := range a.parts() {
-			if m := responsesMedia(p); m != nil {
-				media = append(media, m)
-				continue
-			}
-			text.add(p.asText())
-		}
-		it := item{Type: t.Calls[i].kind + "_output", ID: t.Calls[i].id}
-		switch {
-		case len(media) == 0:
-			it.Output = text.result(a.IsError)
-		case len(text) == 0 && !a.IsError:
-			it.Output = media
-		default:
-			it.Output = append([]any{textBlock{"input_text", text.result(a.IsError)}}, media...)
-		}
-		out[i] = it
-	}
-	return out
 }
 
-func responsesMedia(p part) any {
-	switch {
-	case p.isImage():
-		return struct {
-			Type string `json:"type"`
-			URL  string `json:"image_url"`
-		}{"input_image", p.dataURL()}
-	case p.isPDF():
-		return struct {
-			Type string `json:"type"`
-			Name string `json:"filename"`
-			Data string `json:"file_data"`
-		}{"input_file", p.fileName(), p.dataURL()}
+// idKey is the key of the id that an answer has to carry.
+func idKey(kind string) string {
+	if kind == kindApproval {
+		return "id"
 	}
-	return nil
+	return "call_id"
 }

@@ -25,6 +25,7 @@ type Call struct {
 
 	id   json.RawMessage // as the model wrote it, nil where there is none
 	kind string          // of call, where a format has several
+	item object          // openai-responses, anthropic: the call whole, for what is to be given back
 }
 
 // Answer is the outcome of one call. The zero value is an empty success.

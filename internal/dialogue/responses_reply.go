@@ -1,0 +1,152 @@
+package dialogue
+
+import (
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Output items of the Responses API. Caller is who made the call, where that was
+// not the model itself.
+type (
+	functionOutput struct {
+		Type      string          `json:"type"`
+		ID        json.RawMessage `json:"call_id"`
+		Output    any             `json:"output"`
+		Caller    json.RawMessage `json:"caller,omitempty"`
+		Namespace json.RawMessage `json:"namespace,omitempty"`
+	}
+	searchOutput struct {
+		Type      string          `json:"type"`
+		ID        json.RawMessage `json:"call_id"`
+		Execution string          `json:"execution"`
+		Status    string          `json:"status"`
+		Tools     []any           `json:"tools"`
+	}
+	shellOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Output []shellChunk    `json:"output"`
+		Most   json.RawMessage `json:"max_output_length,omitempty"`
+		Caller json.RawMessage `json:"caller,omitempty"`
+	}
+	shellChunk struct {
+		Stdout  string       `json:"stdout"`
+		Stderr  string       `json:"stderr"`
+		Outcome shellOutcome `json:"outcome"`
+	}
+	shellOutcome struct {
+		Type string `json:"type"`
+		Code int    `json:"exit_code"`
+	}
+	localShellOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"id"`
+		Output string          `json:"output"`
+	}
+	patchOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Status string          `json:"status"`
+		Output string          `json:"output"`
+		Caller json.RawMessage `json:"caller,omitempty"`
+	}
+	approvalResponse struct {
+		Type    string          `json:"type"`
+		ID      json.RawMessage `json:"approval_request_id"`
+		Approve bool            `json:"approve"`
+		Reason  string          `json:"reason"`
+	}
+)
+
+// replyResponses writes an output item of its kind for each call.
+func replyResponses(t *Turn, answers []Answer) []any {
+	out := make([]any, len(answers))
+	for i, a := range answers {
+		out[i] = t.Calls[i].responsesItem(a)
+	}
+	return out
+}
+
+// responsesItem answers one call. No tool of the registry is of the kinds of the
+// API's own tools, so the answers of these are what went wrong, in words.
+func (c Call) responsesItem(a Answer) any {
+	caller := c.given("caller")
+	switch c.kind {
+	case kindSearch: // has no place for words
+		return searchOutput{"tool_search_output", c.id, "client", "completed", []any{}}
+	case kindShell:
+		most := asObject(c.item["action"])["max_output_length"]
+		if jsonx.KindOf(most) != jsonx.Number {
+			most = nil
+		}
+		return shellOutput{c.kind + "_output", c.id, []shellChunk{{Stderr: a.words(), Outcome: shellOutcome{"exit", 1}}}, most, caller}
+	case kindLocalShell:
+		return localShellOutput{c.kind + "_output", c.id, a.words()}
+	case kindPatch:
+		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
+	case kindApproval:
+		return approvalResponse{"mcp_approval_response", c.id, false, a.words()}
+	}
+	item := functionOutput{Type: c.kind + "_output", ID: c.id, Output: a.responsesOutput(), Caller: caller}
+	if c.kind == "function_call" { // a custom tool's output has no such field
+		item.Namespace = c.given("namespace")
+	}
+	return item
+}
+
+// given is what stands in the call and has to stand in its answer, nil where
+// nothing does.
+func (c Call) given(key string) json.RawMessage {
+	if raw := c.item[key]; !jsonx.IsNull(raw) {
+		return raw
+	}
+	return nil
+}
+
+// words are the texts of an answer.
+func (a Answer) words() string {
+	text := notes{}
+	for _, p := range a.parts() {
+		text.add(p.asText())
+	}
+	return text.result(false)
+}
+
+// responsesOutput is a text where that is all there is, else a list of input
+// items.
+func (a Answer) responsesOutput() any {
+	text := notes{}
+	var media []any
+	for _, p := range a.parts() {
+		if m := responsesMedia(p); m != nil {
+			media = append(media, m)
+			continue
+		}
+		text.add(p.asText())
+	}
+	switch {
+	case len(media) == 0:
+		return text.result(a.IsError)
+	case len(text) == 0 && !a.IsError:
+		return media
+	}
+	return append([]any{textBlock{"input_text", text.result(a.IsError)}}, media...)
+}
+
+func responsesMedia(p part) any {
+	switch {
+	case p.isImage():
+		return struct {
+			Type string `json:"type"`
+			URL  string `json:"image_url"`
+		}{"input_image", p.dataURL()}
+	case p.isPDF():
+		return struct {
+			Type string `json:"type"`
+			Name string `json:"filename"`
+			Data string `json:"file_data"`
+		}{"input_file", p.fileName(), p.dataURL()}
+	}
+	return nil
+}

@@ -41,7 +41,8 @@ func (c Choice) String() string {
 type Answer struct {
 	Choice  Choice
 	Content string // of Edit: the new content, which may be empty
-	Reason  string // of No: why, where it was not simply said; for the error
+	Reason  string // of No: why it counts as one, where the person did not say it
+	Said    string // of No: what the person gave as reason, for the model; may be ""
 }
 
 // Question is what a person is asked.

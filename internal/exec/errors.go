@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,16 +37,21 @@ func (e *TimeoutError) Unwrap() error { return ErrTimeout }
 // Denied tells that a call must not run. It wraps registry.ErrDenied.
 type Denied struct {
 	Tool   string
-	Reason string
-	Origin string // file:line, flag, "default", "approval"; "person" for an answer
+	Reason string // of OriginPerson: why there was no answer, "" where there was one
+	Origin string // file:line, flag, "default", "approval"; OriginPerson for an answer
+	Said   string // by the person as reason, "" for none
 }
 
-// originPerson is the Origin of a call that a person denied.
-const originPerson = "person"
+// OriginPerson is the Origin of a call that a person denied.
+const OriginPerson = "person"
 
 func (e *Denied) Error() string {
-	if e.Origin == originPerson {
-		return fmt.Sprintf("%q was denied: %s", e.Tool, e.Reason)
+	if e.Origin == OriginPerson {
+		reason := cmp.Or(e.Reason, "you said no")
+		if e.Said != "" {
+			reason += ": " + e.Said
+		}
+		return fmt.Sprintf("%q was denied: %s", e.Tool, reason)
 	}
 	return fmt.Sprintf("%q is denied: %s (%s)", e.Tool, e.Reason, e.Origin)
 }

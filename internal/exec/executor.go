@@ -74,16 +74,18 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call); err != nil {
 		return registry.Result{}, err
 	}
+	var edit *contentEdit
 	if r.Verdict.Decision == policy.Ask {
 		asked := time.Now()
-		r.Call, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
+		r.Call, edit, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
 		r.Asked = time.Since(asked)
 		if err != nil {
 			return unasked(err)
 		}
 	}
 	r.Ran = true
-	return x.run(ctx, r.Tool, r.Call)
+	result, err := x.run(ctx, r.Tool, r.Call)
+	return edit.addTo(result), err
 }
 
 // unasked is the outcome of a call that nobody agreed to. One that could only
@@ -123,32 +125,36 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 }
 
 // confirm asks until there is a yes or a no, and returns the call as it was
-// agreed to.
-func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, error) {
+// agreed to, with what the person changed in it, nil for nothing.
+func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, error) {
 	var person Confirmer
 	if x.Confirmer != nil {
 		person = x.Confirmer()
 	}
 	if person == nil {
-		return call, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
+		return call, nil, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
+	var edit *contentEdit
 	for {
 		q := Question{Tool: t, Call: call, Verdict: v}
 		var err error
 		if q.Preview, err = x.preview(ctx, t, call); err != nil {
-			return call, err
+			return call, nil, err
 		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
 		answer, err := askPerson(ctx, person, q)
 		if err != nil {
-			return call, err
+			return call, nil, err
 		}
 		if answer.Choice != Edit {
 			x.remember(ctx, t, answer.Choice, v)
-			return call, nil
+			return call, edit.agreed(q.Preview), nil
+		}
+		if edit == nil {
+			edit = &contentEdit{proposed: q.Preview.NewContent}
 		}
 		if call, v, err = x.revise(ctx, t, call, answer.Content); err != nil {
-			return call, err
+			return call, nil, err
 		}
 	}
 }
@@ -168,11 +174,7 @@ func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error
 			return a, nil
 		}
 	}
-	reason := a.Reason
-	if reason == "" {
-		reason = "you said no"
-	}
-	return a, &Denied{Tool: q.Tool.Name, Reason: reason, Origin: originPerson}
+	return a, &Denied{Tool: q.Tool.Name, Reason: a.Reason, Origin: OriginPerson, Said: a.Said}
 }
 
 func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Preview, error) {

@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/exec"
@@ -27,7 +28,8 @@ type Confirmer struct {
 }
 
 // Confirm shows the question and reads the answer. Enter, end of input, Ctrl-C,
-// the time limit and three unknown answers are no. An error is the cause of ctx
+// the time limit and three unknown answers are no; what stands behind a no is its
+// reason. An error is the cause of ctx
 // or a terminal that cannot be used.
 func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	defer c.TTY.begin(c.Before)()
@@ -51,6 +53,10 @@ func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, 
 			return exec.Answer{}, err
 		}
 		i := answered(line, words)
+		first, said, _ := strings.Cut(line, " ")
+		if no := len(words) - 1; i < 0 && answered(first, words) == no {
+			return exec.Answer{Choice: exec.No, Said: strings.TrimSpace(said)}, nil
+		}
 		switch {
 		case line == "":
 			return exec.Answer{Choice: exec.No}, nil

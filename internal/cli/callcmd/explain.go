@@ -35,8 +35,8 @@ func explain(err error) string {
 	case errors.Is(err, registry.ErrNotFound):
 		return explainUnknown(err)
 	case errors.Is(err, registry.ErrDenied):
-		if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin == "person" {
-			return "The user said no to this call, so it was not run: " + e.Reason + ". Do not repeat it; go on another way or ask the user."
+		if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin == exec.OriginPerson {
+			return explainNo(e)
 		} else if ok {
 			return "This call is not allowed here, so it was not run: " + e.Reason + ". Do not repeat it; go on another way."
 		}
@@ -47,6 +47,18 @@ func explain(err error) string {
 		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or ask for less."
 	}
 	return "The call failed: " + err.Error()
+}
+
+// explainNo tells what a person answered, or that they did not.
+func explainNo(e *exec.Denied) string {
+	const goOn = " Do not repeat it; go on another way or ask the user."
+	switch {
+	case e.Said != "":
+		return "The user said no to this call, so it was not run. The reason given: " + e.Said + "\n" + goOn[1:]
+	case e.Reason != "":
+		return "The user was asked about this call and did not agree (" + e.Reason + "), so it was not run." + goOn
+	}
+	return "The user said no to this call, so it was not run." + goOn
 }
 
 // maxExplained bounds how many mistakes in params are listed.

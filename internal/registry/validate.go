@@ -128,7 +128,7 @@ func schemaError(err error) error {
 		return err
 	}
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
-		leaves := leavesOf(ve)
+		leaves := leavesOf(ve, func(*jsonschema.ValidationError) bool { return false })
 		return fmt.Errorf("at %q: %s", pointerOf(leaves[0].InstanceLocation), leaves[0].Message)
 	}
 	return se.Err
@@ -155,13 +155,15 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 	}
 }
 
-func leavesOf(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if len(e.Causes) == 0 {
+// leavesOf returns the causes of an error that have no causes of their own, or
+// whose own do not count.
+func leavesOf(e *jsonschema.ValidationError, last func(*jsonschema.ValidationError) bool) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 || last(e) {
 		return []*jsonschema.ValidationError{e}
 	}
 	var out []*jsonschema.ValidationError
 	for _, c := range e.Causes {
-		out = append(out, leavesOf(c)...)
+		out = append(out, leavesOf(c, last)...)
 	}
 	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
@@ -176,7 +178,8 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	}
 	places := schema.NewRefs(value) // values are looked up in the same way
 	var out []Violation
-	for _, leaf := range leavesOf(e) {
+	isUnion := func(e *jsonschema.ValidationError) bool { _, ok := v.ofConstants(e); return ok }
+	for _, leaf := range leavesOf(e, isUnion) {
 		out = append(out, v.violation(leaf, places)...)
 	}
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
@@ -184,8 +187,11 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 }
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
+	if union, ok := v.ofConstants(leaf); ok {
+		return []Violation{union}
+	}
 	base := Violation{Pointer: pointerOf(leaf.InstanceLocation), Message: leaf.Message,
-		Keyword: leaf.KeywordLocation[strings.LastIndexByte(leaf.KeywordLocation, '/')+1:]}
+		Keyword: keywordOf(leaf)}
 	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
 	rule := v.refs.Lookup("#" + fragment)
 	if rule == nil {

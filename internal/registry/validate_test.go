@@ -39,6 +39,36 @@ func TestValidateTellsAllErrorsSorted(t *testing.T) {
 	}
 }
 
+// A union of constants is one violation that names them all; any other union
+// tells what each branch wants.
+func TestUnionsOfConstants(t *testing.T) {
+	const defs = `,"$defs":{"c":{"const":"c"},"b":{"const":"b","type":"string"}}`
+	for property, want := range map[string][]string{
+		`{"anyOf":[{"const":"a"},{"$ref":"#/$defs/b"},{"enum":[1.50,"c"]},{"type":"null"},{"const":"a"}]}`: {`/p anyOf value must be one of "a", "b", 1.50, "c", null`},
+		`{"oneOf":[{"type":"string","const":"a","description":"x"},{"type":"string","const":"b"}]}`:        {`/p oneOf value must be one of "a", "b"`},
+		`{"type":"array","items":{"oneOf":[{"const":"a"},{"const":"b"}]}}`:                                 {`/p type expected array, but got string`},
+		`{"anyOf":[{"const":"a"},{"type":"integer"}]}`:                                                     {`/p const value must be "a"`, `/p type expected integer, but got string`},
+		`{"anyOf":[{"anyOf":[{"const":"a"},{"const":"b"}]},{"type":"integer"}]}`:                           {`/p anyOf value must be one of "a", "b"`, `/p type expected integer, but got string`},
+	} {
+		v := NewValidator(json.RawMessage(`{"properties":{"p":` + property + `}` + defs + `}`))
+		found, err := v.Validate(t.Context(), json.RawMessage(`{"p":"zz"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Pointer+" "+f.Keyword+" "+f.Message)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\n%s", property, diff)
+		}
+	}
+	twice := NewValidator(json.RawMessage(`{"oneOf":[{"enum":["a"]},{"const":"a"}]}`))
+	if found, err := twice.Validate(t.Context(), json.RawMessage(`"a"`)); err != nil || len(found) != 1 || strings.Contains(found[0].Message, "one of") {
+		t.Errorf("a value that two branches allow: %+v, %v", found, err)
+	}
+}
+
 func TestValidateKeepsNumbersExact(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"properties":{"id":{"const":12345678901234567891}}}`))
 	for doc, bad := range map[string]bool{`{"id":12345678901234567891}`: false, `{"id":12345678901234567890}`: true} {

@@ -217,6 +217,18 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	return names
 }
 
+// Declared maps the names of the whole registry to those that declarations of a
+// format have.
+func (s *Session) Declared(whole *registry.Registry, format string) map[string]string {
+	s.finder.mu.Lock()
+	defer s.finder.mu.Unlock()
+	out := map[string]string{}
+	for declared, name := range s.finder.declaredNames(whole, format) {
+		out[name] = declared
+	}
+	return out
+}
+
 // explain completes the error about a missing tool: with the setting that hides
 // it, and with the failure of a source that could have had it.
 func (f *finder) explain(reg *registry.Registry, err error) error {

@@ -33,7 +33,10 @@ func explain(err error) string {
 	case errors.Is(err, registry.ErrSourceFailed):
 		return "The tool is not available: what provides it failed. Go on without it. " + err.Error()
 	case errors.Is(err, registry.ErrNotFound):
-		return explainUnknown(err)
+		if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
+			return fmt.Sprintf("The tool %q is switched off here. Go on without it.", e.Name)
+		}
+		return "There is no such tool. Call only tools that were declared."
 	case errors.Is(err, registry.ErrDenied):
 		if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin == exec.OriginPerson {
 			return explainNo(e)
@@ -81,15 +84,23 @@ func explainParams(e *registry.ArgsError) string {
 	return b.String()
 }
 
-func explainUnknown(err error) string {
-	e, ok := errors.AsType[*registry.NotFoundError](err)
-	switch {
-	case !ok:
-		return "There is no such tool. Call only tools that were declared."
-	case e.Hidden != nil:
-		return fmt.Sprintf("The tool %q is switched off here. Go on without it.", e.Name)
-	case len(e.Near) > 0:
-		return fmt.Sprintf("There is no tool %q. Did you mean %s? Call only tools that were declared.", e.Name, strings.Join(e.Near, ", "))
+// maxListed bounds how many tools are named where one is not known.
+const maxListed = 50
+
+// explainUnknown says which tools there are, those with a name like it first.
+func explainUnknown(name string, near, all []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "There is no tool %q.", name)
+	if len(near) > 0 {
+		fmt.Fprintf(&b, " Did you mean %s?", strings.Join(near, ", "))
 	}
-	return fmt.Sprintf("There is no tool %q. Call only tools that were declared.", e.Name)
+	switch {
+	case len(all) == 0:
+		b.WriteString(" There are no tools to call.")
+	case len(all) > maxListed:
+		fmt.Fprintf(&b, " Some of the %d tools there are: %s.", len(all), strings.Join(all[:maxListed], ", "))
+	default:
+		fmt.Fprintf(&b, " The tools there are: %s.", strings.Join(all, ", "))
+	}
+	return b.String()
 }

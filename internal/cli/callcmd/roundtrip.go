@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
@@ -91,8 +90,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 			return nil, fmt.Errorf("calling %q: %w", c.Name, cause)
 		}
 		if err != nil {
-			r.nearDeclared(f.Registry, err)
-			answers[i] = answerOf(registry.Result{}, err)
+			answers[i] = r.notFound(f.Registry, err)
 			continue
 		}
 		if f.Tool.Category != registry.CategoryRead {
@@ -117,12 +115,24 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 	return answers, nil
 }
 
-// nearDeclared takes out of the near names those that no declaration has.
-func (r *roundTrip) nearDeclared(reg *registry.Registry, err error) {
-	if e, ok := errors.AsType[*registry.NotFoundError](err); ok {
-		e.Near = slices.DeleteFunc(slices.Clone(e.Near), func(near string) bool {
-			t, err := reg.Lookup(near)
-			return err != nil || t.Name != near
-		})
+// notFound answers a call of a tool that was not found. Names of tools are those
+// that declarations have.
+func (r *roundTrip) notFound(reg *registry.Registry, err error) dialogue.Answer {
+	e, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok || e.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
+		return answerOf(registry.Result{}, err)
 	}
+	declared := r.session.Declared(reg, r.format)
+	var near, all []string
+	for _, name := range e.Near {
+		if t, err := reg.Lookup(name); err == nil && t.Name == name {
+			near = append(near, declared[name])
+		}
+	}
+	for _, t := range reg.Tools() {
+		all = append(all, declared[t.Name])
+	}
+	a := dialogue.ErrorAnswer(explainUnknown(e.Name, near, all))
+	a.Unknown = true
+	return a
 }

@@ -1,0 +1,63 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// ofConstants returns the one violation that a union of constants is where no
+// branch fits: each branch by itself would tell of its own constant alone.
+func (v *Validator) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
+	keyword := keywordOf(e)
+	if keyword != "anyOf" && keyword != "oneOf" || len(e.Causes) == 0 {
+		return Violation{}, false
+	}
+	_, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
+	var values []*jsonx.Value
+	branches := v.refs.Lookup("#" + fragment)
+	if !branches.Is(jsonx.Array) {
+		return Violation{}, false
+	}
+	for _, branch := range branches.Items {
+		constants := v.constants(branch)
+		if constants == nil {
+			return Violation{}, false
+		}
+		values = append(values, constants...)
+	}
+	var texts []string
+	for _, value := range values {
+		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keyword, Message: "value must be one of " + strings.Join(texts, ", "),
+		Expected: describe(jsonx.NewArray(values...))}, true
+}
+
+// constants are the values that a schema allows, nil where it allows others.
+func (v *Validator) constants(branch *jsonx.Value) []*jsonx.Value {
+	branch, err := v.refs.Resolve(branch)
+	if err != nil {
+		return nil
+	}
+	if c := branch.Get("const"); c != nil {
+		return []*jsonx.Value{c}
+	}
+	if enum := branch.Get("enum"); enum.Is(jsonx.Array) {
+		return enum.Items
+	}
+	if branch.Get("type").IsText("null") {
+		return []*jsonx.Value{{Kind: jsonx.Null, Token: "null"}}
+	}
+	return nil
+}
+
+// keywordOf is the keyword of the schema that was not met.
+func keywordOf(e *jsonschema.ValidationError) string {
+	return e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]
+}

@@ -7,8 +7,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/settings"
 )
+
+// What is read from a project starts programs, so that no tool writes it unasked.
+func TestFilesOfTheProjectAreGuarded(t *testing.T) {
+	n := 0
+	for _, program := range (Programs{}).Programs() {
+		for _, f := range (Programs{}).Files(program, "/p", []string{"HOME=/home/ann"}) {
+			if !f.Project {
+				continue
+			}
+			n++
+			if rel, err := filepath.Rel("/p", f.Path); err != nil || !workspace.Guarded(rel) {
+				t.Errorf("%s: %s can be written without a question", program, f.Path)
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d files, want those of all programs", n)
+	}
+}
 
 func TestHomeAsProject(t *testing.T) {
 	for _, f := range (Programs{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {

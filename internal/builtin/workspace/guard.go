@@ -22,22 +22,47 @@ func Guarded(rel string) bool {
 	}
 	for i, part := range parts {
 		switch part {
-		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex":
+		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv":
 			return true
-		case ".vscode", ".zed", ".windsurf":
+		case ".vscode", ".zed", ".windsurf", ".idea":
 			// Tasks, servers and settings that these editors act upon.
-			return i+1 < len(parts)
+			if i+1 < len(parts) {
+				return true
+			}
 		}
 	}
-	return slices.Contains(guardedNames(), parts[len(parts)-1])
+	name, all := parts[len(parts)-1], "/"+strings.Join(parts, "/")+"/"
+	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") ||
+		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
 
+// guardedNames are files that programs act upon wherever they lie.
 func guardedNames() []string {
 	return []string{
-		".envrc", "toolreg.lock", ".mcp.json", "mcp.json", "opencode.json",
-		".gitmodules", ".gitconfig", ".gitattributes",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
-		".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".login",
+		"toolreg.lock", ".mcp.json", "mcp.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
+		// git and what runs at a commit
+		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml",
+		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml",
+		"lefthook-local.yml", ".lefthook-local.yml", ".simple-git-hooks.json", ".simple-git-hooks.js", ".simple-git-hooks.cjs",
+		// shells and logins
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
+		// folders that set up programs for whoever enters them
+		".envrc", ".direnvrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
+		// package managers, editors, debuggers
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
+		".dir-locals.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
+	}
+}
+
+// guardedFolders are folders whose files programs act upon.
+func guardedFolders() []string {
+	return []string{
+		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/zed", ".config/code",
+		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
+		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
+		".mise", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
 	}
 }
 
@@ -60,7 +85,7 @@ func plainName(name string) string {
 // SubjectPaths lists what a call on the path given as name touches, for policy
 // rules: the path as written, the real one behind its links, and the name
 // under which a guarded folder is known when the file system takes another
-// name for it.
+// name for it, or git takes another folder for its own.
 func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	var out []string
 	add := func(p string) {
@@ -68,11 +93,16 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 			out = append(out, p)
 		}
 	}
+	var all []string
 	for _, name := range names {
 		rel, err := w.resolve(name)
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, rel)
+	}
+	for i, name := range names {
+		rel := all[i]
 		add(rel)
 		if written, err := w.relative(name); err == nil {
 			add(written)
@@ -81,6 +111,11 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 			if below, ok := w.within(rel, folder); ok {
 				add(path.Join(folder, below))
 			}
+		}
+		if below, ok := w.inRepository(rel, all); ok {
+			add(path.Join(".git", below))
+		} else if w.namedByGit(rel) {
+			add(path.Join(".git", "hooks", path.Base(rel)))
 		}
 	}
 	return out, nil

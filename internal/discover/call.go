@@ -25,8 +25,9 @@ const (
 )
 
 // call runs the call command for one tool: its original name as the last
-// argument, the params on stdin (spec section 6.3).
-func (c *command) call(ctx context.Context, d declaration, call registry.Call) (registry.Result, error) {
+// argument, the params on stdin (spec section 6.3). A tool that prints whole
+// results may say on stderr what it likes while it ends well.
+func (c *command) call(ctx context.Context, d declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	if err := c.opts.Call.Err; err != nil {
 		return registry.Result{}, err
 	}
@@ -51,12 +52,15 @@ func (c *command) call(ctx context.Context, d declaration, call registry.Call) (
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
 	}
-	if d.definition.CanUpdateOutput && call.Emit != nil {
+	if d.definition.CanUpdateOutput && call.Emit != nil && !isResult {
 		spec.Output = emitter(call.Emit)
 	}
 	start := time.Now()
 	outcome, err := process.Run(ctx, spec)
-	result := callResult(outcome, err)
+	if err == nil && isResult && ended(outcome) {
+		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
+	}
+	result := callResult(outcome, err, d.definition.Name)
 	if result.IsError && ctx.Err() != nil {
 		result.ErrorCategory = interrupted(ctx.Err())
 	}
@@ -81,10 +85,10 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 
 // callResult is what the model gets: stdout where all went well, else the
 // report in five lines.
-func callResult(o process.Outcome, err error) registry.Result {
-	if err == nil && o.ExitCode == 0 && o.Signal == "" {
+func callResult(o process.Outcome, err error, tool string) registry.Result {
+	if err == nil && ended(o) {
 		if len(o.Stderr) == 0 {
-			return registry.TextResult(decode(o.Stdout))
+			return textResult(o.Stdout, tool)
 		}
 		// What it says beside a good exit is for the model to judge.
 		return registry.TextResult(report(o, err))
@@ -93,6 +97,9 @@ func callResult(o process.Outcome, err error) registry.Result {
 	result.Summary = summary(o, err)
 	return result
 }
+
+// ended reports whether a program ended as it should.
+func ended(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 
 // interrupted is the category of a call whose context ended it.
 func interrupted(err error) registry.ErrorCategory {
@@ -129,7 +136,7 @@ func report(o process.Outcome, err error) string {
 		code = startCode(err)
 	}
 	// One allocation: the output may be large.
-	return "Stdout: " + orEmpty(decode(o.Stdout)) + "\nStderr: " + orEmpty(decode(o.Stderr)) +
+	return "Stdout: " + orEmpty(printed(o.Stdout)) + "\nStderr: " + orEmpty(decode(o.Stderr)) +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
@@ -147,6 +154,14 @@ func startCode(err error) string {
 		return strconv.Itoa(-int(number))
 	}
 	return "(none)"
+}
+
+// printed is what a program printed as text; what is none is only named.
+func printed(b []byte) string {
+	if mime := mediaType(b); mime != "" {
+		return binaryNote(mime, b)
+	}
+	return decode(b)
 }
 
 func orEmpty(s string) string {

@@ -30,7 +30,7 @@ type CommandOptions struct {
 	// TOOLREG_PROJECT_ROOT are added.
 	Env []string
 	// Timeout bounds discovery; 0 means no limit (setting
-	// toolDiscoveryTimeout). The limit of a call is its context's.
+	// toolDiscoveryTimeout). A call has [DefaultTimeout] or what its tool names.
 	Timeout time.Duration
 	// MaxDiscovery bounds stdout and stderr of the discovery command each, in
 	// bytes; 0 means 10 MiB.
@@ -137,25 +137,32 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",
 			"set toolCallCommand to the program that runs a tool by its name")
 	}
-	tools := make([]registry.Tool, len(found.tools))
-	for i, d := range found.tools {
-		tools[i] = c.tool(d)
+	tools := make([]registry.Tool, 0, len(found.tools))
+	for _, d := range found.tools {
+		r, err := readRunning(d.fields, DefaultTimeout)
+		if err != nil {
+			found.diagnose(registry.SeverityError, "tool_quarantined", d.definition.Name, fmt.Sprintf("tool %q was left out: %s", d.definition.Name, err), "")
+			continue
+		}
+		tools = append(tools, c.tool(d, r))
 	}
 	return tools, found.diagnostics(), nil
 }
 
 // tool makes a tool of a declaration.
-func (c *command) tool(d declaration) registry.Tool {
+func (c *command) tool(d declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand
 	def.Description += c.appendix(d.original)
-	return registry.Tool{
+	t := registry.Tool{
 		Definition: def,
 		Identity:   c.identity(),
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return c.call(ctx, d, call)
+			return c.call(ctx, d, r.isResult, call)
 		},
 	}
+	r.apply(&t, c.opts.Discovery.Origin.String())
+	return t
 }
 
 // identity is what stands behind every tool of this source. The words are

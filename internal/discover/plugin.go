@@ -29,10 +29,10 @@ type Plugin struct {
 	// with any gives no tools. What is wrong with one tool costs that tool alone.
 	Problems []document.Problem
 
-	script  bool     // Path answers --toolreg-describe
-	factory []string // argv; nil = none
-	call    []string // argv to which the tool's name is appended; nil = none
-	timeout time.Duration
+	script  bool                       // Path answers --toolreg-describe
+	factory []string                   // argv; nil = none
+	call    []string                   // argv to which the tool's name is appended; nil = none
+	timeout time.Duration              // of tools that name none
 	tools   []object                   // declared in the manifest; nil for one that is no object
 	bad     map[int][]document.Problem // what is wrong with a tool, by its index
 }
@@ -150,8 +150,9 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (
 		def.Author = p.Author
 	}
 	argv, err := p.command(d)
+	var r running
 	if err == nil {
-		t.Timeout, err = p.limit(d.fields)
+		r, err = readRunning(d.fields, p.timeout)
 	}
 	var c condition
 	if err == nil {
@@ -164,8 +165,9 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (
 	t.Definition, t.Identity, t.Declared = def, p.identity(argv), p.Path
 	t.Unmet = c.unmet(ctx, p.opts.Context)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		return p.run(ctx, argv, d, call)
+		return p.run(ctx, argv, d, r.isResult, call)
 	}
+	r.apply(&t, p.Path)
 	return t, true
 }
 
@@ -183,18 +185,6 @@ func (p *plugin) command(d declaration) ([]string, error) {
 		return nil, fmt.Errorf("it has no command, and the plugin has no call command")
 	}
 	return append(p.call[:len(p.call):len(p.call)], d.original), nil
-}
-
-func (p *plugin) limit(o object) (time.Duration, error) {
-	raw := o["timeout"]
-	if !present(raw) {
-		return p.timeout, nil
-	}
-	d, err := readDuration(raw)
-	if err != nil {
-		return 0, fmt.Errorf("its timeout is %w", err)
-	}
-	return d, nil
 }
 
 // readDuration reads whole milliseconds or text such as "30s".

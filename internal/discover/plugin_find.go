@@ -119,7 +119,7 @@ func manifestsIn(dir string) []string {
 }
 
 func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
-	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name}
+	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name, timeout: DefaultTimeout}
 	if len(manifests) > 1 {
 		p.Problems = []document.Problem{{File: manifests[1], Message: "stands beside " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
 		return p
@@ -138,7 +138,7 @@ func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 	if !IsPluginID(id) {
 		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id), "ids are letters, digits, _ . and -, and begin with a letter or digit")
 	}
-	return &Plugin{ID: id, Dir: filepath.Dir(path), Path: path, Place: place.Name, script: true, call: []string{path}}
+	return &Plugin{ID: id, Dir: filepath.Dir(path), Path: path, Place: place.Name, script: true, call: []string{path}, timeout: DefaultTimeout}
 }
 
 func isExecutable(path string, info fs.FileInfo) bool {

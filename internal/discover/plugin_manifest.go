@@ -150,6 +150,9 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 		if _, err := readCondition(o); err != nil {
 			p.problem(doc, at+"/when", err.Error(), "")
 		}
+		if _, err := readRunning(o, p.timeout); err != nil {
+			p.problem(doc, at+"/confirm", err.Error(), "") // the schema has seen to the others
+		}
 		p.checkSchemas(ctx, doc, at, o)
 	}
 }

@@ -140,7 +140,7 @@ func (d *declarations) printed(stdout []byte) error {
 }
 
 // run makes one call. What a plugin says on stderr counts only when it fails.
-func (p *plugin) run(ctx context.Context, argv []string, d declaration, call registry.Call) (registry.Result, error) {
+func (p *plugin) run(ctx context.Context, argv []string, d declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{
 		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
 		MaxOutput: p.opts.MaxOutput, Grace: callGrace, Linger: callLinger,
@@ -148,15 +148,18 @@ func (p *plugin) run(ctx context.Context, argv []string, d declaration, call reg
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
 	}
-	if d.definition.CanUpdateOutput && call.Emit != nil {
+	if d.definition.CanUpdateOutput && call.Emit != nil && !isResult {
 		spec.Output = emitter(call.Emit)
 	}
 	start := time.Now()
 	o, err := process.Run(ctx, spec)
-	if err == nil && o.ExitCode == 0 && o.Signal == "" {
+	if err == nil && ended(o) {
 		o.Stderr = nil
+		if isResult {
+			return wholeResult(ctx, o.Stdout, p.opts.ProjectRoot, d.definition.OutputSchema), nil
+		}
 	}
-	result := callResult(o, err)
+	result := callResult(o, err, d.definition.Name)
 	switch {
 	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())
@@ -172,9 +175,7 @@ func (p *plugin) run(ctx context.Context, argv []string, d declaration, call reg
 func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
 	doc := bytes.TrimSpace(stdout)
 	refused := func(format string, args ...any) registry.Result {
-		r := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(format, args...)+"\n\n"+result.Text())
-		r.Summary = fmt.Sprintf(format, args...)
-		return r
+		return refusedOutput(fmt.Sprintf(format, args...), result.Text())
 	}
 	if !json.Valid(doc) || doc[0] != '{' {
 		return refused("the tool declares an outputSchema but printed no JSON object")

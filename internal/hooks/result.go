@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -28,14 +27,6 @@ func newResultMessage(r registry.Result) *resultMessage {
 		Structured: r.Structured, DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated}
 }
 
-// part is a content part that a hook may give.
-type part struct {
-	Type     registry.ContentType `json:"type"`
-	Text     string               `json:"text"`
-	Data     []byte               `json:"data"` // Base64
-	MIMEType string               `json:"mimeType"`
-}
-
 // replace makes the result that a hook gives. Of the tool's own nothing stays
 // but how it came about: what the hook took out must not come back through a
 // display text or a location.
@@ -56,29 +47,8 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 		}
 	}
 	var err error
-	r.Content, err = parseContent(in.LLMContent)
-	return r, err
-}
-
-func parseContent(raw json.RawMessage) ([]registry.Content, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
-		return []registry.Content{registry.TextContent(text)}, nil
+	if r.Content, err = registry.ParseContent(in.LLMContent); err != nil {
+		return r, fmt.Errorf("its result needs llmContent: %w", err)
 	}
-	var parts []part
-	if len(raw) == 0 || json.Unmarshal(raw, &parts) != nil || parts == nil {
-		return nil, errors.New("its result needs llmContent, a string or a list of parts")
-	}
-	out := make([]registry.Content, len(parts))
-	for i, p := range parts {
-		switch p.Type {
-		case registry.ContentText:
-			out[i] = registry.TextContent(p.Text)
-		case registry.ContentImage, registry.ContentAudio:
-			out[i] = registry.Content{Type: p.Type, Data: append([]byte{}, p.Data...), MIMEType: p.MIMEType}
-		default:
-			return nil, fmt.Errorf("part %d of its result has the type %q; it may give text, image and audio", i+1, p.Type)
-		}
-	}
-	return out, nil
+	return r, nil
 }

@@ -38,26 +38,29 @@ type printedResult struct {
 // of a file in root. schema is that of structuredContent, nil for none. What is
 // not understood is a failed result with all that was printed.
 func wholeResult(ctx context.Context, stdout []byte, root string, schema json.RawMessage) registry.Result {
-	var in printedResult
-	data := trim(stdout)
-	err := registry.CheckJSON(data)
-	if err == nil && data[0] != '{' {
-		err = errors.New("not an object")
-	}
-	if err == nil {
-		err = decodeKnown(data, &in)
-	}
+	in, err := readPrinted(trim(stdout))
 	var out registry.Result
 	if err == nil {
 		out, err = in.result(root)
 	}
 	if err != nil {
-		return refusedOutput("the tool says that it prints a result (output: result), but what it printed is none: "+err.Error(), decode(stdout))
+		return refusedOutput("the tool says that it prints a result (output: result), but what it printed is none: "+err.Error(), printed(stdout))
 	}
 	if len(schema) > 0 && !out.IsError {
 		return structured(ctx, schema, in.Structured, out)
 	}
 	return out
+}
+
+func readPrinted(data []byte) (in printedResult, err error) {
+	if err := registry.CheckJSON(data); err != nil {
+		return in, err
+	}
+	if data[0] != '{' {
+		return in, errors.New("it is not an object")
+	}
+	err = decodeKnown(data, &in)
+	return in, err
 }
 
 func refusedOutput(why, printed string) registry.Result {
@@ -142,7 +145,9 @@ func textResult(stdout []byte, tool string) registry.Result {
 	return registry.Result{Content: []registry.Content{c}, Summary: binaryNote(mime, stdout)}
 }
 
-func binaryNote(mime string, data []byte) string { return fmt.Sprintf("[%s, %d bytes]", mime, len(data)) }
+func binaryNote(mime string, data []byte) string {
+	return fmt.Sprintf("[%s, %d bytes]", mime, len(data))
+}
 
 // mediaType names the type of bytes that are no text, "" for text and for what
 // nobody can name. Text that happens to begin like a picture has no NUL byte.

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/file"
@@ -160,6 +161,18 @@ func Aliases() map[string]string {
 		}
 	}
 	return out
+}
+
+// Named returns the built-in tool that has a name or an alias, letters' case
+// aside; "" if none.
+func Named(name string) string {
+	same := func(other string) bool { return strings.EqualFold(name, other) }
+	for _, e := range entries {
+		if same(e.name) || slices.ContainsFunc(e.aliases, same) {
+			return e.name
+		}
+	}
+	return ""
 }
 
 // FetchOptions tune web_fetch.

@@ -14,7 +14,8 @@ type builder struct {
 	partial  bool
 	reg      *Registry
 	position map[string]int   // name -> index in reg.tools
-	builtins map[string]bool  // names that a plugin id must not have
+	builtins map[string]bool  // lower-case names and aliases that a plugin id must not have
+	core     map[string]*Tool // built-in tools by name and alias in lower case: no plugin's tool takes one
 	aliases  map[string]*Tool // of built-in tools: no server's tool takes one
 	folded   map[string]string
 }
@@ -35,6 +36,7 @@ func newBuilder(opts Options, partial bool, findings []*finding) *builder {
 		},
 		position: make(map[string]int, n),
 		builtins: map[string]bool{},
+		core:     map[string]*Tool{},
 		aliases:  map[string]*Tool{},
 		folded:   make(map[string]string, n),
 	}
@@ -47,9 +49,9 @@ func (b *builder) add(f *finding) {
 		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), "")
 		return
 	}
-	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[id] {
+	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[strings.ToLower(id)] {
 		b.diagnose(SeverityError, "plugin_blocked", f.report.Name, "",
-			fmt.Sprintf("plugin %q has the name of a built-in tool; none of its tools is registered", id),
+			fmt.Sprintf("plugin %q has a name of a built-in tool; none of its tools is registered", id),
 			"give the plugin another id")
 		return
 	}
@@ -61,7 +63,9 @@ func (b *builder) add(f *finding) {
 func (b *builder) register(found *Tool) {
 	t := *found // sources keep theirs; another registry may name it otherwise
 	if t.Source == SourceBuiltin {
-		b.builtins[t.Name] = true
+		for _, name := range append([]string{t.Name}, t.Aliases...) {
+			b.builtins[strings.ToLower(name)] = true
+		}
 	}
 	if h := b.hides(&t); h != nil {
 		h.Name, h.Source = t.Name, t.Source
@@ -84,6 +88,9 @@ func (b *builder) register(found *Tool) {
 	if owner := b.aliases[t.Name]; owner != nil && !taken && t.IsMCP() {
 		old, taken = owner, true
 	}
+	if owner := b.core[strings.ToLower(t.Name)]; owner != nil && !taken && yieldsToCore(&t) {
+		old, taken = owner, true
+	}
 	switch {
 	case !taken:
 		b.put(&t)
@@ -92,6 +99,13 @@ func (b *builder) register(found *Tool) {
 	default:
 		b.conflict(&t, old)
 	}
+}
+
+// yieldsToCore reports whether a tool must not have a name that a built-in tool
+// has as an alias or in other letters: rules and models that say it mean the
+// built-in tool.
+func yieldsToCore(t *Tool) bool {
+	return strings.HasPrefix(t.Source, PluginPrefix) || t.Source == SourceComposite
 }
 
 // hides returns why a tool is not registered; nil: it is.
@@ -125,8 +139,17 @@ func (b *builder) conflict(t, old *Tool) {
 			hint += " in " + t.Declared
 		}
 		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
-			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, old.Source), hint)
+			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, owned(t.Name, old)), hint)
 	}
+}
+
+// owned names the source of a tool, and the tool itself where it goes by another
+// name.
+func owned(name string, t *Tool) string {
+	if t.Name == name {
+		return t.Source
+	}
+	return fmt.Sprintf("%s tool %q", t.Source, t.Name)
 }
 
 // qualify registers t under name, or under name with a hash of the original
@@ -165,8 +188,10 @@ func (b *builder) put(t *Tool) {
 	b.reg.names[t.Name] = t
 	b.warnOfCaseTwin(t)
 	if t.Source == SourceBuiltin {
+		b.core[strings.ToLower(t.Name)] = t
 		for _, alias := range t.Aliases {
 			b.aliases[alias] = t
+			b.core[strings.ToLower(alias)] = t
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
@@ -177,8 +176,8 @@ func (f *pluginFinder) judge() {
 		if p.Untrusted || p.Disabled != nil || len(p.Problems) > 0 {
 			continue
 		}
-		if slices.Contains(builtin.Names(), p.ID) {
-			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is the name of a built-in tool; none of its tools is registered", p.ID),
+		if tool := builtin.Named(p.ID); tool != "" {
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools is registered", p.ID, tool),
 				Hint: "give the plugin another id"}}
 			continue
 		}

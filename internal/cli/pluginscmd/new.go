@@ -60,8 +60,8 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	switch {
 	case !discover.IsPluginID(name):
 		return &cli.UsageError{Err: fmt.Errorf("%q cannot be the name of a plugin", name), Hint: "letters, digits, _ . and -, at most 63, a letter or digit first"}
-	case slices.Contains(builtin.Names(), name):
-		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not have", name)}
+	case builtin.Named(name) != "":
+		return &cli.UsageError{Err: fmt.Errorf("%q is a name of a built-in tool, which a plugin must not have", name)}
 	case !slices.Contains(scaffoldLanguages(), o.lang):
 		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang), Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
 	case o.user && o.dir != "":

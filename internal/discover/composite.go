@@ -40,12 +40,11 @@ type Composites struct {
 
 // composite is one tool made of other tools.
 type composite struct {
-	named       settings.Named
-	description string
-	parameters  json.RawMessage
-	steps       []step
-	result      *expression // nil: the result of the last step that succeeded
-	problems    []document.Problem
+	named      settings.Named
+	definition registry.Definition
+	steps      []step
+	result     *expression // nil: the results of the steps that succeeded, joined
+	problems   []document.Problem
 }
 
 // err is why the composite is quarantined; nil where nothing is wrong with it.
@@ -54,7 +53,7 @@ func (c *composite) err() error { return settings.NewError(c.problems) }
 // step is one call of a composite.
 type step struct {
 	tool            string
-	params          *expression // nil: no params
+	params          *expression // nil: those of the composite
 	when            *expression // nil: always
 	continueOnError bool
 }
@@ -87,12 +86,9 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 	var diags []registry.Diagnostic
 	for i, one := range c.list {
 		tools[i] = registry.Tool{
-			Definition: registry.Definition{
-				Name: one.named.Name, Description: one.description, Source: registry.SourceComposite,
-				Category: registry.CategoryOther, InputSchema: one.parameters,
-			},
-			Identity: one.named.JSON(),
-			Declared: one.named.Origin.String(),
+			Definition: one.definition,
+			Identity:   one.named.JSON(),
+			Declared:   one.named.Origin.String(),
 			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 				return c.run(ctx, one, call)
 			},

@@ -29,7 +29,9 @@ func (r *compositeReader) fail(pointer, message, hint string) {
 // schema refuses is read on as far as it can be, so that all mistakes are told
 // at once.
 func (r *compositeReader) read(ctx context.Context) *composite {
-	c := &composite{named: r.named}
+	c := &composite{named: r.named, definition: registry.Definition{
+		Name: r.named.Name, Source: registry.SourceComposite, Category: registry.CategoryOther,
+	}}
 	violations, err := registry.NewValidator(json.RawMessage(compositeSchema)).Validate(ctx, r.named.JSON())
 	if err != nil {
 		r.fail("", err.Error(), "")
@@ -42,13 +44,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	if err != nil {
 		return c // the schema has said so
 	}
-	c.description, _ = stringIn(o, "description")
-	c.parameters = o["parameters"]
-	if !present(c.parameters) {
-		c.parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-	} else if _, err := registry.NewValidator(c.parameters).Compile(ctx); err != nil && c.parameters[0] == '{' {
-		r.fail("/parameters", "the schema cannot be used: "+err.Error(), "")
-	}
+	r.define(ctx, &c.definition, o)
 	steps, _ := readList(o["steps"])
 	for i, raw := range steps {
 		s, err := readObject(raw)
@@ -59,6 +55,25 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	}
 	c.result = r.expression("/result", o)
 	return c
+}
+
+// define reads what is listed and declared of a composite.
+func (r *compositeReader) define(ctx context.Context, def *registry.Definition, o object) {
+	def.Description, _ = stringIn(o, "description")
+	def.DisplayName, _ = stringIn(o, "displayName")
+	def.Icon, _ = stringIn(o, "icon")
+	if category, ok := stringIn(o, "category"); ok {
+		def.Category = registry.Category(category)
+	}
+	if present(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
+		def.Tags = nil // the schema has said so
+	}
+	def.InputSchema = o["parameters"]
+	if !present(def.InputSchema) {
+		def.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+	} else if _, err := registry.NewValidator(def.InputSchema).Compile(ctx); err != nil && def.InputSchema[0] == '{' {
+		r.fail("/parameters", "the schema cannot be used: "+err.Error(), "")
+	}
 }
 
 func (r *compositeReader) step(at string, o object) step {

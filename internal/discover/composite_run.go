@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,11 +40,12 @@ type stepBudget struct{}
 type compositeRun struct {
 	*composite
 	call    StepCall
+	asked   registry.Call // of the composite
 	params  any
 	context any
 	steps   []any // what expressions see of the steps so far
 	trace   []stepTrace
-	last    registry.Result // of the last step that succeeded
+	done    []registry.Result // of the steps that succeeded
 }
 
 func (c *Composites) run(ctx context.Context, one *composite, call registry.Call) (registry.Result, error) {
@@ -53,7 +55,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
 	start := time.Now()
-	r := &compositeRun{composite: one, call: c.opts.Call, steps: []any{}}
+	r := &compositeRun{composite: one, call: c.opts.Call, asked: call, steps: []any{}}
 	var err error
 	if r.params, err = decodeValue(call.Params); err != nil {
 		return registry.Result{}, fmt.Errorf("reading the params of composite %q: %w", one.named.Name, err)
@@ -84,17 +86,59 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 				r.named.Name, i+1, len(r.composite.steps), s.tool, r.before(), err)
 		}
 		if failed != nil && !s.continueOnError {
-			return *failed, nil
+			return named(*failed, fmt.Sprintf("step %d of %d (%s) failed: ", i+1, len(r.composite.steps), s.tool)), nil
 		}
 	}
 	if r.result == nil {
-		return r.last, nil // empty where no step succeeded; the trace says why
+		return joined(r.done), nil
 	}
 	v, err := r.result.value(ctx, r.view())
 	if err != nil {
 		return r.broken(ctx, "result", r.result, err)
 	}
 	return valueResult(v)
+}
+
+// named puts before the text of a failed step which one it was.
+func named(failed registry.Result, step string) registry.Result {
+	parts := failed.Content
+	if len(parts) == 0 || parts[0].Type != registry.ContentText {
+		parts = append([]registry.Content{registry.TextContent("")}, parts...)
+	}
+	parts = slices.Clone(parts)
+	parts[0].Text = step + parts[0].Text
+	failed.Content = parts
+	if failed.Display.Text != "" {
+		failed.Display.Text = step + failed.Display.Text
+	}
+	return failed
+}
+
+// joined is one result of those of several steps: all their content, text apart
+// from text by an empty line. That of one step is left as it is; where none
+// succeeded it is empty, and the trace says why.
+func joined(results []registry.Result) registry.Result {
+	if len(results) == 1 {
+		return results[0]
+	}
+	var out registry.Result
+	for _, r := range results {
+		out.Locations = append(out.Locations, r.Locations...)
+		out.Truncated, out.Asked = out.Truncated || r.Truncated, out.Asked || r.Asked
+		for _, c := range r.Content {
+			if last := len(out.Content) - 1; last >= 0 && plain(c) && plain(out.Content[last]) {
+				out.Content[last].Text = strings.TrimRight(out.Content[last].Text, "\n") + "\n\n" + c.Text
+				continue
+			}
+			out.Content = append(out.Content, c)
+		}
+	}
+	return out
+}
+
+// plain reports whether a part is text and nothing else.
+func plain(c registry.Content) bool {
+	return c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil
 }
 
 // before tells what was done when a later step could not be made.
@@ -115,13 +159,13 @@ func (r *compositeRun) before() string {
 // the whole call ends.
 func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *registry.Result, err error) {
 	start := time.Now()
-	wanted, result, err := r.attempt(ctx, s)
+	wanted, result, err := r.attempt(ctx, i, s)
 	t := stepTrace{Tool: s.tool, State: stepOK, DurationMs: time.Since(start).Milliseconds()}
 	switch {
 	case err != nil && ends(ctx, err):
 		return nil, err
 	case err != nil:
-		result = registry.ErrorResult(category(err), fmt.Sprintf("step %d (%s): %s", i+1, s.tool, err))
+		result = registry.ErrorResult(category(err), err.Error())
 	case !wanted:
 		t.State, t.DurationMs = stepSkipped, 0
 	}
@@ -129,7 +173,7 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 		t.State, t.Error = stepFailed, firstLine([]byte(result.Text()))
 		failed = &result
 	} else if wanted {
-		r.last = result
+		r.done = append(r.done, result)
 	}
 	r.trace = append(r.trace, t)
 	r.steps = append(r.steps, stepView(t, &result))
@@ -137,7 +181,7 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 }
 
 // attempt evaluates the condition and the params of a step and makes its call.
-func (r *compositeRun) attempt(ctx context.Context, s *step) (wanted bool, result registry.Result, err error) {
+func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool, result registry.Result, err error) {
 	if s.when != nil {
 		wanted, err := s.when.holds(ctx, r.view())
 		if err != nil {
@@ -147,7 +191,7 @@ func (r *compositeRun) attempt(ctx context.Context, s *step) (wanted bool, resul
 			return false, result, nil
 		}
 	}
-	params := json.RawMessage("{}")
+	params := r.asked.Params
 	if s.params != nil {
 		v, err := s.params.value(ctx, r.view())
 		if err != nil {
@@ -162,6 +206,10 @@ func (r *compositeRun) attempt(ctx context.Context, s *step) (wanted bool, resul
 	}
 	if left, ok := ctx.Value(stepBudget{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
 		return true, result, fmt.Errorf("%w of %d", errTooManySteps, maxRun)
+	}
+	if r.asked.Progress != nil {
+		n := len(r.composite.steps)
+		r.asked.Progress(registry.Progress{Done: float64(i), Total: float64(n), Message: fmt.Sprintf("step %d of %d: %s", i+1, n, s.tool)})
 	}
 	result, err = r.call(ctx, s.tool, params)
 	return true, result, err

@@ -83,7 +83,7 @@ func TestStepsPassTheirResultsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`echo{"a":12345678901234567890,"ch":"cli"}`, `json{"b":12345678901234567890}`, "echo{}"}
+	want := []string{`echo{"a":12345678901234567890,"ch":"cli"}`, `json{"b":12345678901234567890}`, `echo{"n": 12345678901234567890}`}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -110,18 +110,19 @@ func TestHowCompositesEnd(t *testing.T) {
 	}{
 		"last step":          {text: "    steps: [{tool: echo, params: '{a: 1}'}]\n", calls: 1, want: `{"a":1}`},
 		"text":               {text: "    steps: [{tool: echo}]\n    result: '\"plain\"'\n", calls: 1, want: "plain"},
-		"failure stops":      {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "it failed\nbadly", isError: true},
-		"failure tolerated":  {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: "{}"},
+		"failure stops":      {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "step 1 of 2 (fail) failed: it failed\nbadly", isError: true},
+		"failure tolerated":  {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: `{"x":1}`},
+		"joined":             {text: "    steps: [{tool: echo, params: '{a: 1}'}, {tool: fail, continueOnError: true}, {tool: echo}]\n", calls: 3, want: "{\"a\":1}\n\n{\"x\":1}"},
 		"failure is seen":    {text: "    steps: [{tool: fail, continueOnError: true}]\n    result: '[.steps[0].ok, .steps[0].error]'\n", calls: 1, want: `[false,"it failed\nbadly"]`},
-		"bad params":         {text: "    steps: [{tool: args}]\n", calls: 1, want: "step 1 (args): invalid params for args: /x: is wrong", isError: true},
-		"cannot be made":     {text: "    steps: [{tool: cannot, continueOnError: true}, {tool: echo}]\n", calls: 2, want: "{}"},
+		"bad params":         {text: "    steps: [{tool: args}]\n", calls: 1, want: "step 1 of 1 (args) failed: invalid params for args: /x: is wrong", isError: true},
+		"cannot be made":     {text: "    steps: [{tool: cannot, continueOnError: true}, {tool: echo}]\n", calls: 2, want: `{"x":1}`},
 		"denial stops":       {text: "    steps: [{tool: echo}, {tool: no, continueOnError: true}, {tool: echo}]\n", calls: 2, err: registry.ErrDenied, says: `composite "one", step 2 of 3 (no) after echo: `},
 		"no such tool":       {text: "    steps: [{tool: echo}, {tool: missing, continueOnError: true}]\n", calls: 2, says: `s.yaml:3:`},
 		"source down":        {text: "    steps: [{tool: down}]\n", calls: 1, err: registry.ErrSourceFailed},
-		"params no object":   {text: "    steps: [{tool: echo, params: '[1]'}]\n", want: "step 1 (echo): its params \"[1]\" give array, not an object", isError: true},
-		"params nothing":     {text: "    steps: [{tool: echo, params: 'empty'}]\n", want: "step 1 (echo): its params \"empty\": it gave no value", isError: true},
-		"params two":         {text: "    steps: [{tool: echo, params: '{}, {}'}]\n", want: "step 1 (echo): its params \"{}, {}\": it gave more than one value; put them in [ ]", isError: true},
-		"if fails":           {text: "    steps: [{tool: echo, if: '.params.x.y.z'}]\n    result: '1'\n", want: `step 1 (echo): its if ".params.x.y.z": expected an object but got: number (1)`, isError: true},
+		"params no object":   {text: "    steps: [{tool: echo, params: '[1]'}]\n", want: "step 1 of 1 (echo) failed: its params \"[1]\" give array, not an object", isError: true},
+		"params nothing":     {text: "    steps: [{tool: echo, params: 'empty'}]\n", want: "step 1 of 1 (echo) failed: its params \"empty\": it gave no value", isError: true},
+		"params two":         {text: "    steps: [{tool: echo, params: '{}, {}'}]\n", want: "step 1 of 1 (echo) failed: its params \"{}, {}\": it gave more than one value; put them in [ ]", isError: true},
+		"if fails":           {text: "    steps: [{tool: echo, if: '.params.x.y.z'}]\n    result: '1'\n", want: `step 1 of 1 (echo) failed: its if ".params.x.y.z": expected an object but got: number (1)`, isError: true},
 		"result fails":       {text: "    steps: [{tool: echo}]\n    result: 'error(\"no\")'\n", calls: 1, want: `the result of composite "one", "error(\"no\")", failed: error: no`, isError: true},
 		"environment hidden": {text: "    steps: [{tool: echo, params: '{e: env, h: $ENV.HOME}'}]\n", calls: 1, want: `{"e":{},"h":null}`},
 		"none ran":           {text: "    steps: [{tool: echo, if: 'false'}]\n"},

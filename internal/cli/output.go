@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -134,10 +135,11 @@ func (e *Env) noteDiagnostic(d registry.Diagnostic) {
 func diagnosticLine(d registry.Diagnostic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "toolreg: %s: ", d.Severity)
+	message := NamingTool(d)
 	if d.Source != "" && !strings.Contains(d.Message, d.Source) {
 		b.WriteString(terminal.Line(d.Source) + ": ")
 	}
-	b.WriteString(Indent(terminal.Visible(d.Message)))
+	b.WriteString(Indent(terminal.Visible(message)))
 	if d.Hint != "" {
 		b.WriteString("\n  hint: " + terminal.Line(d.Hint))
 	}
@@ -207,17 +209,30 @@ func (e *Env) noteJSON(f failure) {
 // is not printed beside them: --jq could drop it.
 func (e *Env) HoldsDiagnostics() bool { return e.Globals.JSON && e.JQ == nil }
 
-// NamingTools puts the tool's name into the text of diagnostics that do not say
-// it; JSON has a field for it.
-func (e *Env) NamingTools(diags []registry.Diagnostic) []registry.Diagnostic {
-	if e.Globals.JSON {
-		return diags
+// NamingTool is the message of a diagnostic with the name of the tool that it is
+// about. JSON has a field for that.
+func NamingTool(d registry.Diagnostic) string {
+	if d.Tool == "" || names(d.Message, d.Tool) {
+		return d.Message
 	}
-	out := slices.Clone(diags)
-	for i, d := range out {
-		if d.Tool != "" && !strings.Contains(d.Message, d.Tool) {
-			out[i].Message = d.Tool + ": " + d.Message
+	return d.Tool + ": " + d.Message
+}
+
+// names reports whether a message says the name of a tool: as a word, and set off
+// by a quote or the like, since a tool may be called "is".
+func names(message, tool string) bool {
+	isWord := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // which is the end of the message too
+	for at := 0; ; {
+		i := strings.Index(message[at:], tool)
+		if i < 0 {
+			return false
 		}
+		before, _ := utf8.DecodeLastRuneInString(message[:at+i])
+		after, _ := utf8.DecodeRuneInString(message[at+i+len(tool):])
+		if !isWord(before) && !isWord(after) && (!isBlank(before) || !isBlank(after)) {
+			return true
+		}
+		at += i + len(tool)
 	}
-	return out
 }

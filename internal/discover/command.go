@@ -157,6 +157,7 @@ func (c *command) tool(d declaration, r running) registry.Tool {
 	t := registry.Tool{
 		Definition: def,
 		Identity:   c.identity(),
+		Quarantine: d.quarantine,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			return c.call(ctx, d, r.isResult, call)
 		},

@@ -17,6 +17,7 @@ type declaration struct {
 	original   string // the name as declared: what the call command is given
 	definition registry.Definition
 	fields     object // all of it, for what else a source reads
+	quarantine error  // why it cannot be used; nil: it can
 }
 
 // object is a JSON object by its exact keys; of duplicate keys the last counts,
@@ -132,7 +133,7 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 		d.skip(place, "has neither function_declarations nor a name")
 		return
 	}
-	d.declare(place, o)
+	d.declare(place, o, raw)
 }
 
 // function reads one element of a wrapper.
@@ -144,7 +145,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	case !truthy(o["name"]):
 		d.skip(place, "has no name")
 	default:
-		d.declare(place, o)
+		d.declare(place, o, raw)
 	}
 }
 

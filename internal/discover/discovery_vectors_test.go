@@ -72,11 +72,13 @@ func betterDiscovery() map[string]better {
 		"items/params-array":        {names: []string{"t"}, diags: []string{"field_ignored"}},
 		"items/description-array":   {names: []string{"t1"}, diags: []string{"field_coerced"}},
 		// What is skipped is told.
-		"items/junk-only":                 {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped"}},
-		"items/nested-array-ignored":      {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped"}},
-		"items/nameless-top-level-silent": {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
-		"items/empty-name-in-wrapper":     {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
-		"items/array-in-wrapper-warn":     {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
+		"items/junk-only":            {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped"}},
+		"items/nested-array-ignored": {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped"}},
+		// What a reader makes of a key that comes twice is anybody's guess.
+		"raw/duplicate-json-keys-last-wins": {names: []string{}, diags: []string{"tool_quarantined"}},
+		"items/nameless-top-level-silent":   {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
+		"items/empty-name-in-wrapper":       {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
+		"items/array-in-wrapper-warn":       {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
 		// Replacing is the registry's work (conflicts.discovered).
 		"items/duplicate-same-item": {names: []string{"t", "u"}, diags: []string{"name_overwritten"}},
 		// Variables expand as in every setting; they became empty.

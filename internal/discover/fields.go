@@ -2,20 +2,22 @@ package discover
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxOriginal bounds a declared name in bytes: it is passed on as an argument.
 const maxOriginal = 4096
 
-// declare reads the declaration of one tool. What cannot be used of it is a
-// diagnostic; the tool is lost only where it could not be called, or where its
-// schema is over a limit.
-func (d *declarations) declare(place string, o object) {
+// declare reads the declaration of one tool, o, of the JSON raw. What cannot be
+// used of it is a diagnostic; the tool is lost only where it could not be called,
+// and quarantined where its schema is over a limit or a key comes twice.
+func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 	var name string
 	if json.Unmarshal(o["name"], &name) != nil {
 		d.skip(place, "has a name that is %s, not a string", jsonx.KindOf(o["name"]))
@@ -48,13 +50,28 @@ func (d *declarations) declare(place string, o object) {
 		InputSchema:     r.parameters(),
 		OutputSchema:    r.objectOf("outputSchema"),
 	}
+	quarantine := unusable(&def, raw)
+	if quarantine != nil {
+		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
+		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
+	}
+	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o, quarantine: quarantine})
+}
+
+// noParams is the schema of a tool that takes none.
+const noParams = `{"type":"object","properties":{}}`
+
+// unusable says why a definition that was read of raw cannot be used; nil: it can.
+func unusable(def *registry.Definition, raw json.RawMessage) error {
 	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
 		if reason := overLimit(schema); reason != "" {
-			d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, "its schema "+reason+"; the tool was left out", "")
-			return
+			return errors.New("its schema " + reason)
 		}
 	}
-	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o})
+	if key, twice := jsonx.DuplicateKey(raw); twice {
+		return fmt.Errorf("its definition has the key %s twice", text.Quote(key))
+	}
+	return nil
 }
 
 // overLimit says which limit a schema is over, "" for none.

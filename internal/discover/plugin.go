@@ -114,7 +114,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 			found.diagnose(registry.SeverityError, "tool_quarantined", "", fmt.Sprintf("a tool was left out: %s", cause), "toolreg plugins check tells all that is wrong")
 			continue
 		}
-		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o)
+		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // the document has no key twice
 	}
 	if _, more := p.Tools(); more && !p.opts.Disabled {
 		err := p.runDeclaring(ctx, found)
@@ -162,7 +162,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (
 		found.diagnose(registry.SeverityError, "tool_quarantined", def.Name, fmt.Sprintf("tool %q of %s was left out: %s", def.Name, p.Path, err), "")
 		return t, false
 	}
-	t.Definition, t.Identity, t.Declared = def, p.identity(argv), p.Path
+	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv), p.Path, d.quarantine
 	t.Unmet = c.unmet(ctx, p.opts.Context)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return p.run(ctx, argv, d, r.isResult, call)

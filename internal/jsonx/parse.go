@@ -39,12 +39,21 @@ func Check(data []byte, o Options) *SyntaxError {
 	return err
 }
 
+// DuplicateKey returns the first key that an object of a JSON text holds twice, at
+// any depth; ok is false where there is none, and for what is no JSON.
+func DuplicateKey(data []byte) (key string, ok bool) {
+	p := Parser{checks: true}
+	_, err := p.parse(data)
+	return p.twice, err == nil && p.Duplicate
+}
+
 // Parser reads JSON texts, reusing its memory: the tree that Parse returns is
 // good until the next one. The zero value is ready.
 type Parser struct {
 	Options
 	// Duplicate is set by Parse when an object held a key twice.
 	Duplicate bool
+	twice     string // the first such key
 
 	scanner
 	checks bool // no tree is wanted
@@ -214,7 +223,9 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 		return seen, err.within(name)
 	}
 	if at >= 0 {
-		p.Duplicate = true
+		if !p.Duplicate {
+			p.Duplicate, p.twice = true, name
+		}
 		p.openMembers[base+at].Value = v
 		return seen, nil
 	}

@@ -105,7 +105,9 @@ func TestListing(t *testing.T) {
 			}
 			names := []string{}
 			for _, tool := range tools {
-				names = append(names, tool.ServerTool)
+				if tool.Quarantine == nil {
+					names = append(names, tool.ServerTool)
+				}
 			}
 			if diff := cmp.Diff(tt.want, names); diff != "" {
 				t.Errorf("tools (-want +got):\n%s", diff)
@@ -132,10 +134,26 @@ func TestToolsThatNeedATaskAreLeftOut(t *testing.T) {
 	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
 		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},`+
 			`{"name":"both","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`))))
-	if _, ok := tools["both"]; !ok || len(tools) != 1 {
+	if tools["both"].Quarantine != nil || !errors.Is(tools["task"].Quarantine, errNeedsTask) || len(tools) != 2 {
 		t.Errorf("tools %v", tools)
 	}
 	if len(diags) != 1 || diags[0].Code != "tool_needs_task" || diags[0].Tool != "task" || diags[0].Severity != registry.SeverityInfo {
+		t.Errorf("diagnostics %+v", diags)
+	}
+}
+
+// A definition with a key twice means one thing to us and another to a model.
+func TestToolsWithAKeyTwiceAreQuarantined(t *testing.T) {
+	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
+		`{"name":"deep","inputSchema":{"type":"object","properties":{"p":{"type":"string","type":"number"}}}},`+
+			`{"name":"good","inputSchema":{"type":"object"}}`))))
+	if tools["good"].Quarantine != nil || len(tools) != 2 {
+		t.Errorf("tools %v", tools)
+	}
+	if reason := tools["deep"].Quarantine; reason == nil || reason.Error() != `its definition has the key "type" twice` {
+		t.Errorf("quarantined for %v", reason)
+	}
+	if len(diags) != 1 || diags[0].Tool != "deep" {
 		t.Errorf("diagnostics %+v", diags)
 	}
 }

@@ -114,7 +114,7 @@ func TestSchemaOverTheLimit(t *testing.T) {
 	big := `{"name":"big","inputSchema":{"type":"object","description":"` + strings.Repeat("x", 2000) + `"}}`
 	server := scripted(t, refuseProbe, shakeHands, listingOf(oneTool+","+big))
 	tools, diags := discovered(t, source(t, server, func(o *Options) { o.Limits = Limits{Schema: 1000} }))
-	if len(tools) != 1 || len(diags) != 1 || !strings.Contains(diags[0].Message, "its inputSchema has 2034 bytes, the limit is 1000") {
+	if tools["big"].Quarantine == nil || len(tools) != 2 || len(diags) != 1 || !strings.Contains(diags[0].Message, "its inputSchema has 2034 bytes, the limit is 1000") {
 		t.Errorf("%d tools, %v", len(tools), diags)
 	}
 }

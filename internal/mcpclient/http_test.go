@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -432,6 +433,31 @@ func TestLostSession(t *testing.T) {
 				}
 			} else if err != nil || r.Text() != "x" {
 				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestSessionLostWhileListing: a server that forgot the session is listed in a new
+// one (revision 2025-11-25, session management); one that always forgets fails.
+func TestSessionLostWhileListing(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		t.Run(fmt.Sprint("always ", always), func(t *testing.T) {
+			var asked atomic.Int32
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(body)))
+					if strings.Contains(string(body), "tools/list") && (asked.Add(1) == 1 || always) {
+						http.Error(w, "session not found", http.StatusNotFound)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, "--protocol", "2025-11-25")
+			tools, _, err := source(t, httpServer(web.URL)).Discover(t.Context())
+			if always != (err != nil) || always == (len(tools) > 0) || asked.Load() != 2 {
+				t.Errorf("%d tools, %v, asked %d times", len(tools), err, asked.Load())
 			}
 		})
 	}

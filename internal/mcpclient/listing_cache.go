@@ -32,6 +32,16 @@ type Listings interface {
 	Save(context.Context, Listing)
 }
 
+// Failures remembers for a while that servers failed, so that a dead one is not
+// waited for by every command.
+type Failures interface {
+	// LoadFailure returns how the server failed a moment ago; nil where it is to be
+	// asked.
+	LoadFailure(context.Context) error
+	// SaveFailure gets how the server failed just now, nil where it answered.
+	SaveFailure(context.Context, error)
+}
+
 // Listing is what a server said of itself and its tools, byte for byte.
 type Listing struct {
 	Tools    [][]byte // elements of tools/list, in order
@@ -75,7 +85,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, len(tools), &l.ListedAt
+	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, usable(tools), &l.ListedAt
 	s.info.Transport, s.info.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
 	s.info.ServerInfo, s.info.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
 	s.info.Prompts, s.info.Resources = l.Facts.Prompts, l.Facts.Resources

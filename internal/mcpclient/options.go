@@ -31,6 +31,7 @@ type Options struct {
 	// Protocols remembers how the server was reached, which saves the probe.
 	// nil: nothing is known and nothing stored.
 	Protocols Protocols
+	Failures  Failures // what servers failed a moment ago; nil: each is asked
 
 	// Listings stores what the server lists. nil: it is asked each time.
 	Listings Listings

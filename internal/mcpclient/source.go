@@ -2,9 +2,12 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -90,8 +93,25 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		if ok {
 			return tools, diags, nil
 		}
+		if err := s.recentFailure(ctx); err != nil {
+			s.setState(failedState(err), err)
+			return nil, nil, err
+		}
 	}
-	return s.connectAndList(ctx)
+	tools, diags, err := s.connectAndList(ctx)
+	if s.opts.Failures != nil && s.opts.Server.Err == nil && ctx.Err() == nil && !errors.Is(err, errClosed) {
+		s.opts.Failures.SaveFailure(ctx, err)
+	}
+	return tools, diags, err
+}
+
+// recentFailure returns how the server failed on an earlier run, nil where it is
+// to be asked.
+func (s *Source) recentFailure(ctx context.Context) error {
+	if s.opts.Failures == nil {
+		return nil
+	}
+	return s.opts.Failures.LoadFailure(ctx)
 }
 
 // connectAndList connects and lists.
@@ -107,13 +127,21 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	}
 	s.setState(StateListing, nil)
 	tools, diags, err := s.discover(ctx, sess)
+	if errors.Is(err, mcp.ErrSessionMissing) { // the protocol wants a new one begun
+		sess.end()
+		if sess, err = s.session(ctx); err != nil {
+			s.setState(failedState(err), err)
+			return nil, nil, err
+		}
+		tools, diags, err = s.discover(ctx, sess)
+	}
 	if err != nil {
 		s.setState(failedState(err), err)
 		sess.end()
 		return nil, nil, err
 	}
 	sess.limit.Store(s.opts.Limits.result())
-	s.update(func(i *Info) { i.Tools, i.ConnectMs = len(tools), time.Since(start).Milliseconds() })
+	s.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
 	s.setState(StateConnected, nil)
 	return tools, diags, nil
 }

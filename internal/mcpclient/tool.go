@@ -16,14 +16,14 @@ import (
 
 // errNeedsTask tells of a tool that its server runs as a task alone (revision
 // 2025-11-25, tasks, which is experimental).
-var errNeedsTask = errors.New("it can be called as a task alone, which toolreg does not do")
+var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not support")
 
 // noParams is the input schema of a tool that sends none.
 const noParams = `{"type":"object","properties":{}}`
 
-// tools makes registry tools of listed ones. What cannot be used is left out
-// with a diagnostic of its own; headers says that params may go
-// into HTTP headers.
+// tools makes registry tools of listed ones. What cannot be used has a diagnostic
+// of its own, and is quarantined where it has a name that no other has; headers
+// says that params may go into HTTP headers.
 func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
@@ -40,6 +40,9 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 		d, err := s.definition(raw)
 		if err == nil && headers {
 			err = transport.CheckParamHeaders(d.InputSchema)
+		}
+		if err != nil && d.Name != "" && !seen[d.ServerTool] {
+			tools = append(tools, s.quarantined(d, identity, err))
 		}
 		switch {
 		case errors.Is(err, errNeedsTask):
@@ -93,6 +96,9 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	}
 	d.Name = registry.ValidName(d.ServerTool)
 	d.DisplayName = fmt.Sprintf("%s (%s MCP Server)", d.ServerTool, d.Server)
+	if key, twice := jsonx.DuplicateKey(raw); twice {
+		return d, fmt.Errorf("its definition has the key %s twice", text.Quote(key))
+	}
 	if description != nil {
 		if d.Description, ok = jsonx.Text(description); !ok {
 			return d, errors.New("its description is no string")
@@ -123,6 +129,25 @@ func (s *Source) checkParts(d *registry.Definition) error {
 		}
 	}
 	return nil
+}
+
+// quarantined makes the tool of a definition that cannot be used.
+func (s *Source) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
+	d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
+	t := s.tool(d, identity)
+	t.Quarantine = reason
+	return t
+}
+
+// usable counts the tools that are not quarantined.
+func usable(tools []registry.Tool) int {
+	n := 0
+	for i := range tools {
+		if tools[i].Quarantine == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.Tool {

@@ -72,6 +72,17 @@ func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string) *Re
 	return l.build(findings, false)
 }
 
+// usable counts the tools that are not quarantined.
+func (f *finding) usable() int {
+	n := 0
+	for i := range f.tools {
+		if f.tools[i].Quarantine == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // mayHave reports whether a tool of the source could be registered under a name.
 func (f *finding) mayHave(name string) bool {
 	plain, _, _ := cutVersion(name)
@@ -157,7 +168,7 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 		if p := recover(); p != nil {
 			f.tools, f.report.Err = nil, fmt.Errorf("%w: panic in source: %v", ErrSourceFailed, p)
 		}
-		f.report.Duration, f.report.Tools = time.Since(start), len(f.tools)
+		f.report.Duration, f.report.Tools = time.Since(start), f.usable()
 		if f.report.Err != nil {
 			f.tools, f.report.State, f.report.Tools = nil, StateFailed, 0
 		}

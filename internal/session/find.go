@@ -37,6 +37,7 @@ type Found struct {
 // finder finds tools. Its mu is held while it looks.
 type finder struct {
 	*run
+	cached  *listings
 	sources *sources
 	loader  *registry.Loader
 	renewer renewer
@@ -70,6 +71,9 @@ type step struct {
 func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if named := f.sources.serverOf(name); named != nil {
+		f.cached.failures.Expire(named.Name()) // whoever names a server wants it asked
+	}
 	found, err := f.lookup(ctx, name, q)
 	for f.renewFor(ctx, found, err, q) {
 		f.forget()

@@ -28,6 +28,7 @@ type listings struct {
 	*run
 	sources   *cache.Store
 	protocols *cache.Store
+	failures  *cache.Store
 	still     *settings.Expander // runs nothing
 	environ   []string
 }
@@ -42,8 +43,21 @@ func newListings(r *run) *listings {
 	return &listings{
 		sources:   cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: r.set.DiscoveryTTL, Mode: r.opts.Cache, Warn: r.deps.Warn}),
 		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: r.protocolsDamaged}),
+		failures:  cache.NewStore(failuresOptions(r, dir)),
 		run:       r, still: r.expander.Still(), environ: childEnviron(r.deps.Environ),
 	}
+}
+
+// failuresOptions say how long failures are kept: only where listings are.
+func failuresOptions(r *run, dir func() (*state.Dir, error)) cache.Options {
+	o := cache.Options{Dir: dir, Kind: "failure", Mode: r.opts.Cache, Warn: r.protocolsDamaged}
+	if r.set.DiscoveryTTL > 0 {
+		o.TTL = r.set.FailuresTTL
+	}
+	if o.TTL == 0 || o.Mode == cache.Offline {
+		o.Mode = cache.Live
+	}
+	return o
 }
 
 // protocolsDamaged reports a damaged file. A missing place for one is not reported:
@@ -60,6 +74,7 @@ func (r *run) protocolsDamaged(d registry.Diagnostic) {
 func (l *listings) flush() {
 	l.sources.Flush()
 	l.protocols.Flush()
+	l.failures.Flush()
 }
 
 // keyOnce is a key that is made on first need.
@@ -219,6 +234,57 @@ func (l *serverListing) SaveProtocol(ctx context.Context, generation string) {
 	}
 	l.known = generation
 	l.protocols.Save(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
+}
+
+// keptFailure is how a server failed on an earlier run, in its words.
+type keptFailure struct{ Message string }
+
+func (e *keptFailure) Error() string { return e.Message }
+func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
+
+// LoadFailure implements [mcpclient.Failures].
+func (l *serverListing) LoadFailure(ctx context.Context) error {
+	if !l.failures.Active() {
+		return nil
+	}
+	key, err := l.listingKey(ctx)
+	if err != nil {
+		return nil
+	}
+	e, ok, _ := l.failures.Load(l.source(), l.failureKey(key), nil) // it never errs in its modes
+	failure := &keptFailure{}
+	if !ok || json.Unmarshal(e.Facts, failure) != nil {
+		return nil
+	}
+	return failure
+}
+
+// SaveFailure implements [mcpclient.Failures]. That somebody has to log in is not
+// kept: it is known at once, and ends when they do.
+func (l *serverListing) SaveFailure(ctx context.Context, failure error) {
+	if !l.failures.Active() || errors.Is(failure, registry.ErrNeedsLogin) {
+		return
+	}
+	key, err := l.listingKey(ctx)
+	if err != nil {
+		return
+	}
+	if failure == nil {
+		if err := l.failures.Drop(ctx, l.failureKey(key)); err != nil {
+			l.deps.Log.Debug("a failure is not dropped", "server", l.server.Name, "err", err)
+		}
+		return
+	}
+	if facts, err := json.Marshal(keptFailure{failure.Error()}); err == nil {
+		l.failures.Save(l.source(), l.failureKey(key), cache.Entry{Facts: facts})
+	}
+}
+
+// failureKey makes the key of a failure: what the server may take to connect
+// counts too.
+func (l *serverListing) failureKey(key string) string {
+	k := cache.NewKey("failure", key, l.server.ConnectTimeout.String())
+	return k.String()
 }
 
 // outputListing is what is kept of a program that declares tools. It implements

@@ -47,6 +47,7 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 		for _, server := range s.sources.servers {
 			if registry.MatchName(pattern, server.Info().Name) {
 				matched = true
+				s.cached.failures.Expire(server.Name()) // whoever names a server wants it asked
 				if !slices.Contains(on, server) {
 					on = append(on, server)
 				}
@@ -67,11 +68,14 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 	return on, off, nil
 }
 
-// Infos is what there is to show of servers, those that are switched off last.
-func Infos(on []*mcpclient.Source, off []OffServer) []mcpclient.Info {
+// Infos is what there is to show of the servers of a registry, those that are
+// switched off last. Their tools are those that are registered.
+func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mcpclient.Info {
 	out := make([]mcpclient.Info, 0, len(on)+len(off))
 	for _, server := range on {
-		out = append(out, server.Info())
+		info := server.Info()
+		info.Tools = len(reg.ByServer(info.Name))
+		out = append(out, info)
 	}
 	for _, server := range off {
 		out = append(out, server.info())
@@ -190,7 +194,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 		Server:      server,
 		Expand:      s.expander.Server,
 		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: childEnviron(s.deps.Environ), Version: s.deps.Version,
-		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept,
+		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept, Failures: kept,
 		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,

@@ -54,7 +54,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	s.loader = registry.NewLoader(registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set), last),
 		Conflicts: set.Conflicts, Observe: s.observeSource})
-	s.finder = &finder{run: r, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.sources}}
+	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.sources}}
 	return s, nil
 }
 

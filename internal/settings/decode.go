@@ -29,6 +29,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		Fetch:           m.fetch(),
 		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
 		DiscoveryTTL:    duration(m.node("cache.discovery")),
+		FailuresTTL:     duration(m.node("cache.failures")),
 		Imports:         m.list("imports"),
 		AuditParams:     m.node("audit.params").Bool,
 		Images:          m.node("display.images").Text,

@@ -177,6 +177,7 @@ type Settings struct {
 	Sampling     Sampling      // sampling.*
 	Imports      List          // programs whose MCP servers are added
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
+	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Counts where DiscoveryTTL does
 	AuditParams  bool          // audit.params
 	Audit        Audit         // the other audit.* settings
 	Images       string        // display.images

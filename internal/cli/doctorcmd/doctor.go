@@ -75,7 +75,7 @@ func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 		if d.Source != "" {
 			about = d.Source
 		}
-		x.findings = append(x.findings, finding{string(d.Severity), about, d.Message, d.Hint})
+		x.findings = append(x.findings, finding{string(d.Severity), about, cli.NamingTool(d), d.Hint})
 	}
 }
 

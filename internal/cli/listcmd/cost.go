@@ -98,7 +98,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
 	if !inDocs {
 		e.Diagnose(noticed)
-		e.Diagnose(e.NamingTools(diags))
+		e.Diagnose(diags)
 	}
 	if e.Globals.JSON {
 		err = e.PrintJSON(doc)

@@ -111,7 +111,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return printExplanations(e, format, defs, o.encode)
 	}
 	out, diags := format.Encode(defs, o.encode)
-	e.Diagnose(e.NamingTools(diags))
+	e.Diagnose(diags)
 	if err := printDeclarations(e, format, out); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := print(e, session.Infos(on, off)); err != nil {
+	if err := print(e, session.Infos(reg, on, off)); err != nil {
 		return err
 	}
 	return o.StrictFailure(reg)

@@ -136,7 +136,11 @@ type source struct {
 func (s *source) Name() string { return registry.SourceBuiltin }
 
 func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	return tools(&s.opts, s.files), nil, nil
+	all := tools(&s.opts, s.files)
+	for i := range all {
+		all[i] = located(all[i], s.files)
+	}
+	return all, nil, nil
 }
 
 // Close releases the workspace.

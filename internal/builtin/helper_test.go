@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"io"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -38,12 +39,16 @@ func run(t testing.TB, opts Options, name, params string) registry.Result {
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-// globPaths returns what glob finds, sorted.
+// globPaths returns what glob finds, sorted, relative to the workspace.
 func globPaths(t testing.TB, opts Options, params string) []string {
 	t.Helper()
 	var out []string
 	for _, l := range run(t, opts, "glob", params).Locations {
-		out = append(out, l.Path)
+		rel, err := filepath.Rel(opts.Workspace, l.Path)
+		if err != nil || !filepath.IsAbs(l.Path) {
+			t.Errorf("%q is no absolute path: %v", l.Path, err)
+		}
+		out = append(out, filepath.ToSlash(rel))
 	}
 	slices.Sort(out)
 	return out

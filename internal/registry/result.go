@@ -85,10 +85,10 @@ func (c Content) MarshalJSON() ([]byte, error) {
 
 // FileDiff is a change to one file, shown as a unified diff.
 type FileDiff struct {
-	FileDiff        string `json:"fileDiff"`
-	FileName        string `json:"fileName"`
-	OriginalContent string `json:"originalContent"`
-	NewContent      string `json:"newContent"`
+	FileDiff        string  `json:"fileDiff"`
+	FileName        string  `json:"fileName"`
+	OriginalContent *string `json:"originalContent"` // nil where there was no file
+	NewContent      string  `json:"newContent"`
 }
 
 // Todo is one entry of a todo list.

@@ -29,11 +29,13 @@ func TestContentIsEncodedAsMCPHasIt(t *testing.T) {
 }
 
 func TestDisplayIsEncodedByWhatItHolds(t *testing.T) {
+	old := "o"
 	for want, d := range map[string]Display{
 		`""`:    {},
 		`"<x>"`: {Text: "<x>"},
-		`{"fileDiff":"d","fileName":"f","originalContent":"o","newContent":"n"}`: {Text: "x", Diff: &FileDiff{"d", "f", "o", "n"}},
-		`[{"id":"1","content":"c","status":"pending"}]`:                          {Todos: []Todo{{ID: "1", Content: "c", Status: "pending"}}},
+		`{"fileDiff":"d","fileName":"f","originalContent":"o","newContent":"n"}`:  {Text: "x", Diff: &FileDiff{"d", "f", &old, "n"}},
+		`{"fileDiff":"d","fileName":"f","originalContent":null,"newContent":"n"}`: {Diff: &FileDiff{"d", "f", nil, "n"}},
+		`[{"id":"1","content":"c","status":"pending"}]`:                           {Todos: []Todo{{ID: "1", Content: "c", Status: "pending"}}},
 		`[]`: {Todos: []Todo{}},
 	} {
 		got, err := d.MarshalJSON()

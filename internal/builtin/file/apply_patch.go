@@ -109,7 +109,7 @@ func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Pre
 		Title:           "Change " + d.FileName,
 		Diff:            d.FileDiff,
 		FileName:        d.FileName,
-		OriginalContent: d.OriginalContent,
+		OriginalContent: valueOf(d.OriginalContent),
 		NewContent:      d.NewContent,
 	}, nil
 }
@@ -154,13 +154,21 @@ func (p *patching) display() *registry.FileDiff {
 		}
 		c := f.diff()
 		d.FileDiff += c.shown
-		d.OriginalContent, d.NewContent = c.old, c.new
+		d.OriginalContent, d.NewContent = c.original(), c.new
 	}
 	d.FileName = strings.Join(names, ", ")
 	if len(names) > 1 {
-		d.OriginalContent, d.NewContent = "", ""
+		d.OriginalContent, d.NewContent = new(string), ""
 	}
 	return d
+}
+
+// valueOf is the text that p points at, "" for none.
+func valueOf(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
 }
 
 func (p *patching) result() registry.Result {

@@ -106,13 +106,21 @@ func (c *fileChange) preview() registry.Preview {
 	}
 }
 
+// original is the content that the file had, nil where there was no file.
+func (c *fileChange) original() *string {
+	if !c.before.exists {
+		return nil
+	}
+	return &c.old
+}
+
 // result is the outcome of a change that was made. done says what happened.
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
 	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
 	r := registry.TextResult(text + ".")
 	r.Summary = strings.ToLower(text[:1]) + text[1:]
-	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown, FileName: c.rel, OriginalContent: c.old, NewContent: c.new}
+	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown, FileName: c.rel, OriginalContent: c.original(), NewContent: c.new}
 	r.Locations = []registry.Location{{Path: c.rel, Line: c.diff.firstLine()}}
 	return r
 }

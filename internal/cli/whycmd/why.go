@@ -60,6 +60,9 @@ type whyDocument struct {
 	Changes    []whyChange             `json:"changes,omitempty"`
 	Hint       string                  `json:"hint,omitempty"`
 	Note       string                  `json:"note,omitempty"`
+	// Description and Locations are what the call would do, and to which files.
+	Description string              `json:"description,omitempty"`
+	Locations   []registry.Location `json:"locations,omitempty"`
 }
 
 // whyRule is what decided: a rule with what it matches, an approval, the mode
@@ -121,6 +124,9 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 	}
 	d := whyDocument{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
 		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
+	if note == "" {
+		d.Description, d.Locations = foretell(ctx, tool, registry.Call{Tool: name, Params: params}, s.Settings().Workspace)
+	}
 	for _, c := range verdict.Changes {
 		d.Changes = append(d.Changes, whyChange(c))
 	}
@@ -207,6 +213,12 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
 	b.WriteString(terminal.Changes(changes, e.WrapWidth()))
+	if d.Description != "" {
+		field("would", "%s", d.Description)
+	}
+	for _, l := range d.Locations {
+		field("at", "%s", l.Path)
+	}
 	if d.Note != "" {
 		field("note", "%s", d.Note)
 	}

@@ -81,18 +81,19 @@ type callback struct {
 // listen opens the door that the browser comes back to: where the settings say,
 // else where the registered client has it, else at any free port. Only this
 // machine can reach it.
-func (c *Client) listen(ctx context.Context, old *record) (*callback, error) {
+func (c *Client) listen(ctx context.Context, old *record, state string) (*callback, error) {
 	fixed := c.config.RedirectURI
 	if fixed == "" && old != nil && old.Client.Registered {
-		if back, err := openCallback(ctx, old.Client.RedirectURI); err == nil {
+		if back, err := openCallback(ctx, old.Client.RedirectURI, state); err == nil {
 			return back, nil
 		} // the port is taken: a new client has a new one
 	}
-	return openCallback(ctx, fixed)
+	return openCallback(ctx, fixed, state)
 }
 
-// openCallback listens at a redirect address, "" for one at a free port.
-func openCallback(ctx context.Context, redirect string) (*callback, error) {
+// openCallback listens at a redirect address, "" for one at a free port. Only an
+// answer with our state counts there: anybody on this machine can knock.
+func openCallback(ctx context.Context, redirect, state string) (*callback, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/callback"}
 	if redirect != "" {
 		var err error
@@ -123,7 +124,7 @@ func openCallback(ctx context.Context, redirect string) (*callback, error) {
 		u.Host = l.Addr().String()
 		back.redirect = u.String()
 	}
-	back.serve(l, u)
+	back.serve(l, u, state)
 	return back, nil
 }
 
@@ -133,7 +134,7 @@ const page = `<!doctype html>
 <h1>%s</h1><p>%s</p></body></html>
 `
 
-func (b *callback) serve(l net.Listener, u *url.URL) {
+func (b *callback) serve(l net.Listener, u *url.URL, state string) {
 	path := u.Path
 	if path == "" {
 		path = "/"
@@ -148,7 +149,7 @@ func (b *callback) serve(l net.Listener, u *url.URL) {
 		q := r.URL.Query()
 		// Another site's page may reach us under a name of its own.
 		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) && r.Host != u.Host ||
-			r.Method != http.MethodGet || r.URL.Path != path || q.Get("state") == "" && q.Get("error") == "" {
+			r.Method != http.MethodGet || r.URL.Path != path || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is for the end of a login.")
 			return

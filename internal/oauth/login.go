@@ -118,7 +118,8 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if err := errors.Join(c.checkPKCE(a), c.checkSameIssuer(old, a.Issuer)); err != nil {
 		return nil, err
 	}
-	back, err := c.listen(ctx, old)
+	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	back, err := c.listen(ctx, old, state)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,6 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 		return nil, err
 	}
 	scopes := c.scopes(a, old, c.challenge, o.Scopes)
-	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	address, err := c.authorizationURL(a, id, back.redirect, scopes, state, verifier)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func FuzzPasted(f *testing.F) {
 
 // The door to the browser takes one answer, at its own address, by its own name.
 func TestCallback(t *testing.T) {
-	back, err := openCallback(t.Context(), "")
+	back, err := openCallback(t.Context(), "", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,8 @@ func TestCallback(t *testing.T) {
 		"another path": ask(http.MethodGet, "http://"+u.Host+"/"+query, u.Host),
 		"a post":       ask(http.MethodPost, back.redirect+query, u.Host),
 		"no answer":    ask(http.MethodGet, back.redirect, u.Host),
+		"a state":      ask(http.MethodGet, back.redirect+"?code=evil&state=other", u.Host),
+		"a refusal":    ask(http.MethodGet, back.redirect+"?error=access_denied", u.Host),
 	} {
 		if code != http.StatusNotFound {
 			t.Errorf("%s: %d", name, code)
@@ -135,11 +137,11 @@ func TestCallback(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	back.close(t.Context())
-	if _, err := openCallback(t.Context(), back.redirect); err != nil {
+	if _, err := openCallback(t.Context(), back.redirect, "s"); err != nil {
 		t.Errorf("its port is not free again: %v", err)
 	}
 	for _, redirect := range []string{"http://example.com/callback", "ftp://127.0.0.1/", "callback"} {
-		if _, err := openCallback(t.Context(), redirect); err == nil {
+		if _, err := openCallback(t.Context(), redirect, "s"); err == nil {
 			t.Errorf("%s was taken", redirect)
 		}
 	}

@@ -72,7 +72,7 @@ type dialKey struct{}
 // dialFor is whom a connection is for.
 type dialFor struct {
 	host  string
-	proxy bool // it goes to the proxy of the environment, which looks names up itself
+	proxy bool // it goes to the proxy of the environment; see allowName
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -82,8 +82,8 @@ func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	d := dialFor{host: strings.ToLower(r.URL.Hostname()), proxy: proxy != nil}
-	if ip, err := netip.ParseAddr(d.host); err == nil && d.proxy {
-		if err := g.web.allow(d.host, ip); err != nil {
+	if d.proxy {
+		if err := g.web.allowName(r.Context(), d.host); err != nil {
 			return nil, err
 		}
 	}
@@ -110,6 +110,25 @@ func (w *web) dial(ctx context.Context, network, address string) (net.Conn, erro
 		}
 	}
 	return dialer.DialContext(ctx, network, address)
+}
+
+// allowName looks a name up, as a proxy would, and judges what it finds: a proxy
+// may reach what we must not. A name that only the proxy knows has to be named in
+// the settings.
+func (w *web) allowName(ctx context.Context, host string) error {
+	if w.named[host] {
+		return nil
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return fmt.Errorf("looking %q up, which the settings do not name: %w", host, err)
+	}
+	for _, ip := range found {
+		if err := w.allow(host, ip); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // allow refuses an address that is not on the public internet, unless its host

@@ -82,6 +82,20 @@ func TestNamesThatStandForPrivateAddresses(t *testing.T) {
 	}
 }
 
+// A proxy looks names up for us, and may stand where private addresses are near.
+func TestNamesBehindAProxyAreLookedUp(t *testing.T) {
+	w := newWeb("https://mcp.corp.internal/mcp")
+	if err := w.allowName(t.Context(), "localhost"); err == nil {
+		t.Error("a name of this machine was left to the proxy")
+	}
+	if err := w.allowName(t.Context(), "127.0.0.1"); err == nil {
+		t.Error("an address of this machine was left to the proxy")
+	}
+	if err := w.allowName(t.Context(), "mcp.corp.internal"); err != nil {
+		t.Errorf("a host that the settings name: %v", err)
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	body, kind := "", "application/json"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -65,6 +65,8 @@ func TestApprovalCovers(t *testing.T) {
 		{"the host", fetchTool("https://a.org/x"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://A.org/y"), Allow},
 		{"not another host", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org.evil"), Ask},
 		{"every host is needed", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
+		{"not without encryption", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("http://a.org"), Ask},
+		{"without encryption", fetchTool("http://a.org"), Scope{Kind: ScopeHost, Values: []string{"http://a.org"}}, fetchTool("http://a.org/x"), Allow},
 		{"not another port", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org:8443"), Ask},
 		{"all edits", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "b"), Allow},
 		{"not what writes no file", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, todoTool(), Ask},

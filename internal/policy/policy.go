@@ -307,7 +307,8 @@ func (d *decision) isDefaultRule(r *Rule) bool {
 }
 
 // hostsOf returns the host (with a port that is not the scheme's own) of each
-// address, nil if one cannot be read.
+// address, with its scheme where that is not https: consent to what is encrypted
+// is none to what is not. It is nil if one cannot be read.
 func hostsOf(urls []string) []string {
 	var out []string
 	for _, raw := range urls {
@@ -318,6 +319,9 @@ func hostsOf(urls []string) []string {
 		host := strings.ToLower(u.Hostname())
 		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
 			host += ":" + port
+		}
+		if u.Scheme != "https" {
+			host = u.Scheme + "://" + host
 		}
 		if !slices.Contains(out, host) {
 			out = append(out, host)

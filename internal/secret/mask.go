@@ -140,7 +140,29 @@ func Word(before, word string) string {
 	if name, value, ok := strings.Cut(word, "="); ok && Named(name) && !strings.Contains(name, "/") {
 		return name + "=" + Source(value)
 	}
+	if masked, ok := header(word); ok {
+		return masked
+	}
 	return MaskKnown(word)
+}
+
+// header masks a word that is a header with a telling name, behind -H too:
+// "Authorization: Bearer x". A variable in the place of the value stays.
+func header(word string) (masked string, ok bool) {
+	name, value, found := strings.Cut(word, ":")
+	option, rest, assigned := strings.Cut(name, "=")
+	if assigned && strings.HasPrefix(option, "-") {
+		masked, ok = header(rest + ":" + value)
+		return option + "=" + masked, ok
+	}
+	if !found || strings.ContainsAny(name, "/= \t") || strings.HasPrefix(value, "//") || !Named(name) && !strings.HasSuffix(strings.ToLower(name), "cookie") {
+		return "", false
+	}
+	plain := strings.TrimLeft(value, " \t")
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token ", "Token "} {
+		plain = strings.TrimPrefix(plain, scheme)
+	}
+	return name + ":" + value[:len(value)-len(plain)] + Source(plain), true
 }
 
 // opens reports whether a word is an option whose value, the next word, is a

@@ -79,6 +79,16 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+func TestHeadersInArgs(t *testing.T) {
+	got := Args([]string{"npx", "mcp-remote", "https://h/mcp", "--header", "Authorization: Bearer S3CRET", "-H", "X-Api-Key:S3CRET", "-HX-Api-Key: S3CRET",
+		"--header", "Authorization: Bearer ${TOKEN}", "-H", "Cookie: a=S3CRET", "-H", "Accept: text/html", "--header=Authorization:S3CRET", "key://host"})
+	want := []string{"npx", "mcp-remote", "https://h/mcp", "--header", "Authorization: Bearer ***", "-H", "X-Api-Key:***", "-HX-Api-Key: ***",
+		"--header", "Authorization: Bearer ${TOKEN}", "-H", "Cookie: ***", "-H", "Accept: text/html", "--header=Authorization:***", "key://host"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestValue(t *testing.T) {
 	v, err := jsonx.Decode([]byte(`{"n":12345678901234567890,"password":"x","empty":"","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],
 		"args":["--passphrase","hunter2","--on","-v","PASS=x"],"tokens":["a","b"],"url":"https://me:pw@h/?token=a"}`))

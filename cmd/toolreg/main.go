@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingscmd"
 	"github.com/toolreg/toolreg/internal/cli/trustcmd"
 	"github.com/toolreg/toolreg/internal/cli/whycmd"
+	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // version is set by the linker.
@@ -39,10 +40,10 @@ func commands() []func(*cli.Env) *cobra.Command {
 }
 
 func main() {
-	terminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	streams := cli.Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTTY: terminal(os.Stdin), OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr),
+		In: os.Stdin, Out: terminal.NewWriter(os.Stdout), Err: terminal.NewWriter(os.Stderr),
+		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
 	}
 	program := cli.Program{Version: version, Commands: commands()}
 	os.Exit(program.Run(context.Background(), os.Args[1:], streams, os.Environ()))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"unicode"
@@ -51,6 +52,15 @@ func (e *Env) printDocument(v any, indented bool) error {
 	}
 	_, err = e.Out.Write(data)
 	return err
+}
+
+// Results is where what a tool or server gave is written as it came: a reader of
+// stdout gets the bytes, a terminal never does.
+func (e *Env) Results() io.Writer {
+	if e.OutTTY {
+		return e.Out
+	}
+	return e.Out.Unescaped()
 }
 
 // Note writes text for the person to stderr.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // Program is what does not change from run to run.
@@ -37,10 +38,10 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	e := newEnv(p.Version, s, environ)
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) // until the flags are read
 	e.In = cancellable(ctx, s.In)
-	e.pipe = &pipeWriter{w: s.Out, gone: func() { cancel(errReaderGone) }}
-	e.Out = e.pipe
+	e.pipe = &pipeWriter{w: s.Out.Unescaped(), gone: func() { cancel(errReaderGone) }}
+	e.Out = terminal.NewWriter(e.pipe)
 	if s.OutTTY {
-		e.Out = e.Screen.Results(e.pipe)
+		e.Out = terminal.NewWriter(e.Screen.Results(e.pipe))
 	}
 	if err := checkDescriptors(); err != nil {
 		return e.finish(ctx, err)
@@ -49,6 +50,9 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	root.SetArgs(argv)
 	err := root.ExecuteContext(ctx)
 	e.close()
+	if err == nil {
+		err = e.Out.Flush()
+	}
 	if err == nil {
 		err = e.pipe.failure()
 	}

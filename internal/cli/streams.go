@@ -10,12 +10,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Streams are what a command reads and writes. Out carries results alone.
+// Streams are what a command reads and writes. Out carries results alone. What
+// is written to either cannot reach a terminal or a reader of lines but escaped.
 type Streams struct {
 	In                    io.Reader
-	Out, Err              io.Writer
+	Out, Err              *terminal.Writer
 	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
 }
 

@@ -39,6 +39,7 @@ type Hooks interface {
 // every check again, the decision included.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
+	call.Hides = v.Hides
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
@@ -47,6 +48,7 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 		call.Params = bytes.Clone(params)
 		v, err = x.admit(ctx, t, call)
 	}
+	call.Hides = v.Hides
 	return call, tightened(v, asking), err
 }
 

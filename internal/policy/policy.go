@@ -123,6 +123,7 @@ func (d *decision) verdict() Verdict {
 	v = d.mode(v)
 	v.Agreed = v.Decision == Allow && d.policy.Mode == ModeYolo
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
+	v.Hides = d.hides(v.Rule)
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		v.Scopes = d.scopes(v)
 	}

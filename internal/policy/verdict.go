@@ -27,6 +27,10 @@ type Verdict struct {
 	// Agreed is set where the mode says yes to every question, also to one that
 	// comes up after the decision.
 	Agreed bool
+	// Hides tells which files and folders the call may not show though it may
+	// run: rules deny them, or ask about them. It is safe for concurrent use; nil
+	// where no rule speaks of paths.
+	Hides func(path string) bool
 	// Changes tells why a remembered approval did not count.
 	Changes []Change
 }

@@ -77,6 +77,10 @@ type Call struct {
 	// Progress receives progress notes (MCP progress and log notifications).
 	// Never nil when Run is entered.
 	Progress func(Progress)
+	// Hides tells the paths, relative to the workspace, that rules keep from the
+	// caller: a search leaves them out and counts them. It may be called from
+	// several goroutines. nil: none.
+	Hides func(path string) bool
 }
 
 // Progress is one note on a running call. Total is 0 where it is not known.

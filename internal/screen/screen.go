@@ -25,7 +25,7 @@ const (
 
 // Screen is safe for concurrent use. Make it with [New].
 type Screen struct {
-	err  io.Writer
+	err  *terminal.Writer
 	live bool // live lines are shown
 
 	status atomic.Pointer[terminal.Status] // nil while nothing goes on
@@ -37,7 +37,7 @@ type Screen struct {
 }
 
 // New returns a screen on stderr without live lines.
-func New(stderr io.Writer) *Screen { return &Screen{err: stderr} }
+func New(stderr *terminal.Writer) *Screen { return &Screen{err: stderr} }
 
 // Live switches live lines on, which want a terminal that can move its cursor.
 // It is called before anything goes on.
@@ -132,7 +132,7 @@ func (s *Screen) Watch() (done func()) {
 func (s *Screen) start() (*terminal.Status, func()) {
 	o := terminal.StatusOptions{}
 	if s.live {
-		o.Out, o.Size = s.err, SizeOf(s.err)
+		o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
 	}
 	status := terminal.NewStatus(o)
 	s.status.Store(status)

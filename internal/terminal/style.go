@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,14 +30,19 @@ const (
 
 // parameters returns the parameters of SGR (ECMA-48, 8.3.117), as "1;31".
 func (s Style) parameters() string {
-	codes := [...]int{1, 2, 3, 4, 7, 9, 31, 32, 33, 34, 35, 36}
 	var parts []string
-	for i, c := range codes {
+	for i, code := range styleCodes()[1:] {
 		if s&(1<<i) != 0 {
-			parts = append(parts, strconv.Itoa(c))
+			parts = append(parts, code)
 		}
 	}
 	return strings.Join(parts, ";")
+}
+
+// styleCodes are the parameters that are ever written: that of the reset, then
+// those of the attributes and colours.
+func styleCodes() []string {
+	return []string{"0", "1", "2", "3", "4", "7", "9", "31", "32", "33", "34", "35", "36"}
 }
 
 // Span is a piece of one line in one style. The text must have passed [Visible]

@@ -31,7 +31,7 @@ func Invisible(r rune) bool {
 // that the value stays the same. Bytes that are not UTF-8 become \ufffd. White
 // space between values stays. JSON with nothing to escape is returned as it is.
 func EscapeJSON(data []byte) []byte {
-	first := firstInvisible(data)
+	first := FirstInvisible(data)
 	if first < 0 {
 		return data
 	}
@@ -54,9 +54,9 @@ func EscapeJSON(data []byte) []byte {
 	return out
 }
 
-// firstInvisible returns the offset of the first character to escape, -1 if there
+// FirstInvisible returns the offset of the first character to escape, -1 if there
 // is none.
-func firstInvisible(data []byte) int {
+func FirstInvisible(data []byte) int {
 	for i := 0; i < len(data); {
 		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
 			i++

@@ -31,7 +31,7 @@ func FuzzEscapeJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		escaped := EscapeJSON(plain)
-		if firstInvisible(escaped) >= 0 {
+		if FirstInvisible(escaped) >= 0 {
 			t.Fatalf("%q leaves %q", s, escaped)
 		}
 		var a, b string

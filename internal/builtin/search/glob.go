@@ -111,11 +111,11 @@ type globbed struct {
 	changed time.Time
 }
 
-func (g *globTool) run(ctx context.Context, _ registry.Call, s *globSearch) (registry.Result, error) {
+func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (registry.Result, error) {
 	if failed, ok := g.workspace.NotFolder(s.start, s.Path); ok {
 		return failed, nil
 	}
-	files, walked, err := g.find(ctx, s)
+	files, walked, err := g.find(ctx, s, call.Hides)
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
 	}
@@ -124,12 +124,13 @@ func (g *globTool) run(ctx context.Context, _ registry.Call, s *globSearch) (reg
 	return s.result(files, total, walked), nil
 }
 
-func (g *globTool) find(ctx context.Context, s *globSearch) ([]globbed, *workspace.LeftOut, error) {
+func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) bool) ([]globbed, *workspace.LeftOut, error) {
 	respect := tool.OrTrue(s.Respect)
 	found := make([][]globbed, workspace.Workers())
 	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{
 		Start:   s.start,
 		Respect: respect,
+		Hides:   hides,
 		Enter: func(e *workspace.Entry) bool {
 			return s.pattern.MayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.pattern.Names(e.Name))
 		},

@@ -108,7 +108,7 @@ func (g *grepTool) subject(s *grepSearch) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-func (g *grepTool) run(ctx context.Context, _ registry.Call, s *grepSearch) (registry.Result, error) {
+func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (registry.Result, error) {
 	f, info, err := g.workspace.OpenFile(s.start)
 	if err != nil {
 		return g.workspace.Failure(s.start, s.Path, err), nil
@@ -117,7 +117,7 @@ func (g *grepTool) run(ctx context.Context, _ registry.Call, s *grepSearch) (reg
 	rank := &ranking{limit: s.limit}
 	left := &workspace.LeftOut{}
 	if info.IsDir() {
-		left, err = g.searchTree(ctx, s, rank)
+		left, err = g.searchTree(ctx, s, rank, call.Hides)
 	} else {
 		err = s.searchOne(ctx, f, info, rank)
 	}
@@ -127,7 +127,7 @@ func (g *grepTool) run(ctx context.Context, _ registry.Call, s *grepSearch) (reg
 	return s.result(rank, left), nil
 }
 
-func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking) (*workspace.LeftOut, error) {
+func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking, hides func(string) bool) (*workspace.LeftOut, error) {
 	respect := tool.OrTrue(s.Respect)
 	searchers := make([]*searcher, workspace.Workers())
 	for i := range searchers {
@@ -136,6 +136,7 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking)
 	opts := workspace.WalkOptions{
 		Start:   s.start,
 		Respect: respect,
+		Hides:   hides,
 		Enter: func(e *workspace.Entry) bool {
 			if s.include == nil {
 				return !skipped(e.Name, respect)

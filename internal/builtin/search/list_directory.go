@@ -92,11 +92,11 @@ func (l *listTool) subject(s *listing) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-func (l *listTool) run(ctx context.Context, _ registry.Call, s *listing) (registry.Result, error) {
+func (l *listTool) run(ctx context.Context, call registry.Call, s *listing) (registry.Result, error) {
 	if failed, ok := l.workspace.NotFolder(s.start, s.Path); ok {
 		return failed, nil
 	}
-	t, err := newTree(ctx, l.workspace, s)
+	t, err := newTree(ctx, l.workspace, s, call.Hides)
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("listing %q: %w", s.Path, err)
 	}
@@ -117,6 +117,9 @@ func (s *listing) result(t *tree) registry.Result {
 	}
 	if t.ignored > 0 {
 		fmt.Fprintf(&b, "(%s left out by ignore files; respect_ignore_files: false shows them)\n", tool.Count(t.ignored, "entry"))
+	}
+	if t.denied > 0 {
+		b.WriteString(strings.TrimSpace(workspace.Hidden(t.denied)) + "\n")
 	}
 	r := registry.TextResult(b.String())
 	r.Summary = "listed " + tool.Count(t.listed, "entry")

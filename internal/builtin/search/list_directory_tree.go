@@ -20,10 +20,12 @@ const maxCounted = 1000
 // tree is a folder listed to a depth.
 type tree struct {
 	root     *branch
-	listed   int  // entries shown
-	hidden   int  // entries not shown for the limit's sake
-	ignored  int  // entries left out by ignore files
-	depthCut bool // there is more below the depth
+	hides    func(path string) bool // nil: nothing
+	listed   int                    // entries shown
+	hidden   int                    // entries not shown for the limit's sake
+	ignored  int                    // entries left out by ignore files
+	denied   int                    // entries left out by rules
+	depthCut bool                   // there is more below the depth
 }
 
 // branch is one entry and what is in it.
@@ -39,12 +41,12 @@ type branch struct {
 
 // newTree lists level by level, so that a limit cuts the depths and not whatever
 // comes last in the alphabet.
-func newTree(ctx context.Context, w *workspace.Dir, s *listing) (*tree, error) {
+func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(string) bool) (*tree, error) {
 	root, err := w.Root()
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: &branch{path: s.start, isDir: true}}
+	t := &tree{root: &branch{path: s.start, isDir: true}, hides: hides}
 	if s.start == "." {
 		t.root.path = ""
 	}
@@ -126,6 +128,10 @@ func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
 	path := workspace.Join(b.path, e.Name)
 	if b.rules.Ignored(path, e.IsDir()) {
 		t.ignored++
+		return true
+	}
+	if t.hides != nil && t.hides(path) {
+		t.denied++
 		return true
 	}
 	return slices.ContainsFunc(s.ignore, func(p *glob.Pattern) bool { return p.Match(below(s.start, path)) })

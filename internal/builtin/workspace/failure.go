@@ -21,10 +21,20 @@ func (w *LeftOut) Note() string {
 	if n := int(w.ignored.Load()); n > 0 {
 		out = fmt.Sprintf(" (%s left out by ignore files; respect_ignore_files: false shows them)", tool.Count(n, "entry"))
 	}
+	out += Hidden(int(w.hidden.Load()))
 	if n := int(w.unreadable.Load()); n > 0 {
 		out += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "folder"))
 	}
 	return out
+}
+
+// Hidden tells of entries that rules keep from the caller, as a sentence with a
+// space before it; "" where there are none.
+func Hidden(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s left out by policy rules)", tool.Count(n, "entry"))
 }
 
 // Failure is the result of a call that could not use a path: what happened to

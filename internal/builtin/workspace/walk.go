@@ -17,6 +17,8 @@ type WalkOptions struct {
 	Match func(*Entry) bool
 	// Forced tells entries that ignore files do not count for; nil: none.
 	Forced func(*Entry) bool
+	// Hides tells entries that rules keep from the caller; nil: none.
+	Hides func(path string) bool
 	// Each is called for every file and link that counts, from several
 	// goroutines; worker counts from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
@@ -33,6 +35,7 @@ type Entry struct {
 // LeftOut counts what a walk left out.
 type LeftOut struct {
 	ignored    atomic.Int64 // entries left out by ignore files
+	hidden     atomic.Int64 // entries left out by rules
 	unreadable atomic.Int64 // folders that could not be read
 }
 
@@ -142,6 +145,10 @@ func (w *walker) read(worker int, f *folder) {
 		}
 		if w.Respect && f.rules.Ignored(s.Path, isDir) && (w.Forced == nil || !w.Forced(&s)) {
 			w.ignored.Add(1)
+			continue
+		}
+		if w.Hides != nil && w.Hides(s.Path) {
+			w.hidden.Add(1)
 			continue
 		}
 		if isDir {

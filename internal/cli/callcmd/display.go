@@ -56,8 +56,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 
 // text writes text that is safe to show and ends its last line.
 func (p *printer) text(text string) error {
-	_, err := io.WriteString(p.env.Out, cli.EndLine(text))
-	return err
+	return p.env.Out.WriteStyled(cli.EndLine(text))
 }
 
 func (p *printer) prose(text string, isMarkdown, color bool) string {
@@ -125,7 +124,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		}
 		return p.text("[it cannot be shown here: " + terminal.Line(err.Error()) + "]")
 	}
-	_, err = io.WriteString(p.env.Out, b.String())
+	_, err = io.WriteString(p.env.Out.Unescaped(), b.String()) // nothing but what picture drew
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // callDocument is the JSON of one call (spec section 3).
@@ -77,12 +76,12 @@ func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result
 	case e.Globals.JSON:
 		return e.PrintJSON(newCallDocument(t, r))
 	case p.raw:
-		return content.WriteRaw(e.Out, r.Content)
+		return content.WriteRaw(e.Results(), r.Content)
 	case saved == 0 && (e.OutTTY || e.Color(false)):
 		return p.show(ctx, t, r)
 	case e.OutTTY:
-		_, err := io.WriteString(e.Out, terminal.Visible(content.Text(r)))
+		_, err := io.WriteString(e.Out, content.Text(r))
 		return err
 	}
-	return content.Write(e.Out, r)
+	return content.Write(e.Results(), r)
 }

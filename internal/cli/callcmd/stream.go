@@ -65,10 +65,7 @@ func (s *stream) emit(c registry.Content) {
 		return
 	}
 	s.any, s.last = true, text
-	if s.env.OutTTY {
-		text = terminal.Visible(text)
-	}
-	_, s.err = io.WriteString(s.env.Out, text)
+	_, s.err = io.WriteString(s.env.Results(), text)
 }
 
 // progress prints a note as an event; without --json the live line shows it.

@@ -70,7 +70,7 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 	if e.Globals.JSON {
 		return e.PrintJSON(promptDocument{server, name, filled.Description, filled.Raw})
 	}
-	_, err = io.WriteString(e.Out, messagesText(e, filled.Messages))
+	_, err = io.WriteString(e.Results(), messagesText(e, filled.Messages))
 	return err
 }
 

@@ -136,7 +136,7 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 		return nil
 	}
 	if !e.OutTTY {
-		return content.WriteRaw(e.Out, contents)
+		return content.WriteRaw(e.Results(), contents)
 	}
 	var b strings.Builder
 	for _, c := range contents {

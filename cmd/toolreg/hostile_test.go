@@ -1,0 +1,219 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+)
+
+// nasty is what a hostile source says wherever it may say anything: the
+// clipboard, a cleared screen, a hidden colour, a reversed line, what takes no
+// room, a line written over.
+const nasty = "N\x1b]52;c;eA==\a\x1b[2J\x1b[8m\u009b2J\u202e\u115f\u200b\U000e0041\rX"
+
+// hostile names what is run of every command: all that talks about tools,
+// servers, plugins and files that others made.
+func hostile() map[string][][]string {
+	schema := make([][]string, 0, 20)
+	for _, f := range declare.Formats() {
+		schema = append(schema, []string{"--format", f.Name})
+	}
+	call := [][]string{{"evil", "--yes"}, {"evil", "--yes", "--stream"}, {"evil_plugin"}, {"evil_plugin", "--stream"}, {"evil_command"}, {"evil"}, {"no" + nasty},
+		{"evil", "--params", `{"` + nasty + `":1}`}, {"read_file", "file_path=evil.txt"}, {"read_file", "file_path=no" + nasty}, {"list_directory", "path=."}}
+	return map[string][][]string{
+		"approvals": {{}}, "approvals clear": {{}}, "approvals list": {{}, {"--all"}}, "approvals revoke": {{"no" + nasty}},
+		"audit": {{}}, "call": call, "discover": {{}, {"no" + nasty}}, "doctor": {{}}, "init": {{}},
+		"keep-background": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--cost"}, {"no" + nasty}},
+		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
+		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
+		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
+		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers add": {{"no" + nasty, "x"}}, "servers disable": {{"no" + nasty}},
+		"servers enable": {{"no" + nasty}}, "servers login": {{"evil"}, {"no" + nasty}}, "servers logout": {{"evil"}},
+		"servers prompt": {{"evil", "greet"}, {"evil", "no" + nasty}}, "servers read": {{"evil", "test://one"}, {"evil", "no" + nasty}},
+		"servers remove": {{"no" + nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
+		"stats": {{}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
+		"version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
+	}
+}
+
+// Whatever command is run against a server, a plugin, a discovery command and a
+// project that put escapes into all they say: none arrives at the terminal, nor
+// in a pipe but as the bytes of a result.
+func TestNothingForeignArrivesRaw(t *testing.T) {
+	commandLines := hostile()
+	for _, path := range leaves() {
+		if _, ok := commandLines[path]; !ok {
+			t.Errorf("%s is run nowhere here", path)
+		}
+	}
+	dir, command := inProject(t, "-v", "--trust-project", "--settings", "s.yaml")
+	writeHostile(t, dir)
+	for path, lines := range commandLines {
+		t.Run(path, func(t *testing.T) {
+			for _, line := range lines {
+				argv := slices.Concat(strings.Fields(path), line)
+				shown, _ := atTerminal(atHostile(command(argv...)), nil)
+				checkShown(t, argv, "terminal", shown)
+				shown, _ = atTerminal(atHostile(command(append(argv, "--json")...)), nil)
+				checkShown(t, append(argv, "--json"), "terminal", shown)
+				out, errOut := piped(t, atHostile(command(argv...)))
+				checkShown(t, argv, "stderr", errOut)
+				if path != "call" && path != "servers read" && path != "servers prompt" { // whose stdout is the result
+					checkShown(t, argv, "stdout", out)
+				}
+			}
+		})
+	}
+	out, errOut := piped(t, command("call", "evil", "--yes"))
+	if !strings.Contains(out, nasty) {
+		t.Errorf("the server is not hostile: %q\n%s", out, errOut)
+	}
+}
+
+// leaves returns the path of every command that does something.
+func leaves() []string {
+	var out []string
+	var walk func(prefix string, c *cobra.Command)
+	walk = func(prefix string, c *cobra.Command) {
+		path := strings.TrimSpace(prefix + " " + c.Name())
+		if c.Runnable() {
+			out = append(out, path)
+		}
+		for _, sub := range c.Commands() {
+			walk(path, sub)
+		}
+	}
+	for _, newCommand := range commands() {
+		walk("", newCommand(&cli.Env{}))
+	}
+	return out
+}
+
+// atHostile has nothing on stdin.
+func atHostile(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Env = append(cmd.Env, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+func piped(t *testing.T, cmd *exec.Cmd) (out, errOut string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return stdout.String(), stderr.String()
+}
+
+// drawn is what we draw ourselves: styles, the erasing of live lines, pictures.
+var drawn = regexp.MustCompile(`\x1b\[([0-79]|3[1-6])(;([0-79]|3[1-6]))*m|\x1b\[[0-9]+A\r\x1b\[J`)
+
+// checkShown looks for what a person cannot see, or what moves the cursor.
+func checkShown(t *testing.T, argv []string, where, shown string) {
+	t.Helper()
+	if strings.Contains(shown, "panic:") || strings.Contains(shown, "DATA RACE") {
+		t.Errorf("%q: %s", argv, shown)
+	}
+	for line := range strings.Lines(drawn.ReplaceAllString(shown, "")) {
+		for _, r := range strings.TrimSuffix(line, "\n") {
+			if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) || r == '\u115f' || r == unicode.ReplacementChar) {
+				t.Errorf("%q: %U on %s in %q", argv, r, where, line)
+				break
+			}
+		}
+	}
+}
+
+// writeHostile makes a project whose sources and files are hostile.
+func writeHostile(t *testing.T, dir string) {
+	t.Helper()
+	quoted, err := json.Marshal(nasty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := string(quoted)
+	answer := func(result string) []string { return []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`} }
+	log := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":` + q + `,"data":` + q + `}}`
+	steps := []map[string]any{
+		{"On": "start", "Stderr": nasty + "\n", "Print": []string{"noise " + nasty}},
+		{"On": "server/discover", "Print": []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":` + q + `}}`}},
+		{"On": "initialize", "Print": answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{},"logging":{}},"serverInfo":{"name":` + q + `,"version":` + q + `,"title":` + q + `},"instructions":` + q + `}`)},
+		{"On": "tools/list", "Print": append(answer(`{"tools":[`+
+			`{"name":"evil","title":`+q+`,"description":`+q+`,"annotations":{"title":`+q+`},"inputSchema":{"type":"object","description":`+q+`,"properties":{"a":{"type":"string","description":`+q+`,"enum":[`+q+`,"b"],"default":`+q+`,"title":`+q+`},`+q+`:{"type":"number","pattern":`+q+`}}},"outputSchema":{"type":"object","description":`+q+`}},`+
+			`{"name":`+q+`,"description":"odd","inputSchema":{"type":"object"}},{"name":"bad","inputSchema":`+q+`}]}`), log)},
+		{"On": "prompts/list", "Print": answer(`{"prompts":[{"name":"greet","title":` + q + `,"description":` + q + `},{"name":` + q + `}]}`)},
+		{"On": "prompts/get", "Print": answer(`{"description":` + q + `,"messages":[{"role":"user","content":{"type":"text","text":` + q + `}}]}`)},
+		{"On": "resources/list", "Print": answer(`{"resources":[{"uri":"test://one","name":` + q + `,"title":` + q + `,"description":` + q + `,"mimeType":` + q + `}]}`)},
+		{"On": "resources/templates/list", "Print": answer(`{"resourceTemplates":[{"uriTemplate":"test://{x}","name":` + q + `,"description":` + q + `}]}`)},
+		{"On": "resources/read", "Print": answer(`{"contents":[{"uri":` + q + `,"mimeType":` + q + `,"text":` + q + `}]}`)},
+		{"On": "tools/call", "Print": append([]string{log}, answer(`{"content":[{"type":"text","text":`+q+`},{"type":"resource_link","uri":`+q+`,"name":`+q+`}],"isError":false}`)...)},
+	}
+	script, err := json.Marshal(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declaration := `[{"name":"evil_command","description":` + q + `,"parameters":{"type":"object","properties":{"a":{"type":"string","description":` + q + `}}}},{"name":` + q + `},` + q + `]`
+	q = strconv.QuoteToASCII(nasty) // which YAML reads too
+	files := map[string]string{
+		"steps.json": string(script),
+		"evil.txt":   nasty + "\n",
+		"found.json": declaration,
+		nasty:        "",
+		"found.sh":   "#!/bin/sh\ncat nasty.txt >&2\ncat found.json\n",
+		"call.sh":    "#!/bin/sh\ncat nasty.txt nasty.txt >&2\ncat nasty.txt\nexit 3\n",
+		"nasty.txt":  nasty + "\n",
+		"s.yaml": `
+toolDiscoveryCommand: [./found.sh]
+toolCallCommand: [./call.sh]
+mcpServers:
+  evil: {command: mcp-testserver, args: [--steps, steps.json], description: ` + q + `}
+  dead: {command: mcp-testserver, args: [--exit, "3", --stderr, ` + q + `]}
+  gone: {command: ` + q + `}
+plugins: {paths: [plugins]}
+composites:
+  evil_composite: {description: ` + q + `, steps: [{tool: evil, params: "{b}"}]}
+policy:
+  rules:
+    - {tool: evil_rule, decision: deny, reason: ` + q + `}
+    - {tool: run_shell_command, decision: deny, reason: ` + q + `}
+` + q + `: 1
+`,
+		"plugins/evil/plugin.yaml": `
+id: evil
+author: ` + q + `
+description: ` + q + `
+tools:
+  - {name: evil_plugin, category: read, isOutputMarkdown: true, description: ` + q + `, tags: [` + q + `], version: 1.0.0, command: [sh, -c, 'cat ../../nasty.txt; cat ../../nasty.txt >&2'], examples: [{description: ` + q + `, params: {a: ` + q + `}}], parameters: {type: object, properties: {a: {type: string, description: ` + q + `}}}}
+`,
+		"plugins/worse/plugin.yaml":   "id: worse\n" + q + ": 1\ntools: " + q + "\n",
+		"plugins/screams/plugin.yaml": "id: screams\nfactory: [sh, -c, 'cat ../../nasty.txt >&2; exit 3']\ncall: [cat]\n",
+		".toolreg/settings.yaml":      "toolDiscoveryCommand: [" + q + "]\nenv: {A: " + q + "}\n",
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o777); err != nil {
+			t.Fatal(fmt.Errorf("writing %q: %w", name, err))
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
@@ -24,7 +23,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingscmd"
 	"github.com/toolreg/toolreg/internal/cli/trustcmd"
 	"github.com/toolreg/toolreg/internal/cli/whycmd"
-	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // version is set by the linker.
@@ -40,11 +38,6 @@ func commands() []func(*cli.Env) *cobra.Command {
 }
 
 func main() {
-	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-	streams := cli.Streams{
-		In: os.Stdin, Out: terminal.NewWriter(os.Stdout), Err: terminal.NewWriter(os.Stderr),
-		InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr),
-	}
 	program := cli.Program{Version: version, Commands: commands()}
-	os.Exit(program.Run(context.Background(), os.Args[1:], streams, os.Environ()))
+	os.Exit(program.Run(context.Background(), os.Args[1:], cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 }

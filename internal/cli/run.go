@@ -46,6 +46,10 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	if err := checkDescriptors(); err != nil {
 		return e.finish(ctx, err)
 	}
+	if len(argv) == 0 || argv[0] != KeepCommand { // what that starts is not its own
+		process.Adopt()
+		defer process.EndOrphans()
+	}
 	root := newRootCommand(e, p.Commands)
 	root.SetArgs(argv)
 	err := root.ExecuteContext(ctx)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -20,6 +22,15 @@ type Streams struct {
 	In                    io.Reader
 	Out, Err              *terminal.Writer
 	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
+}
+
+// NewStreams returns the streams of a process.
+func NewStreams(in, out, err *os.File) Streams {
+	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return Streams{
+		In: in, Out: terminal.NewWriter(out), Err: terminal.NewWriter(err),
+		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err),
+	}
 }
 
 // errReaderGone tells that nobody reads stdout any more.

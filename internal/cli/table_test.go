@@ -53,7 +53,7 @@ func TestTableLeavesSpareColumnsOut(t *testing.T) {
 
 func TestTerminalWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
-		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: io.Discard}, []string{"COLUMNS=" + columns})
+		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
 		e.pipe = &pipeWriter{w: io.Discard}
 		if got := e.Width(); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)

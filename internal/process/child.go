@@ -39,7 +39,6 @@ type Child struct {
 // the child itself ends, the rest of its group is killed. The error is a
 // *[StartError].
 func Start(spec Spec) (*Child, error) {
-	spec.Contain = false
 	l, ends, err := begin(spec, true)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	osexec "os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,27 +21,6 @@ func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL
 // whatever we opened is marked so already. An old kernel cannot do it.
 func sealDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-}
-
-// KillChildren kills every child of this process at once, each with all that it
-// started. It is for the end of the process: nothing is reaped. The kernel says
-// which children there are; where it does not, none is killed here.
-func KillChildren() {
-	lists, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		return
-	}
-	for _, list := range lists {
-		pids, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, field := range strings.Fields(string(pids)) {
-			if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
-				_ = unix.Kill(-pid, unix.SIGKILL) // ESRCH: it leads no group, as an editor
-			}
-		}
-	}
 }
 
 func (group) adopt(*os.Process) {}

@@ -19,7 +19,7 @@ import (
 type launched struct {
 	cmd    *osexec.Cmd
 	group  group
-	mark   string        // of what is to end with it; "" = its group alone
+	mark   string        // of what is to end with it
 	exited chan struct{} // closed when the child has ended; its pid is still taken
 	done   chan struct{} // closed when it was reaped
 
@@ -32,8 +32,8 @@ type launched struct {
 	once   sync.Once
 }
 
-// launch starts cmd in a session and group of its own. mark, if there is one,
-// is in its environment. The error is unwrapped.
+// launch starts cmd in a session and group of its own. mark is in its
+// environment. The error is unwrapped.
 func launch(cmd *osexec.Cmd, mark string) (*launched, error) {
 	l := &launched{
 		cmd:    cmd,
@@ -117,9 +117,7 @@ func (l *launched) finish() {
 	l.release()
 	l.once.Do(func() { close(l.free) })
 	<-l.done
-	if l.mark != "" {
-		EndStrays(l.cmd.Process.Pid, l.mark)
-	}
+	EndStrays(l.cmd.Process.Pid, l.mark)
 	l.group.awaitGone(l.cmd.Process.Pid)
 }
 
@@ -133,7 +131,7 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	if env == nil {
 		env = []string{} // nil would mean ours to os/exec
 	}
-	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: s.Dir, Env: env}, nil
+	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: env}, nil
 }
 
 // pipes makes the parent's and the child's ends of a child's streams. After the
@@ -201,11 +199,8 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	if err != nil {
 		return nil, nil, &StartError{Program: s.Argv[0], Err: err}
 	}
-	mark := ""
-	if s.Contain {
-		mark = rand.Text()
-		cmd.Env = append(cmd.Env, MarkVariable+"="+mark)
-	}
+	mark := rand.Text()
+	cmd.Env = append(cmd.Env, MarkVariable+"="+mark)
 	l, err := launch(cmd, mark)
 	p.closeTheirs()
 	if err != nil {

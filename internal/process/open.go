@@ -28,6 +28,7 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	if err := cmd.Start(); err != nil {
 		return &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
 	}
+	GoesOn(cmd.Process.Pid)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // a zombie would stay as long as we do
 	timer := time.NewTimer(watch)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 )
 
@@ -14,14 +15,21 @@ const (
 	DefaultLinger    = 500 * time.Millisecond
 )
 
-// MarkVariable names the variable of [Spec.Contain].
+// MarkVariable names the variable that every child gets besides Spec.Env. By its
+// value Linux tells what left the group of the child: a program started by
+// setsid, a daemon, which is ended with the child all the same.
 const MarkVariable = "TOOLREG_CHILD"
 
 // Spec says how to start a child.
 type Spec struct {
 	Argv []string // program and arguments, required; see [Spec.Program]
 	Dir  string   // working directory; "" = ours
-	Env  []string // the whole environment of the child; nil = empty, never ours
+
+	// Folder is Dir once it was opened: the child begins there whatever became of
+	// the path since, where the system has a name for open folders (Linux). The
+	// caller closes it. nil: Dir is opened by its path.
+	Folder *os.File
+	Env    []string // the whole environment of the child; nil = empty, never ours
 
 	// Stdin is what Run writes to the child before closing its stdin; nil means
 	// /dev/null. A child that does not read it is no error.
@@ -40,13 +48,6 @@ type Spec struct {
 	// Linger is how long Run waits for pipes that a grandchild still holds
 	// after the child itself has gone; 0 = 500 ms. Then the group is killed.
 	Linger time.Duration
-
-	// Contain ends with the child, beside its group, what left the group: a
-	// program started by setsid, a daemon. On Linux such are told by a variable
-	// in the environment, TOOLREG_CHILD, which the child gets besides Env; what
-	// clears its environment gets away. Elsewhere on Unix there is no telling;
-	// Windows ends them anyway. It does not count for Start.
-	Contain bool
 
 	// Output receives stdout and stderr as they come (stream 1 or 2), one call
 	// at a time. The slice is valid during the call only. May be nil.

@@ -120,5 +120,7 @@ func killMarked(pid int, entry []byte) {
 	defer unix.Close(fd)
 	if holds(environOf(pid), entry) {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // else it is gone
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // an orphan is our child
 	}
 }

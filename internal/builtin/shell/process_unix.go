@@ -55,6 +55,7 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 	if err == nil && (readErr != nil || pid <= 1) {
 		err = errors.New("its starter named no process")
 	}
+	process.GoesOn(starter.Pid)
 	r.PID, r.Group = pid, starter.Pid
 	r.Birth, _ = birthOf(pid) // "" when it has ended already: then it counts as ended
 	return err

@@ -162,18 +162,23 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, ".")); ok {
 		return r, nil
 	}
+	open, err := s.workspace.OpenStart(c.dir)
+	if err != nil {
+		return s.workspace.Failure(c.dir, cmp.Or(c.Directory, "."), err), nil
+	}
+	defer open.Close()
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
 	argv := shellArgv(s.opts.Env, c.Command)
 	if c.Background {
-		return s.background(c, argv, dir)
+		return s.background(c, argv, process.FolderPath(open, dir))
 	}
 	limit := fmt.Errorf("ended after its time limit of %s; give a longer timeout or background: true", c.timeout)
 	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
 	defer cancel()
 	stream := &textStream{emit: call.Emit}
 	out, err := process.Run(inner, process.Spec{
-		Argv: argv, Dir: dir, Env: s.opts.Env,
-		MaxOutput: s.opts.MaxOutput, HeadTail: true, Contain: true,
+		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env,
+		MaxOutput: s.opts.MaxOutput, HeadTail: true,
 		Output: stream.write,
 	})
 	stream.end()

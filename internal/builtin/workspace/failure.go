@@ -108,6 +108,16 @@ func namesIn(root *os.Root, dir string) []string {
 	return names
 }
 
+// OpenStart opens a folder for a program to begin in: where the path leads later
+// does not count.
+func (w *Dir) OpenStart(rel string) (*os.File, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	return root.Open(rel)
+}
+
 // NotFolder returns the failure of a search whose start is no folder.
 func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
 	f, info, err := w.OpenFile(rel)

@@ -117,8 +117,8 @@ func (l *launched) finish() {
 	l.release()
 	l.once.Do(func() { close(l.free) })
 	<-l.done
-	EndStrays(l.cmd.Process.Pid, l.mark)
 	l.group.awaitGone(l.cmd.Process.Pid)
+	endMarkedOrphans(l.mark)
 }
 
 // newCommand resolves the program. Its streams are still to be set.

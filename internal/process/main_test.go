@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		<-child.Done()
 		os.Exit(0)
 	}
+	Adopt()
 	goleak.VerifyTestMain(m)
 }
 

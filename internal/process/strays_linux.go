@@ -23,12 +23,20 @@ const (
 // started with, as the value of [MarkVariable]. They came into being after the
 // process of the id first. It does nothing where there is no telling.
 func EndStrays(first int, mark string) {
+	endMarked(mark, func() []int { return newerThan(first) })
+}
+
+// endMarkedOrphans is EndStrays for what came to us when its parents ended: our
+// children alone are looked at.
+func endMarkedOrphans(mark string) { endMarked(mark, children) }
+
+func endMarked(mark string, candidates func() []int) {
 	entry := []byte(MarkVariable + "=" + mark)
 	pause := 50 * time.Microsecond
 	looks := 0 // at those that show none
 	for range killRounds {
 		found, unsure := false, false
-		for _, pid := range newerThan(first) {
+		for _, pid := range candidates() {
 			switch environ := environOf(pid); {
 			case len(environ) == 0:
 				unsure = unsure || !isDead(pid)

@@ -29,6 +29,7 @@ func rooms() map[string][]string {
 		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/terminal", "internal/trust"},
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/policy", "internal/session"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/registry"},
+		"internal/cli/cachecmd":        {"internal/cli"},
 		"internal/cli/callcmd":         {"internal/cli", "internal/cli/content", "internal/dialogue", "internal/exec", "internal/markdown", "internal/picture", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry"},
 		"internal/cli/discovercmd":     {"internal/cli", "internal/registry", "internal/session"},

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
 	"github.com/toolreg/toolreg/internal/cli/auditcmd"
+	"github.com/toolreg/toolreg/internal/cli/cachecmd"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/cli/discovercmd"
 	"github.com/toolreg/toolreg/internal/cli/doctorcmd"
@@ -33,7 +34,7 @@ func commands() []func(*cli.Env) *cobra.Command {
 	return []func(*cli.Env) *cobra.Command{
 		listcmd.New, callcmd.New, schemacmd.New, discovercmd.New, serverscmd.New,
 		whycmd.New, approvalscmd.New, trustcmd.New, settingscmd.New, initcmd.New, pluginscmd.New,
-		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cli.NewVersionCommand, cli.NewKeepCommand,
+		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cachecmd.New, cli.NewVersionCommand, cli.NewKeepCommand,
 	}
 }
 

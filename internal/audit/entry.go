@@ -46,7 +46,8 @@ type Entry struct {
 	Decision   string    `json:"decision,omitempty"` // of policy: allow, ask, deny
 	Rule       string    `json:"rule,omitempty"`     // what decided: file:line, flag, default, approval
 	Outcome    Outcome   `json:"outcome"`
-	Code       string    `json:"code,omitempty"` // the error's stable word
+	Code       string    `json:"code,omitempty"`  // the error's stable word
+	Error      string    `json:"error,omitempty"` // its text, without the values of params
 	Exit       int       `json:"exit"`
 	DurationMs float64   `json:"durationMs"` // without WaitedMs
 	// WaitedMs is how long a person took to answer, before the call and during it.
@@ -103,6 +104,7 @@ const maxHashed = 1 << 20 // bytes of params that are put into canonical form
 const (
 	maxField   = 160 // bytes of a text field
 	maxProject = 320
+	maxError   = 300
 	maxParams  = 2048 // bytes of the beginning of params that are too long
 )
 
@@ -111,6 +113,7 @@ func (e Entry) line() ([]byte, error) {
 	for _, field := range []*string{&e.Tool, &e.ServerTool, &e.Source, &e.Server, &e.Rule, &e.Code} {
 		*field = clean(*field, maxField)
 	}
+	e.Error = clean(e.Error, maxError)
 	e.Project = clean(e.Project, maxProject)
 	e.Time = e.Time.UTC()
 	data, err := jsonx.Marshal(e)

@@ -80,7 +80,7 @@ func TestAnEntryFitsOneLineWhateverItHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openLog(t)
-			add(t, l, Entry{Time: at(1), Tool: huge, ServerTool: huge, Source: huge, Server: huge, Project: huge, Rule: huge, Code: huge, Outcome: OK, Params: params})
+			add(t, l, Entry{Time: at(1), Tool: huge, ServerTool: huge, Source: huge, Server: huge, Project: huge, Rule: huge, Code: huge, Error: huge, Outcome: OK, Params: params})
 			var got Entry
 			damaged, err := l.Scan(t.Context(), ScanOptions{}, func(e Entry) error { got = e; return nil })
 			if err != nil || damaged != 0 || got.Outcome != OK {

@@ -58,6 +58,7 @@ type Options struct {
 // entry is what is known of a tool without making it.
 type entry struct {
 	name    string
+	display string   // as Gemini CLI shows it, where it has the tool
 	aliases []string // of spec section 6.1, and Gemini CLI's names and class names
 	preset  string   // the smallest that holds it
 }
@@ -65,18 +66,18 @@ type entry struct {
 // entries lists the tools in the order of registration, as tools does. It is
 // never changed.
 var entries = []entry{
-	{"list_directory", []string{"ls", "LSTool"}, presetReadOnly},
-	{"read_file", []string{"read", "ReadFileTool"}, presetReadOnly},
-	{"grep", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
-	{"glob", []string{"GlobTool"}, presetReadOnly},
-	{"edit", []string{"replace", "EditTool"}, presetEdit},
-	{"write_file", []string{"write", "WriteFileTool"}, presetEdit},
-	{"run_shell_command", []string{"bash", "exec", "ShellTool"}, presetEdit},
-	{"process", nil, presetEdit},
-	{"web_fetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
-	{"apply_patch", nil, presetEdit},
-	{"todo_read", []string{"todoRead"}, presetTodo},
-	{"todo_write", []string{"todoWrite"}, presetTodo},
+	{"list_directory", "ReadFolder", []string{"ls", "LSTool"}, presetReadOnly},
+	{"read_file", "ReadFile", []string{"read", "ReadFileTool"}, presetReadOnly},
+	{"grep", "SearchText", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
+	{"glob", "FindFiles", []string{"GlobTool"}, presetReadOnly},
+	{"edit", "Edit", []string{"replace", "EditTool"}, presetEdit},
+	{"write_file", "WriteFile", []string{"write", "WriteFileTool"}, presetEdit},
+	{"run_shell_command", "Shell", []string{"bash", "exec", "ShellTool"}, presetEdit},
+	{"process", "Process", nil, presetEdit},
+	{"web_fetch", "WebFetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
+	{"apply_patch", "ApplyPatch", nil, presetEdit},
+	{"todo_read", "TodoRead", []string{"todoRead"}, presetTodo},
+	{"todo_write", "TodoWrite", []string{"todoWrite"}, presetTodo},
 }
 
 // tools makes the tools. It opens nothing.
@@ -96,6 +97,7 @@ func tools(o *Options, w *workspace.Dir) []registry.Tool {
 		todo.NewWrite(o.todo(), w),
 	}
 	for i, e := range entries {
+		all[i].DisplayName = e.display
 		all[i].Aliases = slices.Clone(e.aliases)
 		all[i].Source = registry.SourceBuiltin
 	}

@@ -9,8 +9,11 @@ const (
 	presetTodo     = "todo"
 )
 
+// PresetMCP holds the tools of MCP servers and no built-in one.
+const PresetMCP = "mcp"
+
 // Presets returns the names of the presets of spec section 6.1.
-func Presets() []string { return []string{presetReadOnly, presetEdit, "full", presetTodo} }
+func Presets() []string { return []string{presetReadOnly, presetEdit, "full", presetTodo, PresetMCP} }
 
 // InPreset reports whether a built-in tool, by its canonical name, belongs to a
 // preset. Every tool belongs to "full"; no tool to a name that is no preset.

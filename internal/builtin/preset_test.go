@@ -15,6 +15,7 @@ func TestPresets(t *testing.T) {
 		"edit":      {"apply_patch", "edit", "glob", "grep", "list_directory", "process", "read_file", "run_shell_command", "web_fetch", "write_file"},
 		"full":      tooltest.Sorted(Names()),
 		"todo":      {"todo_read", "todo_write"},
+		"mcp":       {},
 	}
 	for _, preset := range Presets() {
 		got := tooltest.Sorted(slices.DeleteFunc(Names(), func(name string) bool { return !InPreset(preset, name) }))

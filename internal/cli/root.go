@@ -154,5 +154,5 @@ Empty input means {}.
 // PresetFlag adds --preset, which narrows the registry of the command (spec
 // section 6.1).
 func PresetFlag(f *pflag.FlagSet, preset *string) {
-	f.StringVar(preset, "preset", "", "only the tools of a `preset`: "+strings.Join(builtin.Presets(), ", "))
+	f.StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 }

@@ -26,23 +26,25 @@ func (s *Selection) Flags(f *pflag.FlagSet, strict string) {
 	f.StringVar(&s.source, "source", "", "only tools of this source (`glob`: builtin, command, mcp:*)")
 	f.StringVar(&s.server, "server", "", "only tools of this MCP server (`glob`)")
 	f.StringVar(&s.plugin, "plugin", "", "only tools of this plugin (`glob`)")
-	f.StringVar(&s.category, "category", "", "only this `category`: read, write, command, network, other")
+	f.StringVar(&s.category, "category", "", "only this `category`: read, write, command, network, other, or a word that tools have")
 	f.StringVar(&s.tag, "tag", "", "only tools with this `tag`")
 	f.BoolVar(&s.optional, "optional", false, "only optional tools")
 	f.BoolVar(&s.Strict, strict, false, "fail with exit code 8 when any source failed")
 }
 
-// Check refuses what cannot be selected.
-func (s *Selection) Check() error {
-	if s.category != "" && !registry.Category(s.category).Valid() {
-		return &UsageError{Err: fmt.Errorf("unknown category %q", s.category), Hint: "one of read, write, command, network, other"}
-	}
-	return nil
-}
-
 // Apply leaves the tools that match; it takes the slice over.
 func (s *Selection) Apply(tools []*registry.Tool) []*registry.Tool {
 	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.Matches(t) })
+}
+
+// Sorted returns the tools that match in the order of listings: by display name,
+// those of a server by name.
+func (s *Selection) Sorted(reg *registry.Registry) []*registry.Tool {
+	tools := s.Apply(reg.Sorted())
+	if s.server != "" {
+		slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return tools
 }
 
 // Matches reports whether a tool is selected.
@@ -82,8 +84,30 @@ func (s *Selection) StrictFailure(reg *registry.Registry) error {
 // Load loads what a selection needs: everything, for names to be those of every
 // other command, unless no server can match.
 func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.Registry, error) {
+	load := from.All
 	if s.Local() {
-		return from.Local(ctx)
+		load = from.Local
 	}
-	return from.All(ctx)
+	reg, err := load(ctx)
+	if err != nil {
+		return reg, err
+	}
+	return reg, s.CheckCategory(reg)
+}
+
+// CheckCategory refuses a word that is no category of spec section 5 and that no
+// tool has either: it is mistyped.
+func (s *Selection) CheckCategory(reg *registry.Registry) error {
+	if s.category == "" || registry.Category(s.category).Valid() {
+		return nil
+	}
+	words := []string{"read", "write", "command", "network", "other"}
+	for _, t := range reg.Tools() {
+		if c := string(t.Category); c == s.category {
+			return nil
+		} else if c != "" && !slices.Contains(words, c) {
+			words = append(words, c)
+		}
+	}
+	return &UsageError{Err: fmt.Errorf("unknown category %q", s.category), Hint: "one of " + strings.Join(words, ", ")}
 }

@@ -28,6 +28,7 @@ type object map[string]json.RawMessage
 type declarations struct {
 	source   string // of the tools and diagnostics
 	maxTools int
+	unnamed  string // what a tool without a name is called; "" = it is skipped
 	tools    []declaration
 	left     int // tools beyond maxTools
 	diags    []registry.Diagnostic
@@ -142,6 +143,9 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	switch {
 	case err != nil:
 		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
+	case !truthy(o["name"]) && d.unnamed != "":
+		o["name"] = json.RawMessage(jsonx.Quote(d.unnamed))
+		d.declare(place, o, raw)
 	case !truthy(o["name"]):
 		d.skip(place, "has no name")
 	default:

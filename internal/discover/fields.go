@@ -153,10 +153,7 @@ func (r fieldReader) category() registry.Category {
 	if !r.into("category", "a string", &c) {
 		return registry.CategoryOther
 	}
-	if !c.Valid() {
-		r.d.diagnose(registry.SeverityWarning, "field_ignored", r.tool,
-			fmt.Sprintf("its category %q is unknown; it counts as other", string(c)),
-			"the categories are read, write, command, network, other")
+	if strings.TrimSpace(string(c)) == "" {
 		return registry.CategoryOther
 	}
 	return c

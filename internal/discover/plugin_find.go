@@ -29,6 +29,8 @@ type PluginPlace struct {
 	Name string
 	// Required makes it a problem when nothing is there.
 	Required bool
+	// Hint says who names the path, where nothing is there.
+	Hint string
 }
 
 // FindPlugins looks for plugins and reads their manifests; it runs nothing.
@@ -42,7 +44,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
 		return nil
 	case err != nil:
-		return []*Plugin{refused(place, place.Path, reasonOf(err), "plugins.paths names it")}
+		return []*Plugin{refused(place, place.Path, reasonOf(err), place.Hint)}
 	case !info.IsDir():
 		if p := scriptPlugin(place, place.Path, info); p != nil {
 			return []*Plugin{p}

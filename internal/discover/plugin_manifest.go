@@ -116,7 +116,7 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 		var argv []string
 		pointer := fmt.Sprintf("/tools/%d", i)
 		switch {
-		case len(p.bad[i]) > 0:
+		case o == nil: // the schema says so
 		case !present(o["command"]) && p.call == nil:
 			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command", `add command: [./run.sh]`)
 		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
@@ -134,21 +134,18 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 	seen := map[string]bool{}
 	for i, o := range p.tools {
 		at := fmt.Sprintf("/tools/%d", i)
-		if len(p.bad[i]) > 0 {
-			continue
-		}
 		var name, version string
 		_ = json.Unmarshal(o["name"], &name) // the schema has seen to the types
 		if json.Unmarshal(o["version"], &version) != nil {
 			version = p.Version
 		}
-		if key := registry.ValidName(name) + "@" + version; seen[key] {
+		if key := registry.ValidName(name) + "@" + version; name != "" && seen[key] {
 			p.problem(doc, at+"/name", fmt.Sprintf("a second tool %q of version %q", name, version), "give it another name or version")
 		} else {
 			seen[key] = true
 		}
 		if _, err := readCondition(o); err != nil {
-			p.problem(doc, at+"/when", err.Error(), "")
+			p.further(doc, at+"/when", err.Error())
 		}
 		if _, err := readRunning(o, p.timeout); err != nil {
 			p.problem(doc, at+"/confirm", err.Error(), "") // the schema has seen to the others
@@ -160,12 +157,12 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at string, o object) {
 	if raw := o["outputSchema"]; present(raw) {
 		if _, err := registry.NewValidator(raw).Compile(ctx); err != nil {
-			p.problem(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error(), "")
+			p.further(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error())
 		}
 	}
 	validator := registry.NewValidator(o["parameters"])
 	if _, err := validator.Compile(ctx); err != nil {
-		p.problem(doc, at+"/parameters", "the schema cannot be used: "+err.Error(), "")
+		p.further(doc, at+"/parameters", "the schema cannot be used: "+err.Error())
 		return
 	}
 	examples, _ := readList(o["examples"])
@@ -182,6 +179,20 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example breaks the tool's own schema: "+place(v.Pointer)+v.Message, expected(v))
 		}
 	}
+}
+
+// further notes what is wrong with a field of a tool, unless the manifest's schema
+// has said so already.
+func (p *Plugin) further(doc *document.Document, pointer, message string) {
+	at := doc.Problem(pointer, "", "")
+	for _, problems := range p.bad {
+		for _, b := range problems {
+			if b.Line == at.Line && b.Col == at.Col {
+				return
+			}
+		}
+	}
+	p.problem(doc, pointer, message, "")
 }
 
 // problem notes what is wrong, with the plugin or with one of its tools.

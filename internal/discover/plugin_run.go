@@ -29,6 +29,7 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 	argv, what := p.factory, "factory"
 	if p.script {
 		argv, what = []string{p.Path, describeFlag}, describeFlag
+		found.unnamed = p.ID
 	}
 	stdin, err := p.facts(ctx)
 	if err != nil {

@@ -28,6 +28,7 @@ const (
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
+	Renew bool             // what is stored is not given again, but replaced
 	Scope string           // what else a result depends on, such as the workspace
 	Now   func() time.Time // nil = time.Now
 	// Failed is called when a result cannot be stored. May be nil.
@@ -42,7 +43,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	run, fingerprint := t.Run, t.Fingerprint()
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		name := c.name(fingerprint, call.Params)
-		if r, ok := c.load(name); ok {
+		if r, ok := c.load(name); ok && !c.Renew {
 			return r, nil
 		}
 		r, err := run(ctx, call)

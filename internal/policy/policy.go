@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -49,6 +50,8 @@ type Policy struct {
 	// Workspace is the absolute path of the workspace, for rules that name
 	// absolute paths.
 	Workspace string
+	// TrustOrigins tells where each server is trusted, by its name.
+	TrustOrigins map[string]string
 	// Approvals are the remembered answers; nil means none, and nothing can be
 	// remembered.
 	Approvals *Approvals
@@ -255,6 +258,7 @@ func (d *decision) byDefault() Verdict {
 			isSet = false
 		}
 		base.Decision, base.Reason = Allow, fmt.Sprintf("server %q is trusted by the settings", d.tool.Server)
+		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
 	case d.tool.IsMCP():
 		base.Reason = fmt.Sprintf("tools of server %q are asked about", d.tool.Server)
 	case d.tool.Source == registry.SourceCommand:

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -80,6 +81,7 @@ func (b *builder) register(found *Tool) {
 	if t.DisplayName == "" {
 		t.DisplayName = t.Name
 	}
+	t.Icon = cmp.Or(t.Icon, defaultIcon)
 	if t.IsMCP() && b.partial {
 		b.qualify(&t, nil, t.Qualified())
 		return
@@ -107,6 +109,9 @@ func (b *builder) register(found *Tool) {
 func yieldsToCore(t *Tool) bool {
 	return strings.HasPrefix(t.Source, PluginPrefix) || t.Source == SourceComposite
 }
+
+// defaultIcon is that of a tool whose source names none.
+const defaultIcon = "hammer"
 
 // hides returns why a tool is not registered; nil: it is.
 func (b *builder) hides(t *Tool) *Hidden {

@@ -102,18 +102,31 @@ func PermissionsFilter(denied map[string]string) Filter {
 	}
 }
 
+// GroupPlugins stands in tools.allow for the tools of all plugins.
+const GroupPlugins = "group:plugins"
+
+// Folded is a name of a list as it is compared: trimmed and without case.
+func Folded(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
 // OptionalFilter hides optional tools that no entry of tools.allow names: by
-// tool, plugin id or "group:plugins".
+// tool, plugin id or [GroupPlugins], trimmed and without case.
 func OptionalFilter(allowed []Entry) Filter {
+	folded := make([]Entry, len(allowed))
+	for i, e := range allowed {
+		folded[i] = Entry{Value: Folded(e.Value), Setting: e.Setting}
+	}
 	return func(t *Tool) *Hidden {
 		if !t.Optional {
 			return nil
 		}
 		names := append(t.Spellings(), t.Plugin)
 		if t.Plugin != "" {
-			names = append(names, "group:plugins")
+			names = append(names, GroupPlugins)
 		}
-		if _, ok := MatchAny(allowed, names...); ok {
+		for i := range names {
+			names[i] = strings.ToLower(names[i])
+		}
+		if _, ok := MatchAny(folded, names...); ok {
 			return nil
 		}
 		return &Hidden{Reason: "it is optional and tools.allow does not name it"}

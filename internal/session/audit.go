@@ -87,15 +87,24 @@ func (a *auditor) add(ctx context.Context, e audit.Entry) {
 	}
 }
 
-// call writes one call to the audit log. That it cannot be written does
-// not stop the call.
+// call tells of one call on the log of --verbose and writes it to the audit log.
+// That it cannot be written does not stop the call.
 func (a *auditor) call(ctx context.Context, r exec.Record) {
 	e := a.newEntry(ctx, r)
+	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached,
+		"duration", e.Duration(), "outcome", string(e.Outcome))
+	if !a.set.Audit.Enabled {
+		return
+	}
 	o := optionsOf(a.set, r.Tool)
 	if o.log == settings.LogNone && e.Outcome.Made() {
 		return
 	}
-	if o.log == settings.LogParams || o.log == "" && a.set.AuditParams {
+	withParams := o.log == settings.LogParams || o.log == "" && a.set.AuditParams
+	if e.Error = errorText(r); !withParams {
+		e.Error = withoutValues(e.Error, r.Call.Params)
+	}
+	if withParams {
 		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
 			e.Params = maskedParams(r.Call.Params)
 		}

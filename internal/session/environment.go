@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -73,7 +74,7 @@ func (r *run) fetchOptions() builtin.FetchOptions {
 		Headers: r.fetchHeaders,
 	}
 	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
-		o.CacheDir = dir
+		o.CacheDir, o.Refresh = dir, r.opts.Cache == cache.Renew
 	}
 	if set.Fetch.Proxy {
 		o.Proxy = proxyOf(r.deps.Environ)

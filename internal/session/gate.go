@@ -66,9 +66,7 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	if set != nil {
 		x.Hooks = set
 	}
-	if g.set.Audit.Enabled {
-		x.Observe = g.audit.call
-	}
+	x.Observe = g.audit.call
 	x.Limits = func(t *registry.Tool) time.Duration {
 		d := optionsOf(g.set, t).timeout
 		if d != nil && *d == 0 {

@@ -90,7 +90,7 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		f.refuse(e, err.Error(), "")
 		return
 	}
-	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true}
+	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "plugins.paths names it"}
 	inside := e.Origin.Scope == settings.ScopeProject && within(f.set.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):

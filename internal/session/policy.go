@@ -35,6 +35,12 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 	if p.Defaults, err = policyDefaults(r.set); err != nil {
 		return nil, err
 	}
+	p.TrustOrigins = map[string]string{}
+	for _, s := range r.set.Servers {
+		if s.Trust {
+			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
+		}
+	}
 	p.Banned = entries(r.set.ShellBanned)
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
 	p.Shell = builtin.Shell(r.env) // the grammar is that of the shell that will run

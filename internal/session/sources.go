@@ -180,26 +180,48 @@ func presetFilters(preset string) []registry.Filter {
 // CheckPreset refuses the name of a preset that does not exist; "" is none and
 // fine. The error is an *InputError.
 func CheckPreset(preset string) error {
-	if preset == "" || slices.Contains(builtin.Presets(), preset) {
-		return nil
+	for _, p := range presets(preset) {
+		if !slices.Contains(builtin.Presets(), p) {
+			return &InputError{Err: fmt.Errorf("unknown preset %q", p), Hint: "one of " + strings.Join(builtin.Presets(), ", ") + ", or several with commas"}
+		}
 	}
-	return &InputError{Err: fmt.Errorf("unknown preset %q", preset), Hint: "one of " + strings.Join(builtin.Presets(), ", ")}
+	return nil
 }
 
-// InPreset reports whether a tool is in a preset; "" holds all, and only "full"
-// has tools that are not built in.
+// presets splits what --preset names; nil of "".
+func presets(text string) []string {
+	if text == "" {
+		return nil
+	}
+	all := strings.Split(text, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// InPreset reports whether a tool is in one of the presets; "" holds all, only
+// "full" has tools that are not built in, and "mcp" those of MCP servers.
 func InPreset(preset string, t *registry.Tool) bool {
-	return preset == "" || preset == "full" || t.Source == registry.SourceBuiltin && builtin.InPreset(preset, t.Name)
+	if preset == "" {
+		return true
+	}
+	return slices.ContainsFunc(presets(preset), func(p string) bool {
+		return p == "full" || p == builtin.PresetMCP && t.IsMCP() || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.Name)
+	})
 }
 
 // narrow drops the sources that no tool of the preset comes from: only "full"
 // has tools that are not built in.
 func (s *sources) narrow(preset string) {
-	if preset == "" || preset == "full" {
+	given := presets(preset)
+	if len(given) == 0 || slices.Contains(given, "full") {
 		return
 	}
 	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
-	s.servers, s.off = nil, nil
+	if !slices.Contains(given, builtin.PresetMCP) {
+		s.servers, s.off = nil, nil
+	}
 }
 
 // serverNames are the names of all servers, those that are switched off last.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -94,7 +95,7 @@ func (r *run) cacheResults(t registry.Tool) registry.Tool {
 		return t
 	}
 	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
-	return middleware.Cache{Dir: dir, TTL: *o.cache, Scope: scope, Failed: r.resultNotCached}.Wrap(t)
+	return middleware.Cache{Dir: dir, TTL: *o.cache, Renew: r.opts.Cache == cache.Renew, Scope: scope, Failed: r.resultNotCached}.Wrap(t)
 }
 
 func (r *run) resultNotCached(err error) {

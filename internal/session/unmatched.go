@@ -35,7 +35,7 @@ func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
 	}
 	m.checkServerLists(reg)
 	tools, servers := m.namesOfTools(ctx), m.namedServers()
-	if len(tools)+len(servers) == 0 {
+	if len(tools)+len(servers)+len(m.set.AllowOptional.Entries) == 0 {
 		return
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
@@ -45,6 +45,9 @@ func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
 		if !m.isOfAbsent(reg, n.value) {
 			m.checkName(n, known, "tool", complete)
 		}
+	}
+	for _, e := range m.set.AllowOptional.Entries {
+		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String()}, m.allowable(known), "tool and no plugin", complete)
 	}
 	for _, n := range servers {
 		m.checkName(n, m.sources.serverNames(), "server", true)
@@ -136,6 +139,15 @@ func (m *matcher) knownNames() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// allowable are the words that tools.allow may hold: tools, plugins, all plugins.
+func (m *matcher) allowable(tools []string) []string {
+	out := append(slices.Clone(tools), registry.GroupPlugins)
+	for _, p := range m.sources.plugins {
+		out = append(out, p.ID)
+	}
+	return out
 }
 
 // checkServerLists warns of entries of includeTools and excludeTools of servers

@@ -115,6 +115,10 @@ func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) 
 		IncludeTools: toList(n.Get("includeTools"), origin), ExcludeTools: toList(n.Get("excludeTools"), origin),
 		Disabled: n.Get("disabled").True(), OAuth: decodeOAuth(n.Get("oauth")),
 	}
+	s.TrustOrigin = origin
+	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
+		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Line, trust.Col
+	}
 	if s.Protocol == "" {
 		s.Protocol = "auto"
 	}

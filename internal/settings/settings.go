@@ -119,6 +119,7 @@ type Server struct {
 	ConnectTimeout time.Duration // default 30s; 0 = none
 	Protocol       string        // "auto" (default), "legacy", "modern"
 	Trust          bool
+	TrustOrigin    Origin // of Trust; that of the entry where it is not set
 	Description    string
 	IncludeTools   List // absent = all
 	ExcludeTools   List

@@ -89,6 +89,35 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	return nil
 }
 
+// Clear removes all files but locks, and says how many. An absent directory has
+// none. Errors wrap [ErrUnavailable].
+func (d *Dir) Clear() (removed int, err error) {
+	root, err := d.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	defer root.Close()
+	files, err := regularFiles(root)
+	if err != nil {
+		return 0, failed(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), lockSuffix) {
+			continue
+		}
+		switch err := root.Remove(f.Name()); {
+		case err == nil:
+			removed++
+		case !errors.Is(err, fs.ErrNotExist):
+			return removed, failed(err)
+		}
+	}
+	return removed, nil
+}
+
 // Files returns the regular files, newest first; none of an absent directory.
 // Errors wrap [ErrUnavailable].
 func (d *Dir) Files() ([]fs.FileInfo, error) {

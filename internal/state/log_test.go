@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -183,32 +183,33 @@ func BenchmarkAppender(b *testing.B) {
 	}
 }
 
-func TestManyEndATornLineOnce(t *testing.T) {
+// Two that ended a torn line at once would leave an empty one.
+func TestATornLineIsEndedUnderTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "toolreg")
 	dir := open(t, path)
-	for round := range 200 {
-		name := "log" + strconv.Itoa(round)
-		if err := dir.Append(t.Context(), name, []byte("whole")); err != nil {
+	if err := dir.Append(t.Context(), "log", []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(path, "log"), 3); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := dir.lock(t.Context(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Wait = 10 * time.Millisecond
+	if err := dir.Append(t.Context(), "log", []byte("early")); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("while another holds the lock: %v", err)
+	}
+	unlock()
+	dir.Wait = 0
+	for range 2 {
+		if err := dir.Append(t.Context(), "log", []byte("line")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(filepath.Join(path, name), 3); err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		start := make(chan struct{})
-		for range 4 {
-			wg.Go(func() {
-				<-start
-				if err := dir.Append(t.Context(), name, []byte("line")); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		close(start)
-		wg.Wait()
-		data, err := dir.Read(name)
-		if want := "who\n" + strings.Repeat("line\n", 4); err != nil || string(data) != want {
-			t.Fatalf("%q, %v", data, err)
-		}
+	}
+	data, err := dir.Read("log")
+	if string(data) != "who\nline\nline\n" || err != nil {
+		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -155,7 +155,7 @@ func (s *shellTool) preview(_ registry.Call, c *shellCall) (registry.Preview, er
 	if c.Background {
 		title += " in the background, beyond the end of this call"
 	}
-	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: c.dir}, nil
+	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: filepath.Join(c.root, filepath.FromSlash(c.dir))}, nil
 }
 
 func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (registry.Result, error) {

@@ -167,7 +167,7 @@ func TestShellSaysWhatItWouldRun(t *testing.T) {
 		t.Error(err, diff)
 	}
 	p, err := tool.Preview(t.Context(), c)
-	want := registry.Preview{Kind: registry.PreviewExec, Title: "Run a shell command", Command: command, Directory: "sub"}
+	want := registry.Preview{Kind: registry.PreviewExec, Title: "Run a shell command", Command: command, Directory: filepath.Join(opts.Workspace, "sub")}
 	if diff := cmp.Diff(want, p); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

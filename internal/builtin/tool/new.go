@@ -23,9 +23,9 @@ type Handlers[C any] struct {
 	Timeout time.Duration
 }
 
-// New makes a tool. Its display name is its name.
+// New makes a tool.
 func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
-	d.DisplayName, d.Description = d.Name, strings.TrimSpace(d.Description)
+	d.Description = strings.TrimSpace(d.Description)
 	t := registry.Tool{Definition: d, Timeout: h.Timeout}
 	t.Check = func(call registry.Call) error {
 		_, err := h.Prepare(call)

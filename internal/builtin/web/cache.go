@@ -26,8 +26,9 @@ const (
 // of allowed hosts or with other headers counts as absent. A cache that cannot
 // be used is an empty one: it is only there to spare time.
 type pageCache struct {
-	dir *state.Dir // nil: none
-	key string
+	refresh bool       // nothing kept counts
+	dir     *state.Dir // nil: none
+	key     string
 }
 
 // cachedPage is what a slot holds.
@@ -49,7 +50,7 @@ func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
 		return &pageCache{}
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", u.String(), f.opts.AllowHosts, headers, f.opts.Proxy != nil))
-	return &pageCache{dir: dir, key: fmt.Sprintf("%x", sum)}
+	return &pageCache{dir: dir, refresh: f.opts.Refresh, key: fmt.Sprintf("%x", sum)}
 }
 
 func (c *pageCache) slot() string { return slotName(int(c.key[0]) ^ int(c.key[1])<<4) }
@@ -58,7 +59,7 @@ func slotName(n int) string { return fmt.Sprintf("page-%02d", n%cacheSlots) }
 
 // load returns the page if it is there and fresh.
 func (c *pageCache) load(now time.Time) *webPage {
-	if c.dir == nil {
+	if c.dir == nil || c.refresh {
 		return nil
 	}
 	data, err := c.dir.Read(c.slot())

@@ -72,6 +72,8 @@ type Options struct {
 	MaxBytes int64
 	// CacheDir keeps pages for 15 minutes; "" switches that off.
 	CacheDir string
+	// Refresh fetches pages that are kept, and keeps them anew.
+	Refresh bool
 	// Version is told to servers in User-Agent.
 	Version string
 }

@@ -244,7 +244,7 @@ func (x *examination) sources(ctx context.Context) error {
 			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
 		}
 	}
-	for _, d := range append(reg.Diagnostics(), reg.CompileAll(ctx)...) {
+	for _, d := range append(s.Diagnostics(reg), reg.CompileAll(ctx)...) {
 		if d.Code != settings.CodeSourceFailed && d.Severity != registry.SeverityInfo {
 			x.diagnostics("registry", []registry.Diagnostic{d})
 		}

@@ -62,7 +62,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Check(), session.CheckPreset(o.preset)); err != nil {
+	if err := session.CheckPreset(o.preset); err != nil {
 		return err
 	}
 	inDocs := e.HoldsDiagnostics()
@@ -72,6 +72,9 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	}
 	reg, err := s.All(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.CheckCategory(reg); err != nil {
 		return err
 	}
 	all, _, err := s.Offered(ctx, reg, reg.Sorted())

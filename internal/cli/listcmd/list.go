@@ -40,8 +40,8 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "List the tools in the registry",
 		Long: `List the tools in the registry, or show one tool in full.
 
-In a pipe each tool is one line: name, source, category and description,
-separated by tabs.
+They are sorted by display name, with --server by name. In a pipe each tool is one
+line: name, source, category, display name and description, separated by tabs.
 
 ` + costHelp + `
 Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be
@@ -90,9 +90,6 @@ type document struct {
 }
 
 func run(ctx context.Context, e *cli.Env, o *options) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: e.HoldsDiagnostics()})
 	if err != nil {
 		return err
@@ -106,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if !e.HoldsDiagnostics() {
 		e.Diagnose(noticed)
 	}
-	tools, denied, err := s.Offered(ctx, reg, o.Apply(reg.Sorted()))
+	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
 	if err != nil {
 		return err
 	}
@@ -135,13 +132,13 @@ func listedTools(tools []*registry.Tool) []listed {
 }
 
 func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DESCRIPTION"}}
+	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME"}}
 	for _, tool := range tools {
 		description := tool.Description
 		if e.OutTTY { // there is room for one line
 			description, _, _ = strings.Cut(description, "\n")
 		}
-		t.Add(tool.Name, tool.Source, string(tool.Category), description)
+		t.Add(tool.Name, tool.Source, string(tool.Category), tool.DisplayName, description)
 	}
 	if all {
 		for _, h := range hidden {
@@ -149,7 +146,7 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 			if h.Setting != "" {
 				reason += " (" + h.Setting + ")"
 			}
-			t.Add(h.Name, h.Source, "-", reason)
+			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
 	return t.Print(e)

@@ -224,11 +224,8 @@ func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, ru
 		}
 	}
 	add(registry.SeverityError, mistakes)
-	if !c.OK {
-		return c
-	}
 	add(registry.SeverityWarning, p.Lint(s.ToolEnviron()))
-	if !run {
+	if !run || !c.OK {
 		return c
 	}
 	tools, diags, err := discover.NewPlugin(p, s.PluginOptions(p.ID)).Discover(ctx)

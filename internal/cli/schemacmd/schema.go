@@ -83,9 +83,6 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			warnIgnored(e, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
-	if err := o.Check(); err != nil {
-		return err
-	}
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}})
 	if err != nil {
 		return err

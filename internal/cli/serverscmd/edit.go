@@ -101,6 +101,8 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	switch {
 	case len(before) == 0 || before[0] == "":
 		return edit.Change{}, errors.New("a NAME is missing")
+	case strings.ContainsFunc(before[0], isNoNameRune):
+		return edit.Change{}, fmt.Errorf("%q cannot be the name of a server: letters, digits, _ . and - are for names", before[0])
 	case len(before) > 1:
 		return edit.Change{}, fmt.Errorf("unexpected argument %q; put -- before the command", before[1])
 	case len(command) == 0 && o.url == "":
@@ -125,6 +127,11 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	}
 	data, err := encodeEntry(entry)
 	return edit.Change{Name: before[0], Entry: data}, err
+}
+
+// isNoNameRune reports whether a character cannot stand in the name of a server.
+func isNoNameRune(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r)
 }
 
 // serverEntry is an entry of mcpServers in the order in which it is written.

@@ -88,3 +88,23 @@ func TestMessagesHideNoCharacters(t *testing.T) {
 		t.Errorf("odd characters became %q", got)
 	}
 }
+
+func TestJSONNamesMayStandWithoutQuotes(t *testing.T) {
+	const text = "{\n  // a comment, {with: signs}\n  tools: {allow: [\"a: b\", /* c: */ \"d\",],},\n  \"x\": true, $y_1 : null, z: {\"deep\": 5 ,last: \"\\\"q: \"},\n}"
+	doc, problems := Parse("s.json", []byte(text))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got, want := string(doc.JSON()), `{"tools":{"allow":["a: b","d"]},"x":true,"$y_1":null,"z":{"deep":5,"last":"\"q: "}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	last := doc.Root.Get("z").Fields[1]
+	if last.Line != 4 || last.Col != 42 || last.Value.Col != 48 {
+		t.Errorf("last is at %d:%d, its value at column %d", last.Line, last.Col, last.Value.Col)
+	}
+	for _, bad := range []string{"{a b: 1}", "{a: b}", "[a: 1]", "{a", "{a:", "{a-b: 1}"} {
+		if _, problems := Parse("s.json", []byte(bad)); len(problems) == 0 {
+			t.Errorf("%s is read", bad)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -13,7 +14,7 @@ import (
 
 // json reads JSON with comments and trailing commas; nil when it cannot.
 func (p *parser) json(data []byte) *Node {
-	lines := jsonx.NewLines(data)
+	lines := &places{Lines: jsonx.NewLines(data)}
 	if offset, deep := tooDeep(data); deep {
 		// The library recurses without a limit of its own.
 		line, col := lines.At(offset)
@@ -24,11 +25,13 @@ func (p *parser) json(data []byte) *Node {
 		return &Node{Kind: Null, Line: 1, Col: 1}
 	}
 	// A comment on the last line ends with the line, not with the file.
-	v, err := hujson.Parse(append(bytes.Clone(data), '\n'))
+	quoted, added := quoteNames(append(bytes.Clone(data), '\n'))
+	v, err := hujson.Parse(quoted)
 	if err != nil {
 		p.jsonSyntax(err)
 		return nil
 	}
+	lines.added = added
 	return p.fromJSON(&v, lines, 0)
 }
 
@@ -45,7 +48,7 @@ func (p *parser) jsonSyntax(err error) {
 	p.fail(max(line, 1), max(col, 1), "invalid JSON: "+message, "")
 }
 
-func (p *parser) fromJSON(v *hujson.Value, lines *jsonx.Lines, depth int) *Node {
+func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *Node {
 	n := &Node{}
 	n.Line, n.Col = lines.At(v.StartOffset)
 	if !p.room(n.Line, n.Col, depth) {
@@ -66,7 +69,7 @@ func (p *parser) fromJSON(v *hujson.Value, lines *jsonx.Lines, depth int) *Node 
 	return n
 }
 
-func (p *parser) jsonFields(o *hujson.Object, lines *jsonx.Lines, depth int) []Field {
+func (p *parser) jsonFields(o *hujson.Object, lines *places, depth int) []Field {
 	fields := make([]Field, 0, len(o.Members))
 	for i := range o.Members {
 		m := &o.Members[i]
@@ -95,6 +98,57 @@ func (p *parser) literal(n *Node, l hujson.Literal) {
 		n.Kind, n.Text = Number, string(l)
 		p.number(n.Line, n.Col, n.Text)
 	}
+}
+
+// places tells where in a file something stands that was parsed from its text
+// with quotes around names.
+type places struct {
+	*jsonx.Lines
+	added []int // offsets of the quotes, ascending
+}
+
+// At returns line and column of an offset into the quoted text.
+func (p *places) At(offset int) (line, col int) {
+	before, _ := slices.BinarySearch(p.added, offset)
+	return p.Lines.At(offset - before)
+}
+
+// quoteNames puts the names of members in quotes that stand without, as in
+// JSON5, and returns where in the result it did.
+func quoteNames(data []byte) (out []byte, added []int) {
+	out = make([]byte, 0, len(data))
+	opens := false // a member's name may come here
+	for i := 0; i < len(data); i++ {
+		c, start := data[i], i
+		switch {
+		case c == '"':
+			i, opens = skipString(data, i), false
+		case c == '/':
+			i = skipComment(data, i)
+		case c == '{' || c == ',':
+			opens = true
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+		case opens && isNameByte(c):
+			for i+1 < len(data) && isNameByte(data[i+1]) {
+				i++
+			}
+			if rest := bytes.TrimLeft(data[i+1:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
+				added = append(added, len(out), len(out)+i-start+2)
+				out = append(append(append(out, '"'), data[start:i+1]...), '"')
+				opens = false
+				continue
+			}
+			opens = false
+		default:
+			opens = false
+		}
+		out = append(out, data[start:min(i+1, len(data))]...)
+	}
+	return out, added
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // tooDeep reports whether brackets nest deeper than maxDepth, and where.

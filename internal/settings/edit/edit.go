@@ -113,6 +113,9 @@ func (c Change) wanted(before *document.Node) *document.Node {
 	switch {
 	case c.Drop:
 		servers.Fields = slices.Delete(servers.Fields, at, at+1)
+		if len(servers.Fields) == 0 {
+			root.Fields = slices.Delete(root.Fields, i, i+1)
+		}
 	case c.Entry != nil:
 		servers.Kind = document.Object
 		servers.Fields = append(servers.Fields, document.Field{Name: c.Name, Value: c.entry()})
@@ -134,8 +137,7 @@ func (c Change) entry() *document.Node {
 	return doc.Root
 }
 
-// withServers makes an empty object of servers that are null, which is what is
-// left in YAML when the last one goes.
+// withServers makes an empty object of servers that are null.
 func withServers(n *document.Node) *document.Node {
 	if s := n.Get(serversKey); s != nil && s.Kind == document.Null {
 		s.Kind = document.Object

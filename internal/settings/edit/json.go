@@ -60,7 +60,10 @@ func (f *jsonFile) change(c Change) error {
 		}
 		return f.add(servers, c.Name, c.Entry)
 	case c.Drop:
-		return f.remove(servers, c.Name)
+		if o, ok := servers.Value.(*hujson.Object); ok && len(o.Members) == 1 && memberOf(servers, c.Name) == 0 {
+			return f.remove(&f.root, "", serversKey) // the last one: the setting goes
+		}
+		return f.remove(servers, "/"+serversKey, c.Name)
 	}
 	i := memberOf(servers, c.Name)
 	if i < 0 {
@@ -100,8 +103,9 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage)
 	return nil
 }
 
-// remove takes a member out, with the comments that are its own.
-func (f *jsonFile) remove(object *hujson.Value, name string) error {
+// remove takes a member out of the object at a pointer, with the comments that
+// are its own.
+func (f *jsonFile) remove(object *hujson.Value, at, name string) error {
 	o, ok := object.Value.(*hujson.Object)
 	i := memberOf(object, name)
 	if !ok || i < 0 {
@@ -110,7 +114,7 @@ func (f *jsonFile) remove(object *hujson.Value, name string) error {
 	last := &o.Members[len(o.Members)-1].Value
 	comma := last.AfterExtra
 	_, ownLine := lineOf(o, i)
-	pointer := "/" + serversKey + "/" + jsonx.EscapeToken(name)
+	pointer := at + "/" + jsonx.EscapeToken(name)
 	if err := f.root.Patch([]byte(`[{"op":"remove","path":` + jsonx.Quote(pointer) + `}]`)); err != nil {
 		return err
 	}

@@ -74,6 +74,10 @@ func (t *yamlText) change(c Change) error {
 	}
 	servers := t.root.Content[i+1]
 	j := keyOf(servers, c.Name)
+	if j >= 0 && c.Drop && len(servers.Content) == 2 { // the last one: the setting goes
+		t.lines = slices.Delete(t.lines, t.root.Content[i].Line-1, t.end(t.root, i))
+		return nil
+	}
 	if j < 0 || c.Drop && !isBlock(servers) {
 		return errOtherWay
 	}
@@ -251,7 +255,9 @@ func (c Change) yamlNodes(data []byte) ([]byte, error) {
 	case j < 0:
 		return nil, errOtherWay
 	case c.Drop:
-		servers.Content = slices.Delete(servers.Content, j, j+2)
+		if servers.Content = slices.Delete(servers.Content, j, j+2); len(servers.Content) == 0 {
+			root.Content = slices.Delete(root.Content, i, i+2)
+		}
 	default:
 		turnNode(servers.Content[j+1], *c.Off)
 	}

@@ -42,7 +42,7 @@ func sourceRows() []Row {
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, handed to the plugin of that id alone. Strings may be references."},
 		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools made of other tools, by name."},
-		{Name: "imports", Type: Strings, Doc: "Programs whose MCP servers are added: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", Loosens: whenFilled},
+		{Name: "imports", Type: Strings, Choices: []string{"gemini", "claude", "vscode", "cursor", "codex", "windsurf", "opencode", "zed"}, Doc: "Programs whose MCP servers are added: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", Loosens: whenFilled},
 	}
 }
 

@@ -80,6 +80,9 @@ func typeSchema(s *Row) map[string]any {
 	case Command:
 		return map[string]any{"anyOf": []any{text, words}}
 	case Strings:
+		if len(s.Choices) > 0 {
+			words["items"] = map[string]any{"enum": s.Choices}
+		}
 		return words
 	case Pairs:
 		return map[string]any{"type": "object", "additionalProperties": text}

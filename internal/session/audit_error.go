@@ -1,0 +1,79 @@
+package session
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/exec"
+)
+
+// errorText is what a failed call was answered with; "" of one that did not fail.
+func errorText(r exec.Record) string {
+	switch {
+	case r.Err != nil:
+		return r.Err.Error()
+	case !r.Result.IsError:
+		return ""
+	case r.Result.Summary != "":
+		return r.Result.Summary
+	}
+	return r.Result.Text()
+}
+
+// valueHead is how much of a value's beginning tells it in a text that may have
+// cut it; shorter values are looked for as a whole.
+const valueHead = 16
+
+// withoutValues takes what repeats the values of params out of a text: the log
+// holds none of them unless the settings ask for it. Of params that are too long
+// to be looked through nothing is left.
+func withoutValues(text string, params json.RawMessage) string {
+	var v any
+	if text == "" || len(params) > maxLogged || len(params) > 0 && json.Unmarshal(params, &v) != nil {
+		return ""
+	}
+	for _, value := range stringValues(v, nil) {
+		text = withoutValue(text, value)
+		if quoted, err := json.Marshal(value); err == nil {
+			text = withoutValue(text, strings.Trim(string(quoted), `"`))
+		}
+	}
+	return text
+}
+
+// stringValues appends the strings in a JSON value that are long enough to be
+// somebody's.
+func stringValues(v any, out []string) []string {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 2 {
+			out = append(out, v)
+		}
+	case []any:
+		for _, item := range v {
+			out = stringValues(item, out)
+		}
+	case map[string]any:
+		for _, item := range v {
+			out = stringValues(item, out)
+		}
+	}
+	return out
+}
+
+func withoutValue(text, value string) string {
+	head := value[:min(len(value), valueHead)]
+	for from := 0; ; {
+		i := strings.Index(text[from:], head)
+		if i < 0 || head == "" {
+			return text
+		}
+		i += from
+		n := 0
+		for n < len(value) && i+n < len(text) && text[i+n] == value[n] {
+			n++
+		}
+		text = text[:i] + "…" + text[i+n:]
+		from = i + len("…")
+	}
+}

@@ -59,7 +59,7 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
-	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy </dev/null
+	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shellline </dev/null
 
 clean: ## remove what was built and installed
 	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules

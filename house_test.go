@@ -83,7 +83,8 @@ func rooms() map[string][]string {
 		"internal/middleware":          {"internal/registry", "internal/state"},
 		"internal/picture":             {},
 		"internal/oauth":               {"internal/registry", "internal/settings", "internal/state", "internal/webaddr"},
-		"internal/policy":              {"internal/registry", "internal/state"},
+		"internal/policy":              {"internal/registry", "internal/state", "internal/policy/shellline"},
+		"internal/policy/shellline":    {"internal/registry"},
 		"internal/process":             {"internal/registry"},
 		"internal/schema":              {},
 		"internal/secret":              {},
@@ -126,7 +127,7 @@ func soleImporters() map[string][]string {
 		"golang.org/x/mod":                         {"internal/registry"},
 		"github.com/yuin/goldmark":                 {"internal/markdown"},
 		"image":                                    {"internal/picture"},
-		"mvdan.cc/sh/v3":                           {"internal/policy", "internal/process"},
+		"mvdan.cc/sh/v3":                           {"internal/policy/shellline", "internal/process"},
 		"os/exec":                                  {"internal/process"},
 		"github.com/pelletier/go-toml/v2":          {"internal/imports"},
 		// It calls methods by name, for which the linker keeps every exported

@@ -3,8 +3,8 @@
 //
 // The executor asks [Policy.Decide] between validation and the run. Rules come
 // first, in the order given; then remembered approvals; then defaults by
-// category. Shell command lines are parsed with a real parser, so that a rule
-// speaks of simple commands and not of text.
+// category. What a shell line would run is read by internal/policy/shellline, so
+// that a rule speaks of simple commands and not of text.
 //
 // Everything here fails closed: a gap, an error or a doubt asks or denies. The
 // analysis of shell commands is a convenience against accidents and simple

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -42,7 +43,7 @@ func ParseEntry(text string) (Entry, error) {
 	if e.Command == "" {
 		return Entry{}, fmt.Errorf("entry %q has empty parentheses; leave them out to mean the tool itself", text)
 	}
-	if _, ok := ruleWords(e.Command); !ok {
+	if !shellline.IsPlain(e.Command) {
 		return Entry{}, fmt.Errorf("entry %q: the command must be the plain words that a command begins with", text)
 	}
 	return e, nil

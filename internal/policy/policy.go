@@ -12,13 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Shells whose grammar [Policy.Decide] knows. A command line for any other is
-// never allowed by a rule on commands.
-const (
-	ShellBash  = "bash"
-	ShellPOSIX = "sh"
-)
-
 // Policy decides on calls. Its fields are read only once in use; it is safe for
 // concurrent use. The zero value allows reading and asks about the rest.
 type Policy struct {
@@ -39,7 +32,8 @@ type Policy struct {
 	// what would ruin the machine and is else denied (setting
 	// shell.catastrophic).
 	AskCatastrophic bool
-	// Shell is the grammar of shell commands; "" is ShellBash.
+	// Shell is the grammar of shell commands, as [shellline.Read] takes it. A line
+	// in one that it does not know is never allowed by a rule on commands.
 	Shell string
 	// Canonical returns the built-in tool that a name or an alias stands for,
 	// "" if none. nil: there are no aliases.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -33,7 +35,7 @@ type Rule struct {
 // more than plain words, a broken glob, an unknown category.
 func (r *Rule) Validate() error {
 	if r.Command != "" {
-		if _, ok := ruleWords(r.Command); !ok {
+		if !shellline.IsPlain(r.Command) {
 			return fmt.Errorf("command %q must be the plain words that a command begins with", r.Command)
 		}
 	}

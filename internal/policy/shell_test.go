@@ -1,15 +1,12 @@
 package policy
 
 import (
-	"bufio"
-	"context"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -43,7 +40,7 @@ func banned() []registry.Entry {
 	return out
 }
 
-// shellPolicy is the policy that testdata/shell.txt speaks about.
+// shellPolicy has rules on some commands.
 func shellPolicy(t testing.TB) *Policy {
 	rules := entries(t, Deny, "run_shell_command(git push)", "ShellTool(curl)")
 	rules = append(rules, entries(t, Allow, "run_shell_command(git status)", "run_shell_command(git log)", "ShellTool(ls)", "run_shell_command(echo)",
@@ -57,38 +54,6 @@ func shellPolicy(t testing.TB) *Policy {
 			return ""
 		},
 		Approvals: &Approvals{Dir: &state.Dir{Path: filepath.Join(t.TempDir(), "state")}},
-	}
-}
-
-func TestShellLines(t *testing.T) {
-	f, err := os.Open("testdata/shell.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	p := shellPolicy(t)
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		text := lines.Text()
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		fields := strings.SplitN(text, " ", 3)
-		want, always, line := fields[0], fields[1], fields[2]
-		if unquoted, err := strconv.Unquote(line); err == nil {
-			line = unquoted
-		}
-		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
-		got := "-"
-		if s, ok := v.Scope(ScopeCommand); ok {
-			got = strings.Join(s.Values, ",")
-		}
-		if v.Decision.String() != want || got != always {
-			t.Errorf("shell.txt:%d: %q: %s, always %s; want %s, always %s (%s)", n, line, v.Decision, got, want, always, v.Reason)
-		}
-		if v.Reason == "" || v.Origin == "" {
-			t.Errorf("shell.txt:%d: %q: no reason or origin: %+v", n, line, v)
-		}
 	}
 }
 
@@ -112,11 +77,11 @@ func TestShellModes(t *testing.T) {
 		{"a rule on the tool covers no unknown program", "$x -rf y", allowTool, Ask, "shell.banned cannot be checked"},
 		{"a rule on the tool covers nothing unreadable", "make\n)", allowTool, Ask, "cannot be read"},
 		{"a rule on the tool covers no guarded file", "echo x > .git/hooks/pre-commit", allowTool, Ask, ".git/hooks"},
-		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = ShellPOSIX }, Ask, "cannot be read"},
+		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = shellline.POSIX }, Ask, "cannot be read"},
 		{"bash: &> is a redirection", "echo hi &>/dev/null rm -rf x", func(*Policy) {}, Allow, "echo"},
 		{"another grammar is never allowed", "ls", func(p *Policy) { p.Shell = "powershell" }, Ask, "powershell"},
 		{"another grammar may be denied", "ls; rm x", func(p *Policy) { p.Shell = "powershell" }, Deny, "rm"},
-		{"too long", "ls " + strings.Repeat("a", maxCommandLine), func(p *Policy) { p.Mode = ModeYolo }, Deny, "over the limit"},
+		{"too long", "ls " + strings.Repeat("a", 128<<10), func(p *Policy) { p.Mode = ModeYolo }, Deny, "over the limit"},
 		{"too many shells", strings.Repeat("eval ", 40) + "ls", func(p *Policy) { p.Mode = ModeYolo }, Deny, "nested deeper"},
 		{"too many wrappers", strings.Repeat("nohup ", 40) + "ls", func(p *Policy) { p.Mode = ModeYolo }, Deny, "nested deeper"},
 		{"too many parentheses", strings.Repeat("(", 100), func(p *Policy) { p.Mode = ModeYolo }, Deny, "parentheses"},
@@ -138,15 +103,6 @@ func allowTool(p *Policy) {
 	p.Rules = []Rule{{Tool: "run_shell_command", Decision: Allow, Reason: "allowedTools", Origin: "settings.yaml:2"}}
 }
 
-// TestShellManyCommands guards against a limit behind which rules that deny no
-// longer count.
-func TestShellManyCommands(t *testing.T) {
-	line := strings.Repeat("ls; ", 5000) + "rm x"
-	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
-		t.Errorf("a banned program behind 5000 commands: %s", v.Decision)
-	}
-}
-
 func TestShellBannedNamesSetting(t *testing.T) {
 	p := shellPolicy(t)
 	p.Banned = []registry.Entry{{Value: "terraform", Setting: "/home/u/settings.yaml:12"}}
@@ -156,36 +112,5 @@ func TestShellBannedNamesSetting(t *testing.T) {
 	}
 	if roots := v.Roots(); !slices.Equal(roots, []string{"terraform"}) {
 		t.Errorf("roots %q", roots)
-	}
-}
-
-func FuzzShell(f *testing.F) {
-	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
-		f.Add(seed)
-	}
-	p := shellPolicy(f)
-	f.Fuzz(func(t *testing.T, line string) {
-		v := p.Decide(context.WithoutCancel(t.Context()), shellTool(line), registry.Call{})
-		if strings.HasPrefix(v.Reason, "deciding failed") {
-			t.Fatalf("%q: %s", line, v.Reason)
-		}
-		parts, _ := analyse(ShellBash, line)
-		unread := slices.ContainsFunc(parts, func(s simple) bool { return s.unread })
-		if unread && v.Decision == Allow {
-			t.Fatalf("%q cannot be read and is allowed", line)
-		}
-		if v.Decision == Allow && slices.ContainsFunc(parts, func(s simple) bool { return s.doubt != "" }) {
-			t.Fatalf("%q is allowed in spite of a doubt", line)
-		}
-	})
-}
-
-func BenchmarkShell(b *testing.B) {
-	p := shellPolicy(b)
-	t := shellTool("git status --short && ls -la | cat && echo \"$(git log)\"")
-	for b.Loop() {
-		if v := p.Decide(b.Context(), t, registry.Call{}); v.Decision != Allow {
-			b.Fatal(v.Reason)
-		}
 	}
 }

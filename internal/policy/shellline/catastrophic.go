@@ -1,4 +1,4 @@
-package policy
+package shellline
 
 import (
 	"path"
@@ -6,59 +6,62 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"mvdan.cc/sh/v3/syntax"
 )
+
+// location is where cd went in a line so far.
+type location struct {
+	dir string // "" where it is not known
+}
 
 // ruins tells why a command would ruin the machine whatever was meant, "" if it
 // would not: a recursive change of the root, a system folder or home, or a write
 // to a disk.
-func (a *analysis) ruins(name string, args []word) string {
+func (l *location) ruins(name string, args []word) string {
 	switch name {
 	case "cd", "pushd":
-		a.cd(args)
+		l.cd(args)
 	case "chmod", "chown", "chgrp", "chattr", "chcon", "setfacl", "rm":
 		letters := "R"
 		if name == "rm" {
 			letters = "rR"
 		}
 		if hasOption(args, letters, "--recursive") {
-			return a.ruined(name+" changes all of", operands(args))
+			return l.ruined(name+" changes all of", operands(args))
 		}
 	case "mv":
 		from := operands(args)
 		if len(from) > 1 && !hasOption(args, "t", "--target-directory") {
 			from = from[:len(from)-1]
 		}
-		if why := a.ruined("mv moves all of", from); why != "" {
+		if why := l.ruined("mv moves all of", from); why != "" {
 			return why
 		}
 	case "rsync":
 		if hasOption(args, "", "--del") {
-			return a.ruined("rsync deletes in", lastOperand(args))
+			return l.ruined("rsync deletes in", lastOperand(args))
 		}
 	case "find", "gfind":
-		return a.findRuins(args)
+		return l.findRuins(args)
 	}
 	return writesDisk(name, args)
 }
 
 // cd follows where the line goes.
-func (a *analysis) cd(args []word) {
+func (l *location) cd(args []word) {
 	to := operands(args)
 	switch {
 	case len(to) == 0:
-		a.dir = "~"
+		l.dir = "~"
 	case to[0].gap || to[0].text == "":
-		a.dir = ""
+		l.dir = ""
 	case path.IsAbs(to[0].text) || to[0].text[0] == '~':
-		a.dir = to[0].text
-	case a.dir != "":
-		a.dir = path.Join(a.dir, to[0].text)
+		l.dir = to[0].text
+	case l.dir != "":
+		l.dir = path.Join(l.dir, to[0].text)
 	}
 }
 
-func (a *analysis) findRuins(args []word) string {
+func (l *location) findRuins(args []word) string {
 	end := slices.IndexFunc(args, func(w word) bool {
 		return len(w.text) > 1 && w.text[0] == '-' && !has("-H -L -P", w.text) || w.text == "(" || w.text == "!"
 	})
@@ -75,17 +78,17 @@ func (a *analysis) findRuins(args []word) string {
 	if !changes {
 		return ""
 	}
-	return a.ruined("find changes all of", from)
+	return l.ruined("find changes all of", from)
 }
 
 // ruined names the first word that is the root, a system folder or home.
-func (a *analysis) ruined(what string, words []word) string {
+func (l *location) ruined(what string, words []word) string {
 	for _, w := range words {
 		if w.gap {
 			continue
 		}
 		for _, text := range alternatives(w.text) {
-			if a.isSystem(text) {
+			if l.isSystem(text) {
 				return what + " " + w.text
 			}
 		}
@@ -116,7 +119,7 @@ var systemFolders = sync.OnceValue(func() *regexp.Regexp {
 
 // isSystem reports whether a path, with globs for all that is in it, is such a
 // folder.
-func (a *analysis) isSystem(text string) bool {
+func (l *location) isSystem(text string) bool {
 	text = strings.ReplaceAll(text, `\`, "/")
 	for {
 		dir, last := path.Split(text)
@@ -130,8 +133,8 @@ func (a *analysis) isSystem(text string) bool {
 	if text == "" {
 		return false
 	}
-	if !path.IsAbs(text) && text[0] != '~' && a.dir != "" {
-		text = a.dir + "/" + text
+	if !path.IsAbs(text) && text[0] != '~' && l.dir != "" {
+		text = l.dir + "/" + text
 	}
 	return systemFolders().MatchString(path.Clean(text))
 }
@@ -186,98 +189,6 @@ func hasOption(args []word, letters, long string) bool {
 				return true
 			}
 		case strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, letters):
-			return true
-		}
-	}
-	return false
-}
-
-func operands(args []word) []word {
-	var out []word
-	for i, w := range args {
-		if w.text == "--" {
-			return append(out, args[i+1:]...)
-		}
-		if !strings.HasPrefix(w.text, "-") {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-func lastOperand(args []word) []word {
-	all := operands(args)
-	return all[max(0, len(all)-1):]
-}
-
-// maxFunctions bounds how many functions are held against each other.
-const maxFunctions = 100
-
-// forkBomb names a function of the statements that starts itself again beside
-// itself, "" if there is none.
-func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
-	bodies := map[string]*syntax.Stmt{}
-	for _, s := range stmts {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
-				bodies[f.Name.Value] = f.Body
-			}
-			return true
-		})
-	}
-	if len(bodies) > maxFunctions {
-		return "among so many"
-	}
-	for name, body := range bodies {
-		for called := range r.calls(body, true) {
-			if called == name || r.reaches(bodies, called, name, map[string]bool{}) {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
-// calls returns the programs named in a statement: with beside set, only those
-// that run beside the rest, in the background or in a pipe.
-func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
-	out := map[string]bool{}
-	if root == nil {
-		return out
-	}
-	syntax.Walk(root, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CallExpr:
-			if !beside && len(n.Args) > 0 {
-				out[r.word(n.Args[0]).text] = true
-			}
-		case *syntax.Stmt:
-			if beside && (n.Background || n.Coprocess) {
-				addAll(out, r.calls(n.Cmd, false))
-			}
-		case *syntax.BinaryCmd:
-			if beside && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) {
-				addAll(out, r.calls(n, false))
-			}
-		}
-		return true
-	})
-	return out
-}
-
-func addAll(to, from map[string]bool) {
-	for name := range from {
-		to[name] = true
-	}
-}
-
-func (r *reader) reaches(bodies map[string]*syntax.Stmt, from, to string, seen map[string]bool) bool {
-	if seen[from] || bodies[from] == nil {
-		return false
-	}
-	seen[from] = true
-	for called := range r.calls(bodies[from], false) {
-		if called == to || r.reaches(bodies, called, to, seen) {
 			return true
 		}
 	}

@@ -1,6 +1,8 @@
-package policy
+package shellline
 
 import (
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +23,51 @@ type word struct {
 	// dash, and stays one word: it cannot turn out to be an option.
 	plainStart bool
 	gap        bool // holds what not even a guess was made of
+}
+
+// programName returns the last element of a program's path, in lower case and
+// without the extension of a Windows program: what banned programs and rules
+// that deny are compared with.
+func programName(text string) string {
+	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
+	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
+// evaluated reports whether a shell that takes the word for the name of
+// a variable may run what is in its subscript.
+func evaluated(w word) bool {
+	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
+}
+
+func joined(words []word) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.text
+	}
+	return strings.Join(texts, " ")
+}
+
+func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
+
+func operands(args []word) []word {
+	var out []word
+	for i, w := range args {
+		if w.text == "--" {
+			return append(out, args[i+1:]...)
+		}
+		if !strings.HasPrefix(w.text, "-") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func lastOperand(args []word) []word {
+	all := operands(args)
+	return all[max(0, len(all)-1):]
 }
 
 // reader turns syntax into words; consts are the variables that the line itself
@@ -245,33 +292,3 @@ func numeric(b *strings.Builder, s string, start, digits, base int) int {
 	}
 	return end
 }
-
-// ruleWords splits the command of a rule into words. ok is false unless it is
-// one simple command of plain words.
-func ruleWords(command string) (words []string, ok bool) {
-	if strings.Trim(command, ruleWordChars) == "" {
-		words = strings.Fields(command)
-		return words, len(words) > 0
-	}
-	file, err := syntax.NewParser().Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 || file.Stmts[0].Background || file.Stmts[0].Negated {
-		return nil, false
-	}
-	call, isCall := file.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !isCall || len(call.Assigns) > 0 || len(call.Args) == 0 {
-		return nil, false
-	}
-	r := reader{}
-	for _, a := range call.Args {
-		w := r.word(a)
-		if !w.known && !w.glob {
-			return nil, false
-		}
-		words = append(words, w.text)
-	}
-	return words, true
-}
-
-// ruleWordChars are the characters of a rule's command that stand for
-// themselves in a shell.
-const ruleWordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,+@%*?"

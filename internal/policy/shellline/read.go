@@ -1,15 +1,14 @@
-package policy
+package shellline
 
 import (
 	"fmt"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -25,73 +24,13 @@ const (
 	maxInner = 2000
 )
 
-// simple is one part of a command line that rules speak about: a simple
-// command, or something else that has an effect.
-type simple struct {
-	text  string
-	words []word // empty where the part is no command
-	// doubt tells why no rule on commands covers the part, "" if one may.
-	doubt string
-	// dynamic is set where the program is not known before running.
-	dynamic bool
-	// unread is set for the rest of a line that cannot be parsed.
-	unread bool
-	// ruin tells why the part would ruin the machine, "" if it would not.
-	ruin string
-	// refused is set where the part must not run at all.
-	refused bool
-}
-
-func (s simple) equal(t simple) bool {
-	return s.text == t.text && s.doubt == t.doubt && slices.Equal(s.words, t.words) && s.dynamic == t.dynamic && s.unread == t.unread && s.refused == t.refused && s.ruin == t.ruin
-}
-
-// root returns the program as it is written, "" where it is not known.
-func (s *simple) root() string {
-	if len(s.words) == 0 || s.dynamic {
-		return ""
-	}
-	return s.words[0].text
-}
-
-// analysis collects the parts of one command line.
-type analysis struct {
-	reader
-	src   string
-	shell string
-	depth int
-	*findings
-}
-
-// findings is what all parts of an analysis add to.
-type findings struct {
-	parts  []simple
-	writes []string        // files named by output redirections
-	inner  int             // commands found inside wrappers
-	read   map[string]bool // scripts that were analysed, by grammar and text
-	dir    string          // where cd went, "" where that is not known
-}
-
-// analyse finds everything that a command line would run (spec section 8.4),
-// and the files that it writes by redirection.
-func analyse(shell, line string) (parts []simple, writes []string) {
+// Read finds everything that a line in a grammar, "" for Bash, would run (spec
+// section 8.4), and the files that it writes. It never fails: what cannot be read
+// is a command that says so.
+func Read(grammar, line string) Line {
 	a := &analysis{findings: &findings{read: map[string]bool{}}}
-	a.script(shell, line)
-	return a.parts, a.writes
-}
-
-func (a *analysis) add(s simple) { a.parts = append(a.parts, s) }
-
-func (a *analysis) doubt(text, format string, args ...any) {
-	a.add(simple{text: text, doubt: fmt.Sprintf(format, args...)})
-}
-
-func (a *analysis) unread(line, format string, args ...any) {
-	a.add(simple{text: line, unread: true, doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
-}
-
-func (a *analysis) refuse(format string, args ...any) {
-	a.add(simple{refused: true, doubt: fmt.Sprintf(format, args...)})
+	a.script(grammar, line)
+	return Line{Commands: a.commands, Writes: a.writes}
 }
 
 // script analyses a whole text.
@@ -120,16 +59,16 @@ func (a *analysis) script(shell, line string) {
 		a.unread(line, "%s", why)
 	}
 	switch shell {
-	case "", ShellBash:
-		a.reading(ShellBash, syntax.LangBash, line)
-	case ShellPOSIX: // it may be dash, busybox or bash: the stricter reading counts
-		first, dir := len(a.parts), a.dir
-		a.reading(ShellPOSIX, syntax.LangPOSIX, line)
-		second := len(a.parts)
+	case "", Bash:
+		a.reading(Bash, syntax.LangBash, line)
+	case POSIX: // it may be dash, busybox or bash: the stricter reading counts
+		first, dir := len(a.commands), a.dir
+		a.reading(POSIX, syntax.LangPOSIX, line)
+		second := len(a.commands)
 		a.dir = dir
-		a.reading(ShellPOSIX, syntax.LangBash, line)
-		if slices.EqualFunc(a.parts[first:second], a.parts[second:], simple.equal) {
-			a.parts = a.parts[:second]
+		a.reading(POSIX, syntax.LangBash, line)
+		if slices.EqualFunc(a.commands[first:second], a.commands[second:], Command.equal) {
+			a.commands = a.commands[:second]
 		}
 	default:
 		a.foreign(shell, line)
@@ -155,7 +94,7 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 		inner.walk(stmt)
 	}
 	if name := inner.forkBomb(stmts); name != "" {
-		a.add(simple{text: line, ruin: "the function " + name + " starts itself again and again", doubt: "it declares a function"})
+		a.add(Command{Text: line, Catastrophic: "the function " + name + " starts itself again and again", Doubt: "it declares a function"})
 	}
 	if broken {
 		return
@@ -187,18 +126,10 @@ func (a *analysis) foreign(shell, line string) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {
-			a.add(simple{text: strings.TrimSpace(piece), words: words, doubt: "commands of " + shell + " are not analysed"})
+			a.add(Command{Text: strings.TrimSpace(piece), words: words, Doubt: "commands of " + shell + " are not analysed"})
 		}
 	}
 	a.unread(line, "commands of %s are not analysed", shell)
-}
-
-func (a *analysis) textOf(n syntax.Node) string {
-	from, to := int(n.Pos().Offset()), int(n.End().Offset())
-	if from < 0 || to > len(a.src) || from >= to {
-		return ""
-	}
-	return text.Valid(a.src[from:to])
 }
 
 // walk adds what a statement and everything in it does. Where cd goes inside a
@@ -295,30 +226,30 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 
 // command adds a simple command and what it runs in turn.
 func (a *analysis) command(text string, words []word, stdin *word) {
-	s := simple{text: text}
+	c := Command{Text: text}
 	for len(words) > 1 && words[0].known && words[0].text == "--" { // time -- ls
 		words = words[1:]
 	}
 	for len(words) > 0 && !words[0].known {
-		s.dynamic, s.doubt = true, "its program is not known before running"
+		c.dynamic, c.Doubt = true, "its program is not known before running"
 		if words[0].text != "" {
 			break
 		}
 		words = words[1:] // an empty expansion leaves no word behind
 	}
-	s.words = words
+	c.words = words
 	if len(words) == 0 {
-		a.add(s)
+		a.add(c)
 		return
 	}
 	name := programName(words[0].text)
-	s.ruin = a.ruins(name, words[1:])
-	run := a.runs(name, words, stdin)
-	if s.doubt == "" {
-		s.doubt = run.doubt
+	c.Catastrophic = a.ruins(name, words[1:])
+	run := runsOf(a.shell, name, words, stdin)
+	if c.Doubt == "" {
+		c.Doubt = run.doubt
 	}
-	s.dynamic = s.dynamic || run.dynamic
-	a.add(s)
+	c.dynamic = c.dynamic || run.dynamic
+	a.add(c)
 	a.writes = append(a.writes, run.writes...)
 	if run.rereads != "" {
 		a.unread(text, "%s", run.rereads)
@@ -338,13 +269,39 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 }
 
-// programName returns the last element of a program's path, in lower case and
-// without the extension of a Windows program: what banned programs and rules
-// that deny are compared with.
-func programName(text string) string {
-	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
-	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
-		name = strings.TrimSuffix(name, ext)
+// assigns notes variables set before a command or alone.
+func (a *analysis) assigns(c *syntax.CallExpr) {
+	for _, as := range c.Assigns {
+		if as.Name == nil {
+			continue
+		}
+		if len(c.Args) == 0 && as.Value != nil && as.Index == nil {
+			a.consts[as.Name.Value] = a.word(as.Value).text
+		}
+		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+		a.runVariable(as)
 	}
-	return name
 }
+
+// runVariable looks into variables whose text shells and programs run.
+func (a *analysis) runVariable(as *syntax.Assign) {
+	if as.Name == nil || as.Value == nil || !runsText().MatchString(as.Name.Value) {
+		return
+	}
+	w := a.word(as.Value)
+	deeper := *a
+	deeper.depth++
+	deeper.script(Bash, w.text)
+	if strings.HasPrefix(as.Name.Value, "PS") { // what is in it is expanded
+		deeper.script(Bash, "echo \""+w.text+"\"")
+	}
+	if !w.known {
+		a.add(Command{Text: a.textOf(as), dynamic: true, Doubt: "it sets a variable that others run"})
+	}
+}
+
+// runsText is compiled at first use: most runs of the program judge no command.
+var runsText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
+		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
+})

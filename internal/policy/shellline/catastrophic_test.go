@@ -1,9 +1,11 @@
-package policy
+package shellline_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -11,15 +13,15 @@ import (
 func TestCatastrophic(t *testing.T) {
 	for _, text := range developerLines(t, "testdata/catastrophic.txt") {
 		want, line, _ := strings.Cut(text, " ")
-		for _, shell := range []string{ShellBash, ShellPOSIX} {
-			p := &Policy{Mode: ModeYolo, Rules: []Rule{{Decision: Allow, Origin: "s.yaml:1"}}, Shell: shell}
+		for _, shell := range []string{shellline.Bash, shellline.POSIX} {
+			p := &policy.Policy{Mode: policy.ModeYolo, Rules: []policy.Rule{{Decision: policy.Allow, Origin: "s.yaml:1"}}, Shell: shell}
 			v := p.Decide(t.Context(), shellTool(line), registry.Call{})
 			if v.Decision.String() != want || want == "deny" && !strings.Contains(v.Reason, "shell.catastrophic") && !v.Unread {
 				t.Errorf("%s: %q: %s, want %s (%s)", shell, line, v.Decision, want, v.Reason)
 			}
 			p.AskCatastrophic = true
 			v = p.Decide(t.Context(), shellTool(line), registry.Call{})
-			if want == "deny" && !v.Unread && (v.Decision != Ask || !v.Person || len(v.Scopes) > 0) {
+			if want == "deny" && !v.Unread && (v.Decision != policy.Ask || !v.Person || len(v.Scopes) > 0) {
 				t.Errorf("%s: %q as a question: %s (%s)", shell, line, v.Decision, v.Reason)
 			}
 		}
@@ -31,12 +33,12 @@ func TestCatastrophic(t *testing.T) {
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
 		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'"} {
-		p := &Policy{Mode: ModeYolo, Banned: banned()}
-		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
+		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
-		p = &Policy{Mode: ModeYolo, AskCatastrophic: true} // nothing is banned
-		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+		p = &policy.Policy{Mode: policy.ModeYolo, AskCatastrophic: true} // nothing is banned
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q, where nothing is banned: %s (%s)", line, v.Decision, v.Reason)
 		}
 	}
@@ -48,8 +50,8 @@ func TestBannedInOptions(t *testing.T) {
 		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
 		"xargs env rm", "gtimeout 5 rm x", "genv rm x", "git submodule foreach rm x", "git bisect run rm x", "rg --pre rm x", "ssh -oProxyCommand='rm x' h", "rsync -e 'rm x' a b",
 		"fd -xrm", "fd . -Hx rm", "fd --exec=rm", "test -v 'a[$(rm)]'; printf -v 'a[`rm x`]' y"} {
-		p := &Policy{Mode: ModeYolo, Banned: banned()}
-		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Deny {
+		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
 	}
@@ -61,7 +63,7 @@ func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
 		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
-		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
 	}
@@ -73,8 +75,8 @@ func TestYoloAllowsWhatIsKnown(t *testing.T) {
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",
 		"cat > a <<'EOF'\n$(x) `y` \\\nEOF", "find . -name '*.o' -exec ls {} +", "bash x.sh", "python3 - <<'EOF'\nprint(1)\nEOF", "sed -i 's/a/b/;/x/a foo' f", "sed -i \"s/a/$b/\" f",
 		"for ((i=0; i<3; i++)); do echo $i; done", "f() { ls; }; f", "nohup ./server > log 2>&1 &", "timeout 5 make", "go test ./... 2>&1 | tail -5", "xargs -n1 ls < a", "trap 'echo x' EXIT"} {
-		p := &Policy{Mode: ModeYolo, Banned: banned()}
-		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Allow {
+		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
 	}

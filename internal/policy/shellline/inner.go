@@ -1,24 +1,13 @@
-package policy
+package shellline
 
 import (
 	"slices"
 	"strings"
 )
 
-// runs tells what a program runs beside itself.
-type runs struct {
-	doubt    string   // why no rule on commands covers it
-	dynamic  bool     // what it runs is not known before running
-	rereads  string   // why shells may read what follows in another way
-	commands [][]word // commands among its arguments
-	scripts  []string // texts that it gives to a shell
-	shell    string   // the grammar of scripts
-	writes   []string // files that its options name
-}
-
-// runs finds the commands inside a command. Wrappers are never covered by a
+// runsOf finds the commands inside a command, which a shell of a grammar runs. Wrappers are never covered by a
 // rule that allows; rules that deny look inside them.
-func (a *analysis) runs(name string, words []word, stdin *word) runs {
+func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if isShell(name) {
 		return shellRuns(name, args, stdin)
@@ -27,7 +16,7 @@ func (a *analysis) runs(name string, words []word, stdin *word) runs {
 	case "git":
 		return gitRuns(args)
 	case "eval":
-		return a.evalRuns(args)
+		return evalRuns(shell, args)
 	case "find", "fd", "fdfind", "gfind":
 		return findRuns(name, args)
 	case "set", "shopt":
@@ -82,7 +71,7 @@ func dashed(args []word) []word {
 
 // setsUp reads builtins that change what later commands do.
 func setsUp(name string, args []word, stdin *word) runs {
-	r := runs{doubt: name + " changes what later commands do", shell: ShellBash}
+	r := runs{doubt: name + " changes what later commands do", shell: Bash}
 	switch {
 	case name == "trap" && len(args) > 1:
 		r.scripts, r.dynamic = []string{args[0].text}, !args[0].known
@@ -127,7 +116,9 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
+// IsShell reports whether a program, by whatever path it is named, runs lines of
+// text: to allow it is to allow anything.
+func IsShell(program string) bool { return isShell(programName(program)) }
 
 func isShell(name string) bool {
 	switch name {
@@ -140,10 +131,10 @@ func isShell(name string) bool {
 // shellRuns reads the arguments of a shell: -c with a script, a file, or
 // stdin.
 func shellRuns(name string, args []word, stdin *word) runs {
-	r := runs{doubt: name + " runs a script that no rule on commands covers", shell: ShellBash}
+	r := runs{doubt: name + " runs a script that no rule on commands covers", shell: Bash}
 	switch name {
 	case "sh", "dash", "ash":
-		r.shell = ShellPOSIX
+		r.shell = POSIX
 	case "bash", "rbash":
 	default:
 		r.rereads = "a script for " + name
@@ -185,8 +176,8 @@ words:
 	return r
 }
 
-func (a *analysis) evalRuns(args []word) runs {
-	r := runs{doubt: "eval runs what is put together at run time", shell: a.shell, scripts: []string{joined(args)}}
+func evalRuns(shell string, args []word) runs {
+	r := runs{doubt: "eval runs what is put together at run time", shell: shell, scripts: []string{joined(args)}}
 	r.dynamic = slices.ContainsFunc(args, func(w word) bool { return !w.known })
 	return r
 }
@@ -247,12 +238,6 @@ func fdRuns(name string, args []word) runs {
 	return runs{}
 }
 
-// evaluated reports whether a shell that takes the word for the name of
-// a variable may run what is in its subscript.
-func evaluated(w word) bool {
-	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
-}
-
 // evaluates reads shell builtins that evaluate subscripts or set variables with
 // some options.
 func evaluates(name string, args []word) runs {
@@ -274,12 +259,4 @@ func evaluates(name string, args []word) runs {
 		}
 	}
 	return runs{}
-}
-
-func joined(words []word) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = w.text
-	}
-	return strings.Join(texts, " ")
 }

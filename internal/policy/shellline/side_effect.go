@@ -1,49 +1,10 @@
-package policy
+package shellline
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// assigns notes variables set before a command or alone.
-func (a *analysis) assigns(c *syntax.CallExpr) {
-	for _, as := range c.Assigns {
-		if as.Name == nil {
-			continue
-		}
-		if len(c.Args) == 0 && as.Value != nil && as.Index == nil {
-			a.consts[as.Name.Value] = a.word(as.Value).text
-		}
-		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
-		a.runVariable(as)
-	}
-}
-
-// runVariable looks into variables whose text shells and programs run.
-func (a *analysis) runVariable(as *syntax.Assign) {
-	if as.Name == nil || as.Value == nil || !runsText().MatchString(as.Name.Value) {
-		return
-	}
-	w := a.word(as.Value)
-	deeper := *a
-	deeper.depth++
-	deeper.script(ShellBash, w.text)
-	if strings.HasPrefix(as.Name.Value, "PS") { // what is in it is expanded
-		deeper.script(ShellBash, "echo \""+w.text+"\"")
-	}
-	if !w.known {
-		a.add(simple{text: a.textOf(as), dynamic: true, doubt: "it sets a variable that others run"})
-	}
-}
-
-// runsText is compiled at first use: most runs of the program judge no command.
-var runsText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
-		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
-})
 
 // redirect adds output that goes to a file and input that may
 // come from the network.
@@ -79,7 +40,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 		return
 	}
 	if isDisk(target) {
-		a.add(simple{text: text, ruin: "it writes to the disk " + target.text})
+		a.add(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
 	if target.text != "" {
 		a.writes = append(a.writes, target.text)
@@ -135,11 +96,11 @@ func (a *analysis) test(n syntax.Node) {
 	if operands == nil {
 		return
 	}
-	s := simple{text: a.textOf(n), doubt: "the condition evaluates its operands"}
+	c := Command{Text: a.textOf(n), Doubt: "the condition evaluates its operands"}
 	for _, x := range operands {
 		if w, ok := x.(*syntax.Word); ok {
-			s.dynamic = s.dynamic || evaluated(a.word(w))
+			c.dynamic = c.dynamic || evaluated(a.word(w))
 		}
 	}
-	a.add(s)
+	a.add(c)
 }

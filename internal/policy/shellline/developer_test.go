@@ -1,4 +1,4 @@
-package policy
+package shellline_test
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -24,10 +25,10 @@ const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports n
 	od base64 strings jq curl yq xmllint sqlite3 psql tar unzip gzip zcat ping dig nc ssh rsync tee seq bc xargs env command export set source
 	timeout time nohup watch read jobs`
 
-func developerPolicy(t testing.TB) *Policy {
-	p := &Policy{Banned: banned()}
+func developerPolicy(t testing.TB) *policy.Policy {
+	p := &policy.Policy{Banned: banned()}
 	for _, program := range strings.Fields(developerPrograms) {
-		p.Rules = append(p.Rules, entries(t, Allow, "run_shell_command("+program+")")...)
+		p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)
 	}
 	return p
 }
@@ -62,7 +63,7 @@ func TestDeveloperLines(t *testing.T) {
 	allowed := 0
 	for _, line := range lines {
 		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
-		if v.Decision == Allow {
+		if v.Decision == policy.Allow {
 			allowed++
 		} else {
 			t.Logf("%s: %q: %s", v.Decision, line, v.Reason)

@@ -1,10 +1,44 @@
-package policy
+package shellline
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// runs tells what a program runs beside itself.
+type runs struct {
+	doubt    string   // why no rule on commands covers it
+	dynamic  bool     // what it runs is not known before running
+	rereads  string   // why shells may read what follows in another way
+	commands [][]word // commands among its arguments
+	scripts  []string // texts that it gives to a shell
+	shell    string   // the grammar of scripts
+	writes   []string // files that its options name
+}
+
+// program tells how a program spells the options that run other programs or
+// write files, and those that must be known to find these. Options stand as on a
+// command line, "-o --output"; a letter counts inside a cluster too, a long name
+// also where it is shortened.
+type program struct {
+	valued   string // take the next word as their value, or the rest of theirs
+	attached string // take a value only where it stands in the same word
+	runs     string // run their value, or what their value sets
+	acts     string // run something or change a file, without a value
+	writes   string // write the file that is their value
+	operands int    // above 0: more operands than these name a file that is written
+
+	wraps   bool   // behind the options stands a command
+	flags   string // of a wrapper, take no value; others make the start ambiguous
+	skip    int    // words before the command
+	vague   bool   // any word behind the options may be the start of a command, or a line for a shell
+	assigns bool   // NAME=VALUE words may stand before it
+	extra   bool   // further words are added at run time
+	silent  string // options with which nothing is run
+	splits  string // options whose value is words of a command, as env reads them
+	scripts string // options whose value is a line for a shell
+}
 
 // option is one option as a program would take it.
 type option struct {
@@ -137,7 +171,7 @@ func (p *program) cluster(out *optionsRead, args []word) int {
 
 // runs tells what the options do.
 func (o *optionsRead) runs(name string) runs {
-	r := runs{shell: ShellPOSIX}
+	r := runs{shell: POSIX}
 	p := o.program
 	for _, x := range o.options {
 		switch {
@@ -158,7 +192,7 @@ func (o *optionsRead) runs(name string) runs {
 		case has(p.splits, x.name):
 			r.splits(x.value)
 		case has(p.scripts, x.name):
-			r.shell = ShellBash
+			r.shell = Bash
 			r.scripts = append(r.scripts, x.value.text)
 			r.dynamic = r.dynamic || !x.value.known
 		}

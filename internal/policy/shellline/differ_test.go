@@ -1,6 +1,6 @@
 //go:build linux
 
-package policy
+package shellline_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -35,10 +37,10 @@ type differRun struct {
 
 func differRuns(t *testing.T) []differRun {
 	all := []differRun{
-		{"bash", []string{"bash"}, ShellBash},
-		{"bash --posix", []string{"bash", "--posix"}, ShellPOSIX},
-		{"dash", []string{"dash"}, ShellPOSIX},
-		{"ash", []string{"busybox", "ash"}, ShellPOSIX},
+		{"bash", []string{"bash"}, shellline.Bash},
+		{"bash --posix", []string{"bash", "--posix"}, shellline.POSIX},
+		{"dash", []string{"dash"}, shellline.POSIX},
+		{"ash", []string{"busybox", "ash"}, shellline.POSIX},
 	}
 	return slices.DeleteFunc(all, func(r differRun) bool {
 		path, err := exec.LookPath(r.argv[0])
@@ -49,6 +51,17 @@ func differRuns(t *testing.T) []differRun {
 		r.argv[0] = path
 		return false
 	})
+}
+
+// TestMain lets the test binary play the program "marker".
+func TestMain(m *testing.M) {
+	if self, err := os.Executable(); err == nil && filepath.Base(self) == "marker" {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(self), "log"), nil, 0o600); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
 }
 
 // TestShellsAgree makes lines that name the program "marker" wherever a shell
@@ -74,22 +87,22 @@ func TestShellsAgree(t *testing.T) {
 		lines = append(lines, g.line())
 	}
 	for _, r := range differRuns(t) {
-		allow := &Policy{Banned: banned(), Shell: r.grammar}
+		allow := &policy.Policy{Banned: banned(), Shell: r.grammar}
 		for _, p := range differPrograms {
-			allow.Rules = append(allow.Rules, entries(t, Allow, "run_shell_command("+p+")")...)
+			allow.Rules = append(allow.Rules, entries(t, policy.Allow, "run_shell_command("+p+")")...)
 		}
-		ban := &Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: r.grammar, Mode: ModeYolo}
+		ban := &policy.Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: r.grammar, Mode: policy.ModeYolo}
 		t.Run(r.name+"/allow", func(t *testing.T) { differ(t, r, allow, lines, true) })
 		t.Run(r.name+"/ban", func(t *testing.T) { differ(t, r, ban, lines, false) })
 	}
 }
 
 // differ runs the lines that the policy allows, many in each process.
-func differ(t *testing.T, r differRun, p *Policy, lines []string, files bool) {
+func differ(t *testing.T, r differRun, p *policy.Policy, lines []string, files bool) {
 	t.Parallel()
 	var allowed []string
 	for _, line := range lines {
-		if p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision == Allow {
+		if p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision == policy.Allow {
 			allowed = append(allowed, line)
 		}
 	}

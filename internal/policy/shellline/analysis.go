@@ -1,0 +1,49 @@
+package shellline
+
+import (
+	"fmt"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// analysis collects the parts of one command line.
+type analysis struct {
+	reader
+	src   string
+	shell string
+	depth int
+	*findings
+}
+
+// findings is what all parts of an analysis add to.
+type findings struct {
+	commands []Command
+	writes   []string        // files named by output redirections
+	inner    int             // commands found inside wrappers
+	read     map[string]bool // scripts that were analysed, by grammar and text
+	location
+}
+
+func (a *analysis) add(c Command) { a.commands = append(a.commands, c) }
+
+func (a *analysis) doubt(text, format string, args ...any) {
+	a.add(Command{Text: text, Doubt: fmt.Sprintf(format, args...)})
+}
+
+func (a *analysis) unread(line, format string, args ...any) {
+	a.add(Command{Text: line, Unread: true, Doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
+}
+
+func (a *analysis) refuse(format string, args ...any) {
+	a.add(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
+}
+
+func (a *analysis) textOf(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(a.src) || from >= to {
+		return ""
+	}
+	return text.Valid(a.src[from:to])
+}

@@ -1,0 +1,206 @@
+package shellline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// The grammars that are known. A line in any other is unread, and the first words
+// of its pieces are commands.
+const (
+	Bash  = "bash"
+	POSIX = "sh"
+)
+
+// Line is what a shell line does. The zero value does nothing.
+type Line struct {
+	// Commands are its parts in the order in which they stand; empty where there
+	// is nothing but comments.
+	Commands []Command
+	// Writes are the files that redirections and options name for output, as they
+	// are written.
+	Writes []string
+}
+
+// Command is one part of a line that rules speak about: a simple command, or
+// something else that has an effect.
+type Command struct {
+	Text string // as written
+	// Doubt tells why no rule on commands covers the part, "" if one may.
+	Doubt string
+	// Unread is set for what cannot be read for sure; Doubt tells why.
+	Unread bool
+	// Refused is set where the line is too large to be read and must not run;
+	// Doubt tells why.
+	Refused bool
+	// Catastrophic tells why the part would ruin the machine, "" if it would not.
+	Catastrophic string
+
+	words   []word // empty where the part is no command
+	dynamic bool   // the program is not known before running
+}
+
+func (c Command) equal(o Command) bool {
+	return c.Text == o.Text && c.Doubt == o.Doubt && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
+}
+
+// Root returns the program as it is written, "" where it is not known.
+func (c *Command) Root() string {
+	if len(c.words) == 0 || c.dynamic {
+		return ""
+	}
+	return c.words[0].text
+}
+
+// Coverable returns the program of a part that rules and approvals on commands
+// may cover, "" where there is a doubt.
+func (c *Command) Coverable() string {
+	if c.Doubt != "" || c.Unread || len(c.words) == 0 || !c.words[0].known {
+		return ""
+	}
+	return c.words[0].text
+}
+
+// Certainty is how sure it is that a command is what a rule names. The zero value
+// is No.
+type Certainty int
+
+// The certainties, from the least.
+const (
+	No Certainty = iota
+	Maybe
+	Yes
+)
+
+// Begins reports whether the part begins with exactly the rule's words.
+func (c *Command) Begins(command string) bool {
+	want, ok := ruleWords(command)
+	if !ok || c.Coverable() == "" || len(want) > len(c.words) {
+		return false
+	}
+	for i, w := range want {
+		if !c.words[i].known || !registry.MatchName(w, c.words[i].text) {
+			return false
+		}
+	}
+	return true
+}
+
+// Names reports whether the part is, or may be, what the rule's words name.
+// The program counts by its last path element, case aside; options may stand
+// between the words.
+func (c *Command) Names(command string) Certainty {
+	want, ok := ruleWords(command)
+	if !ok {
+		return Yes // a broken rule denies rather than nothing
+	}
+	unknown := No
+	if c.dynamic {
+		unknown = Maybe
+	}
+	if len(c.words) == 0 || !slices.ContainsFunc(c.words[0].programs(), func(p string) bool { return registry.MatchName(programName(want[0]), p) || c.words[0].globs(want[0]) }) {
+		return unknown
+	}
+	return max(unknown, restDenied(want[1:], c.words[1:]))
+}
+
+// restDenied looks for the rule's further words, in order, among the words of
+// a command; what looks like an option, with or without a value, may stand
+// before each.
+func restDenied(want []string, words []word) Certainty {
+	sure := Yes
+	for _, w := range want {
+		at := -1
+		for i := range words {
+			if !words[i].known {
+				sure = Maybe
+			}
+			if foldMatch(w, words[i].text) {
+				at = i
+				break
+			}
+			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
+			if words[i].known && !strings.HasPrefix(words[i].text, "-") && !optionBefore && !strings.HasPrefix(w, "-") {
+				break
+			}
+		}
+		if at < 0 {
+			if sure == Maybe {
+				return Maybe
+			}
+			return No
+		}
+		if words[at].known {
+			sure = Yes
+		}
+		words = words[at+1:]
+	}
+	return sure
+}
+
+// programs returns the names of programs that a first word may stand for.
+func (w word) programs() []string {
+	names := []string{programName(w.text)}
+	if w.braces {
+		for _, f := range strings.FieldsFunc(w.text, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
+			names = append(names, programName(f))
+		}
+	}
+	return names
+}
+
+// globs reports whether the word is a glob that the program's name matches.
+func (w word) globs(program string) bool {
+	if !w.glob {
+		return false
+	}
+	ok, err := doublestar.Match(programName(w.text), programName(program))
+	return ok && err == nil
+}
+
+// IsPlain reports whether the command of a rule is what rules may name: one
+// simple command of plain words and globs.
+func IsPlain(command string) bool {
+	_, ok := ruleWords(command)
+	return ok
+}
+
+// ruleWords splits the command of a rule into words. ok is false unless it is
+// one simple command of plain words.
+func ruleWords(command string) (words []string, ok bool) {
+	if strings.Trim(command, ruleWordChars) == "" {
+		words = strings.Fields(command)
+		return words, len(words) > 0
+	}
+	file, err := syntax.NewParser().Parse(strings.NewReader(command), "")
+	if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 || file.Stmts[0].Background || file.Stmts[0].Negated {
+		return nil, false
+	}
+	call, isCall := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !isCall || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return nil, false
+	}
+	r := reader{}
+	for _, a := range call.Args {
+		w := r.word(a)
+		if !w.known && !w.glob {
+			return nil, false
+		}
+		words = append(words, w.text)
+	}
+	return words, true
+}
+
+// ruleWordChars are the characters of a rule's command that stand for
+// themselves in a shell.
+const ruleWordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,+@%*?"
+
+// foldMatch matches a glob case aside; nothing matches the empty text.
+func foldMatch(pattern, text string) bool {
+	return text != "" && registry.MatchName(strings.ToLower(pattern), strings.ToLower(text))
+}

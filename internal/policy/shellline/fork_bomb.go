@@ -1,0 +1,79 @@
+package shellline
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxFunctions bounds how many functions are held against each other.
+const maxFunctions = 100
+
+// forkBomb names a function of the statements that starts itself again beside
+// itself, "" if there is none.
+func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
+	bodies := map[string]*syntax.Stmt{}
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+				bodies[f.Name.Value] = f.Body
+			}
+			return true
+		})
+	}
+	if len(bodies) > maxFunctions {
+		return "among so many"
+	}
+	for name, body := range bodies {
+		for called := range r.calls(body, true) {
+			if called == name || r.reaches(bodies, called, name, map[string]bool{}) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// calls returns the programs named in a statement: with beside set, only those
+// that run beside the rest, in the background or in a pipe.
+func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
+	out := map[string]bool{}
+	if root == nil {
+		return out
+	}
+	syntax.Walk(root, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if !beside && len(n.Args) > 0 {
+				out[r.word(n.Args[0]).text] = true
+			}
+		case *syntax.Stmt:
+			if beside && (n.Background || n.Coprocess) {
+				addAll(out, r.calls(n.Cmd, false))
+			}
+		case *syntax.BinaryCmd:
+			if beside && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) {
+				addAll(out, r.calls(n, false))
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func addAll(to, from map[string]bool) {
+	for name := range from {
+		to[name] = true
+	}
+}
+
+func (r *reader) reaches(bodies map[string]*syntax.Stmt, from, to string, seen map[string]bool) bool {
+	if seen[from] || bodies[from] == nil {
+		return false
+	}
+	seen[from] = true
+	for called := range r.calls(bodies[from], false) {
+		if called == to || r.reaches(bodies, called, to, seen) {
+			return true
+		}
+	}
+	return false
+}

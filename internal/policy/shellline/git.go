@@ -1,0 +1,70 @@
+package shellline
+
+import (
+	"slices"
+	"strings"
+)
+
+// gitGlobal is what stands before the subcommand of git.
+func gitGlobal() program {
+	return program{valued: "-C --git-dir --work-tree --namespace --super-prefix --attr-source", runs: "-c --config-env --exec-path", acts: "-p --paginate"}
+}
+
+// gitOptions knows the options of a subcommand of git.
+func gitOptions(sub string) program {
+	p := program{runs: "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager", acts: "--ext-diff", writes: "--output --output-directory"}
+	switch sub {
+	case "grep":
+		p.valued, p.runs = "-A -B -C -e -f -m --threads --max-depth", p.runs+" -O"
+	case "archive", "format-patch", "bugreport", "diagnose":
+		p.valued, p.writes = "-v -N", p.writes+" -o"
+	case "rebase":
+		p.valued, p.runs = "-C -s -X --onto --strategy", p.runs+" -x"
+	case "difftool":
+		p.valued, p.runs = "-t --tool", p.runs+" -x"
+	case "clone":
+		p.valued, p.runs = "-b -o -j --branch --origin --depth", p.runs+" -u -c --config --template"
+	case "init":
+		p.runs += " --template"
+	case "commit", "tag", "merge", "stash", "notes", "revert":
+		p.valued = "-m -F --message --file --author --date"
+	}
+	return p
+}
+
+// gitRuns reads the options of git and of its subcommand, and the subcommands
+// that run others or set what others run.
+func gitRuns(args []word) runs {
+	global := gitGlobal().read(args, true)
+	r := global.runs("git")
+	if global.rest >= len(args) {
+		return r
+	}
+	sub, rest := args[global.rest].text, args[global.rest+1:]
+	options := gitOptions(sub).read(rest, false)
+	if more := options.runs("git " + sub); more.doubt != "" {
+		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
+	}
+	first := slices.IndexFunc(rest, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	inner := ""
+	if first >= 0 {
+		inner = rest[first].text
+	}
+	switch {
+	case sub == "bisect" && inner == "run":
+		r.doubt, r.commands = "git bisect run runs another command", append(r.commands, rest[first+1:])
+	case sub == "submodule" && inner == "foreach":
+		r.doubt, r.scripts = "git submodule foreach runs another command", append(r.scripts, joined(rest[first+1:]))
+	case sub == "filter-branch":
+		r.doubt = "git filter-branch runs other commands"
+		for _, w := range rest {
+			r.scripts = append(r.scripts, w.text)
+		}
+	case sub == "config" && !slices.ContainsFunc(rest, func(w word) bool {
+		return w.known && (strings.HasPrefix(w.text, "--get") || has("-l --list get list", w.text))
+	}):
+		r.doubt = "git config may set what git runs"
+	}
+	r.shell = POSIX
+	return r
+}

@@ -1,0 +1,135 @@
+package shellline_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// shellTool is a shell tool as the built-in one presents itself.
+func shellTool(command string) *registry.Tool {
+	return &registry.Tool{
+		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
+		Subject:    func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: command}, nil },
+	}
+}
+
+func entries(t testing.TB, decision policy.Decision, values ...string) []policy.Rule {
+	t.Helper()
+	var out []policy.Rule
+	for _, v := range values {
+		r, err := policy.EntryRule(registry.Entry{Value: v, Setting: "settings.yaml:1"}, decision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func banned() []registry.Entry {
+	var out []registry.Entry
+	for _, b := range []string{"sudo", "su", "doas", "rm", "mkfs", "mkfs.*", "dd", "shutdown", "reboot"} {
+		out = append(out, registry.Entry{Value: b, Setting: "default"})
+	}
+	return out
+}
+
+// shellPolicy is the policy that testdata/shell.txt speaks about.
+func shellPolicy(t testing.TB) *policy.Policy {
+	rules := entries(t, policy.Deny, "run_shell_command(git push)", "ShellTool(curl)")
+	rules = append(rules, entries(t, policy.Allow, "run_shell_command(git status)", "run_shell_command(git log)", "ShellTool(ls)", "run_shell_command(echo)",
+		"run_shell_command(cat)", "run_shell_command(npm run test)", "run_shell_command(true)")...)
+	return &policy.Policy{
+		Rules: rules, Banned: banned(),
+		Canonical: func(name string) string {
+			if name == "ShellTool" || name == "run_shell_command" {
+				return "run_shell_command"
+			}
+			return ""
+		},
+		Approvals: &policy.Approvals{Dir: &state.Dir{Path: filepath.Join(t.TempDir(), "state")}},
+	}
+}
+
+func TestShellLines(t *testing.T) {
+	f, err := os.Open("testdata/shell.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := shellPolicy(t)
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := lines.Text()
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		fields := strings.SplitN(text, " ", 3)
+		want, always, line := fields[0], fields[1], fields[2]
+		if unquoted, err := strconv.Unquote(line); err == nil {
+			line = unquoted
+		}
+		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
+		got := "-"
+		if s, ok := v.Scope(policy.ScopeCommand); ok {
+			got = strings.Join(s.Values, ",")
+		}
+		if v.Decision.String() != want || got != always {
+			t.Errorf("shell.txt:%d: %q: %s, always %s; want %s, always %s (%s)", n, line, v.Decision, got, want, always, v.Reason)
+		}
+		if v.Reason == "" || v.Origin == "" {
+			t.Errorf("shell.txt:%d: %q: no reason or origin: %+v", n, line, v)
+		}
+	}
+}
+
+// TestShellManyCommands guards against a limit behind which rules that deny no
+// longer count.
+func TestShellManyCommands(t *testing.T) {
+	line := strings.Repeat("ls; ", 5000) + "rm x"
+	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
+		t.Errorf("a banned program behind 5000 commands: %s", v.Decision)
+	}
+}
+
+func FuzzShell(f *testing.F) {
+	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
+		f.Add(seed)
+	}
+	p := shellPolicy(f)
+	f.Fuzz(func(t *testing.T, line string) {
+		v := p.Decide(context.WithoutCancel(t.Context()), shellTool(line), registry.Call{})
+		if strings.HasPrefix(v.Reason, "deciding failed") {
+			t.Fatalf("%q: %s", line, v.Reason)
+		}
+		commands := shellline.Read(shellline.Bash, line).Commands
+		unread := slices.ContainsFunc(commands, func(c shellline.Command) bool { return c.Unread })
+		if unread && v.Decision == policy.Allow {
+			t.Fatalf("%q cannot be read and is allowed", line)
+		}
+		if v.Decision == policy.Allow && slices.ContainsFunc(commands, func(c shellline.Command) bool { return c.Doubt != "" }) {
+			t.Fatalf("%q is allowed in spite of a doubt", line)
+		}
+	})
+}
+
+func BenchmarkShell(b *testing.B) {
+	p := shellPolicy(b)
+	t := shellTool("git status --short && ls -la | cat && echo \"$(git log)\"")
+	for b.Loop() {
+		if v := p.Decide(b.Context(), t, registry.Call{}); v.Decision != policy.Allow {
+			b.Fatal(v.Reason)
+		}
+	}
+}

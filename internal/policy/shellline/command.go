@@ -106,13 +106,13 @@ func (c *Command) Names(command string) Certainty {
 	if len(c.words) == 0 || !slices.ContainsFunc(c.words[0].programs(), func(p string) bool { return registry.MatchName(programName(want[0]), p) || c.words[0].globs(want[0]) }) {
 		return unknown
 	}
-	return max(unknown, restDenied(want[1:], c.words[1:]))
+	return max(unknown, restNamed(want[1:], c.words[1:]))
 }
 
-// restDenied looks for the rule's further words, in order, among the words of
+// restNamed looks for the rule's further words, in order, among the words of
 // a command; what looks like an option, with or without a value, may stand
 // before each.
-func restDenied(want []string, words []word) Certainty {
+func restNamed(want []string, words []word) Certainty {
 	sure := Yes
 	for _, w := range want {
 		at := -1

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// runsOf finds the commands inside a command, which a shell of a grammar runs. Wrappers are never covered by a
-// rule that allows; rules that deny look inside them.
+// runsOf finds the commands inside a command of a line in a grammar. Wrappers are
+// never covered by a rule that allows; rules that deny look inside them.
 func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if isShell(name) {

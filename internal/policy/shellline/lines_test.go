@@ -103,6 +103,24 @@ func TestShellManyCommands(t *testing.T) {
 	}
 }
 
+// TestAGlobIsNoKnownWord: what the shell makes of a glob is not known before,
+// so that a rule that allows the same glob does not cover it.
+func TestAGlobIsNoKnownWord(t *testing.T) {
+	for line, want := range map[string]policy.Decision{
+		"npm run test-all": policy.Allow,
+		"npm run te*":      policy.Ask,
+		"npm run te?t":     policy.Ask,
+		"npm run te[sx]t":  policy.Ask,
+		"npm run 'te*'":    policy.Allow, // quoted it is no glob
+	} {
+		p := shellPolicy(t)
+		p.Rules = entries(t, policy.Allow, "run_shell_command(npm run te*)")
+		if got := p.Decide(t.Context(), shellTool(line), registry.Call{}); got.Decision != want {
+			t.Errorf("%s: %s, want %s", line, got.Decision, want)
+		}
+	}
+}
+
 func FuzzShell(f *testing.F) {
 	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
 		f.Add(seed)

@@ -41,12 +41,6 @@ type Approval struct {
 	Tools map[string]ApprovedTool `json:"pins"`
 }
 
-// ApprovedTool is what one tool was like when it was approved.
-type ApprovedTool struct {
-	Fingerprint string          `json:"fingerprint"`
-	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
-}
-
 // Approvals remembers answers of one project. It is safe for concurrent use,
 // by other processes too; each look-up reads the file, so that what was revoked
 // elsewhere counts at once.
@@ -275,4 +269,18 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 func (x *Approval) id() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{x.Project, string(x.Kind), x.Source, x.Value}, "\x00")))
 	return hex.EncodeToString(sum[:5])
+}
+
+// covered returns what the tools that a scope covers are like now.
+func (a *Approvals) covered(t *registry.Tool, kind ScopeKind) map[string]ApprovedTool {
+	out := map[string]ApprovedTool{t.OriginalName(): approvedTool(t)}
+	if a.Siblings == nil || kind != ScopeServer && kind != ScopeEdits {
+		return out
+	}
+	for _, s := range a.Siblings(t.Source) {
+		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
+			out[s.OriginalName()] = approvedTool(s)
+		}
+	}
+	return out
 }

@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	originDefault  = "default"
+	originApproval = "approval"
+)
+
+// decision is the work on one call.
+type decision struct {
+	ctx     context.Context
+	policy  *Policy
+	tool    *registry.Tool
+	subject registry.Subject
+	asking  registry.Asking // of the tool itself
+	changes []Change
+	loaded  bool
+	found   []Approval
+	unread  bool // the command line could not be parsed
+	unsure  bool // what is banned cannot be ruled out
+	person  bool // only a person may answer
+	whole   bool // the tool is decided on, not a call
+}
+
+// category is the category that may loosen anything: what an untrusted server
+// says of its tools counts for nothing.
+func (d *decision) category() registry.Category {
+	if d.tool.IsMCP() && !d.tool.Trusted || !d.tool.Category.Valid() {
+		return registry.CategoryOther
+	}
+	return d.tool.Category
+}
+
+// isEdit reports whether the call is an edit by a built-in tool that stays
+// inside the workspace.
+func (d *decision) isEdit() bool {
+	if d.tool.Source != registry.SourceBuiltin || d.category() != registry.CategoryWrite {
+		return false
+	}
+	for _, p := range d.subject.Paths {
+		if !inside(p) {
+			return false
+		}
+	}
+	return len(d.subject.Paths) > 0 || d.whole && d.tool.Subject != nil
+}
+
+// writesNoFile reports whether the call is one of a built-in tool that changes
+// nothing but what toolreg keeps, such as the todo list.
+func (d *decision) writesNoFile() bool {
+	return d.tool.Source == registry.SourceBuiltin && d.category() == registry.CategoryWrite && d.tool.Subject == nil
+}
+
+// inside reports whether a workspace-relative path stays in the workspace by
+// its words; the tools themselves guard against links.
+func inside(p string) bool {
+	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
+	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
+}
+
+// guardedPath returns the first path that must be asked about, "" if none.
+func (d *decision) guardedPath() string {
+	if d.policy.Guarded == nil || d.category() == registry.CategoryRead {
+		return ""
+	}
+	for _, p := range d.subject.Paths {
+		if d.policy.Guarded(p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// hostsOf returns the host (with a port that is not the scheme's own) of each
+// address, with its scheme where that is not https: consent to what is encrypted
+// is none to what is not. It is nil if one cannot be read.
+func hostsOf(urls []string) []string {
+	var out []string
+	for _, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() == "" {
+			return nil
+		}
+		host := strings.ToLower(u.Hostname())
+		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
+			host += ":" + port
+		}
+		if u.Scheme != "https" {
+			host = u.Scheme + "://" + host
+		}
+		if !slices.Contains(out, host) {
+			out = append(out, host)
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// ApprovedTool is what one tool was like when it was approved.
+type ApprovedTool struct {
+	Fingerprint string          `json:"fingerprint"`
+	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
+}
+
+// maxPart is the longest value of a part that an approval keeps as text, in
+// bytes; a change of a longer one is known by its hash.
+const maxPart = 4 << 10
+
+func approvedTool(t *registry.Tool) ApprovedTool {
+	return ApprovedTool{Fingerprint: t.Fingerprint(), Parts: partsOf(t)}
+}
+
+func partsOf(t *registry.Tool) []registry.Part {
+	var out []registry.Part
+	for _, p := range t.Parts() {
+		if p.Value == "" {
+			continue
+		}
+		if len(p.Value) > maxPart {
+			sum := sha256.Sum256([]byte(p.Value))
+			p.Value = hashMark + hex.EncodeToString(sum[:])
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+const hashMark = "sha256:"
+
+// changesSince compares a tool with what was approved.
+func changesSince(was ApprovedTool, t *registry.Tool) []Change {
+	now := partsOf(t)
+	var out []Change
+	for _, name := range partNames(was.Parts, now) {
+		before, after := partValue(was.Parts, name), partValue(now, name)
+		if before == after {
+			continue
+		}
+		if strings.HasPrefix(before, hashMark) {
+			before = ""
+		}
+		if strings.HasPrefix(after, hashMark) {
+			after = ""
+		}
+		out = append(out, Change{Part: name, Old: before, New: after})
+	}
+	if len(out) == 0 {
+		out = []Change{{Part: "definition"}} // what was kept of it does not tell
+	}
+	return out
+}
+
+func partNames(lists ...[]registry.Part) []string {
+	var out []string
+	for _, list := range lists {
+		for _, p := range list {
+			if !slices.Contains(out, p.Name) {
+				out = append(out, p.Name)
+			}
+		}
+	}
+	return out
+}
+
+func partValue(parts []registry.Part, name string) string {
+	for _, p := range parts {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// changedReason says in one line why a remembered approval does not count.
+func changedReason(changes []Change) string {
+	names := make([]string, len(changes))
+	for i, c := range changes {
+		switch c.Part {
+		case "tool":
+			return "the tool is new since you allowed its server"
+		case "behind":
+			names[i] = "the command or server behind it"
+		case "inputSchema":
+			names[i] = "its input schema"
+		case "outputSchema":
+			names[i] = "its output schema"
+		case "annotations":
+			names[i] = "its annotations"
+		default:
+			names[i] = "its " + c.Part
+		}
+	}
+	text := names[0]
+	if n := len(names) - 1; n > 0 {
+		text = fmt.Sprintf("%s and %s", strings.Join(names[:n], ", "), names[n])
+	}
+	return text + " changed since you allowed it"
+}

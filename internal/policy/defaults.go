@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// plain decides on a call that is no shell command.
+func (d *decision) plain() Verdict {
+	for i := range d.policy.Rules {
+		r := &d.policy.Rules[i]
+		if r.Command != "" || !d.ruleNames(r) || !d.rulePaths(r) {
+			continue
+		}
+		return Verdict{Decision: r.Decision, Reason: r.reason(), Origin: r.Origin, Rule: r}
+	}
+	if v, ok := d.autoEdit(); ok {
+		return v
+	}
+	v := d.byDefault()
+	if v.Decision == Allow {
+		return v // no approval could say more, and none need be read
+	}
+	if id := d.approved(); id != "" {
+		return Verdict{Decision: Allow, Reason: "you allowed it for good", Origin: originApproval, Approval: id}
+	}
+	if len(d.changes) > 0 && v.Decision == Ask {
+		v.Reason = changedReason(d.changes)
+	}
+	return v
+}
+
+func (d *decision) autoEdit() (Verdict, bool) {
+	if d.policy.Mode != ModeAutoEdit || !d.isEdit() && !d.writesNoFile() {
+		return Verdict{}, false
+	}
+	return Verdict{Decision: Allow, Origin: d.policy.modeOrigin(),
+		Reason: "the approval mode allows edits inside the workspace"}, true
+}
+
+// byDefault is the decision where no rule and no approval matched.
+func (d *decision) byDefault() Verdict {
+	cat := d.category()
+	set, isSet := d.policy.Defaults[cat]
+	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s are asked about", cat)}
+	switch {
+	case d.tool.IsMCP() && d.tool.Trusted:
+		if isSet && set.Decision != Deny { // trust of a server says more than a category
+			isSet = false
+		}
+		base.Decision, base.Reason = Allow, fmt.Sprintf("server %q is trusted by the settings", d.tool.Server)
+		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
+	case d.tool.IsMCP():
+		base.Reason = fmt.Sprintf("tools of server %q are asked about", d.tool.Server)
+	case d.tool.Source == registry.SourceCommand:
+		base.Decision, base.Reason = Allow, "the settings name the command behind discovered tools"
+	case d.tool.Source == registry.SourceComposite:
+		base.Decision, base.Reason = Allow, "each step of a composite is decided on by itself"
+	case cat == registry.CategoryRead:
+		base.Decision, base.Reason = Allow, "tools that only read are allowed"
+	}
+	if !isSet {
+		return base
+	}
+	mixed := d.tool.IsMCP() || d.tool.Source == registry.SourceCommand
+	if mixed && stricter(base.Decision, set.Decision) == base.Decision {
+		return base // a category's default never opens a server's tools
+	}
+	return Verdict{Decision: set.Decision, Reason: set.reason(), Origin: set.Origin, Rule: &set}
+}

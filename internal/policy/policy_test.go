@@ -235,7 +235,7 @@ func TestParseModeAndDecision(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	got := hostsOf([]string{"https://Example.com/a", "https://example.com:443/b", "http://example.com:8080", "http://[::1]:80/"})
-	if diff := cmp.Diff([]string{"example.com", "example.com:8080", "::1"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"example.com", "http://example.com:8080", "http://::1"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := hostsOf([]string{"https://a/", "://"}); got != nil {

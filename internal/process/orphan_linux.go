@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -71,6 +72,9 @@ func mayGoOn(pid int) bool {
 // children returns the ids of our children, adopted ones included. As long as we
 // do not wait for them no other process gets their ids.
 func children() []int {
+	if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD) {
+		return nil // the cheap answer of most runs
+	}
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxFolders bounds the folders that one command may start from. A command that
@@ -76,22 +77,23 @@ func (r *reach) addWords(word string) {
 	}
 }
 
+// Compiled where a project is judged, not at every start.
 var (
-	processFolder = regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`)
-	variable      = regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`)
+	processFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`) })
+	variable      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`) })
 )
 
 // expand replaces what a shell would, so far as it is known. Any other variable
 // may be any folder that the command names.
 func (r *reach) expand(word string) string {
-	word = processFolder.ReplaceAllStringFunc(word, func(m string) string {
+	word = processFolder().ReplaceAllStringFunc(word, func(m string) string {
 		if strings.HasSuffix(m, "/root") {
 			return ""
 		}
 		return r.program.Dir
 	})
-	return variable.ReplaceAllStringFunc(word, func(m string) string {
-		groups := variable.FindStringSubmatch(m)
+	return variable().ReplaceAllStringFunc(word, func(m string) string {
+		groups := variable().FindStringSubmatch(m)
 		return r.lookup(cmp.Or(groups[1], groups[2], groups[3]))
 	})
 }

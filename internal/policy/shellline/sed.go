@@ -3,12 +3,15 @@ package shellline
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // sedPlain are scripts for sed that only read, print and change text. Its e runs
 // programs, its w writes files.
-var sedPlain = regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
-	`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
+var sedPlain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
+		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
+})
 
 const sedAddress = `([0-9]+(~[0-9]+)?|\$|/(\\.|[^/\\\n])*/I?)`
 
@@ -39,7 +42,7 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 		scripts = all[:1]
 	}
 	for _, w := range scripts {
-		if w.known && sedPlain.MatchString(w.text) {
+		if w.known && sedPlain().MatchString(w.text) {
 			continue
 		}
 		r.doubt = "the script of sed may run commands or write files"

@@ -72,7 +72,7 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, error) {
 	var err error
 	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call); err != nil {
-		return registry.Result{}, err
+		return unasked(err)
 	}
 	var edit *contentEdit
 	if r.Verdict.Decision == policy.Ask {
@@ -89,7 +89,7 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 }
 
 // unasked is the outcome of a call that nobody agreed to. One that could only
-// fail, as its preview found, has the result that it would have had.
+// fail, as its check or its preview found, has the result that it would have had.
 func unasked(err error) (registry.Result, error) {
 	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
 		return failed.Result, nil

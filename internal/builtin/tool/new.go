@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -29,14 +31,21 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	t := registry.Tool{Definition: d, Timeout: h.Timeout}
 	t.Check = func(call registry.Call) error {
 		_, err := h.Prepare(call)
+		if refused(err) {
+			return &registry.FailedError{Result: Failed(err.Error())}
+		}
 		return err
 	}
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		var r registry.Result
 		c, err := h.Prepare(call)
-		if err != nil {
-			return registry.Result{}, err
+		if err == nil {
+			r, err = h.Run(ctx, call, c)
 		}
-		return h.Run(ctx, call, c)
+		if refused(err) && ctx.Err() == nil {
+			return Failed(err.Error()), nil
+		}
+		return r, err
 	}
 	if h.Subject != nil {
 		t.Subject = func(call registry.Call) (registry.Subject, error) {
@@ -57,4 +66,13 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 		}
 	}
 	return t
+}
+
+// refused reports whether the system refused something, such as a folder that is
+// closed to us or a name that is too long: an error of the tool, which a model can
+// act on. Missing files are for the tools themselves; what else is missing, such as
+// the workspace, is not the model's matter.
+func refused(err error) bool {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	return ok && errno != syscall.ENOENT
 }

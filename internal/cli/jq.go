@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/itchyny/gojq"
 
@@ -28,16 +30,20 @@ func newFilter(expression string) (*Filter, error) {
 	return &Filter{code: code}, nil
 }
 
-// Print writes each value that the expression yields on a line: a string as
-// its text, as gh does, everything else as JSON.
-func (f *Filter) Print(w io.Writer, data []byte) error {
+// print writes each value that the expression yields on a line: a string as
+// its text, as gh does, everything else as JSON. It ends with ctx, and after half
+// a minute, since an expression may run for ever.
+func (f *Filter) print(ctx context.Context, w io.Writer, data []byte) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, filterLimit, &UsageError{
+		Err: fmt.Errorf("--jq: the expression did not end within %s", filterLimit), Hint: "run jq itself on the JSON output"})
+	defer cancel()
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber() // gojq keeps big integers
 	var doc any
 	if err := dec.Decode(&doc); err != nil {
 		return fmt.Errorf("reading the result for --jq: %w", err)
 	}
-	iter := f.code.Run(doc)
+	iter := f.code.RunWithContext(ctx, doc)
 	for {
 		v, ok := iter.Next()
 		if !ok {
@@ -47,6 +53,9 @@ func (f *Filter) Print(w io.Writer, data []byte) error {
 			if halt, ok := errors.AsType[*gojq.HaltError](err); ok && halt.Value() == nil {
 				return nil
 			}
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
 			return &UsageError{Err: fmt.Errorf("--jq: %w", err)}
 		}
 		if err := printJQ(w, v); err != nil {
@@ -54,6 +63,9 @@ func (f *Filter) Print(w io.Writer, data []byte) error {
 		}
 	}
 }
+
+// filterLimit is how long an expression may run.
+const filterLimit = 30 * time.Second
 
 func printJQ(w io.Writer, v any) error {
 	if s, ok := v.(string); ok {

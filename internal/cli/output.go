@@ -42,7 +42,7 @@ func (e *Env) printDocument(v any, indented bool) error {
 		return fmt.Errorf("encoding the result: %w", err)
 	}
 	if e.JQ != nil {
-		return e.JQ.Print(e.Out, data)
+		return e.PrintFiltered(data)
 	}
 	if indented {
 		var b bytes.Buffer
@@ -61,6 +61,11 @@ func (e *Env) Results() io.Writer {
 		return e.Out
 	}
 	return e.Out.Unescaped()
+}
+
+// PrintFiltered prints encoded JSON through --jq, which must be given.
+func (e *Env) PrintFiltered(data []byte) error {
+	return e.JQ.print(e.command.Context(), e.Out, data)
 }
 
 // Note writes text for the person to stderr.

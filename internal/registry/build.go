@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // builder registers tools by the rules of spec section 5.
@@ -76,6 +78,9 @@ func (b *builder) register(found *Tool) {
 	if t.Name == "" {
 		b.diagnose(SeverityError, "tool_nameless", t.Source, "", "a tool without a name was skipped", "")
 		return
+	}
+	if max := b.opts.MaxDescription; max > 0 && int64(len(t.Description)) > max {
+		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]", text.Head(t.Description, int(max)), max, len(t.Description))
 	}
 	t.Name = ValidName(t.Name)
 	if t.DisplayName == "" {

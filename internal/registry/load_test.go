@@ -470,3 +470,14 @@ func TestQuarantine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLongDescriptionsAreCut(t *testing.T) {
+	long := strings.Repeat("é", 100)
+	reg := NewLoader(Options{MaxDescription: 25}).Load(t.Context(), []Source{&listed{name: "command", tools: []Tool{
+		{Definition: Definition{Name: "a", Source: "command", Description: long}}, {Definition: Definition{Name: "b", Source: "command", Description: long[:24]}}}}}, false)
+	for name, want := range map[string]string{"a": strings.Repeat("é", 12) + " [cut at 25 of 200 bytes]", "b": long[:24]} {
+		if got, err := reg.Lookup(name); err != nil || got.Description != want {
+			t.Errorf("%s: %q, %v", name, got.Description, err)
+		}
+	}
+}

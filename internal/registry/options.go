@@ -53,6 +53,8 @@ type Options struct {
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string
+	// MaxDescription is how many bytes of a description are kept; 0 = all.
+	MaxDescription int64
 	// Observe is called as each source finishes, from that source's goroutine.
 	// May be nil.
 	Observe func(SourceReport)

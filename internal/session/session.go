@@ -53,7 +53,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	s.loader = registry.NewLoader(registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set), last),
-		Conflicts: set.Conflicts, Observe: s.observeSource})
+		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: s.observeSource})
 	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.sources}}
 	return s, nil
 }

@@ -102,7 +102,7 @@ func (m *merged) banned() List {
 func (m *merged) limits() Limits {
 	return Limits{
 		DiscoveryOutput: size(m.node("limits.discoveryOutput")), Frame: size(m.node("limits.frame")),
-		Result: size(m.node("limits.result")), Output: size(m.node("limits.output")), Schema: size(m.node("limits.schema")),
+		Result: size(m.node("limits.result")), Output: size(m.node("limits.output")), Schema: size(m.node("limits.schema")), Description: size(m.node("limits.description")),
 		Spill: size(m.node("limits.spill")),
 		Tools: number(m.node("limits.tools")), Pages: number(m.node("limits.pages")),
 	}

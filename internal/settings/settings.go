@@ -210,6 +210,7 @@ type Limits struct {
 	Output          int64 // of a call's output that is kept; default 10 MiB
 	Spill           int64 // of the file that holds the whole of it; default 1 GiB
 	Schema          int64 // of one tool's schema; default 1 MiB
+	Description     int64 // of one tool's description; default 16 KiB
 	Tools           int   // number of tools of a source; default 10,000
 	Pages           int   // number of pages of a listing; default 100
 }

@@ -162,7 +162,7 @@ func printDeclarations(e *cli.Env, format declare.Format, out declare.Output) er
 	data := out.Data
 	if !format.Text {
 		if e.JQ != nil {
-			return e.JQ.Print(e.Out, text.EscapeJSON(data))
+			return e.PrintFiltered(text.EscapeJSON(data))
 		}
 		data = append(text.EscapeJSON(data), '\n')
 	}

@@ -34,6 +34,7 @@ func featureRows() []Row {
 		{Name: "limits.spill", Type: Size, Default: `"1GiB"`, Loosens: always, Doc: "Largest file that holds the whole of a call's output."},
 		{Name: "limits.tools", Type: Int, Default: "10000", Loosens: always, Doc: "Most tools of a source."},
 		{Name: "limits.pages", Type: Int, Default: "100", Loosens: always, Doc: "Most pages of a server's listing."},
+		{Name: "limits.description", Type: Size, Default: `"16KiB"`, Loosens: always, Doc: "Longest description of a tool; the rest is cut off."},
 		{Name: "limits.schema", Type: Size, Default: `"1MiB"`, Loosens: always, Doc: "Largest schema of a tool."},
 	}
 }

@@ -42,10 +42,11 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 		scripts = all[:1]
 	}
 	for _, w := range scripts {
-		if w.known && sedPlain().MatchString(w.text) {
+		plain := sedPlain().MatchString(w.text)
+		if w.known && plain {
 			continue
 		}
 		r.doubt = "the script of sed may run commands or write files"
-		r.dynamic = r.dynamic || w.known
+		r.dynamic = r.dynamic || !plain // of one that is not known, what can be guessed
 	}
 }

@@ -71,7 +71,9 @@ func (p program) read(args []word, first bool) optionsRead {
 		switch {
 		case a.text == "--":
 			if first {
-				out.rest = i + 1
+				for i++; i < len(args) && p.assigns && isAssignment(args[i].text); i++ {
+				}
+				out.rest = i
 				return out
 			}
 			out.number += len(args) - i - 1

@@ -100,7 +100,7 @@ func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
 func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Preview, error) {
 	plan, err := newPlan(a.workspace, list)
 	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(fmt.Sprintf("%v; nothing was changed", err))}
+		return registry.Preview{}, &registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}
 	}
 	a.shown.remember(call, plan.sum())
 	d := plan.display()
@@ -118,7 +118,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 	return a.workspace.Locked(ctx, func() registry.Result {
 		plan, err := newPlan(a.workspace, list)
 		if err != nil {
-			return tool.Failed(fmt.Sprintf("%v; nothing was changed", err))
+			return failed(fmt.Sprintf("%v; nothing was changed", err), err)
 		}
 		if a.shown.changed(call, plan.sum()) {
 			return tool.Failed("the files changed after the patch was shown; nothing was written. Read them again and repeat the call")

@@ -135,8 +135,16 @@ func (e *edit) subject(c *editCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// misfit tells that the params do not fit the file as it is.
+// misfit tells that the params do not fit the files as they are.
 type misfit struct{ error }
+
+// failed is the result of a change that could not be worked out.
+func failed(text string, err error) registry.Result {
+	if _, ok := errors.AsType[misfit](err); ok {
+		return tool.Misfit(text)
+	}
+	return tool.Failed(text)
+}
 
 // change works out what the call does to the file as it is now.
 func (e *edit) change(p *editCall) (*fileChange, error) {
@@ -182,7 +190,7 @@ func explainEdit(name string, err error) string {
 func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error) {
 	c, err := e.change(p)
 	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainEdit(p.FilePath, err))}
+		return registry.Preview{}, &registry.FailedError{Result: failed(explainEdit(p.FilePath, err), err)}
 	}
 	e.shown.remember(call, c.before.sum())
 	return c.preview(), nil
@@ -210,7 +218,7 @@ func (e *edit) run(ctx context.Context, call registry.Call, p *editCall) (regist
 		c, err := e.change(p)
 		switch {
 		case err != nil:
-			return tool.Failed(explainEdit(p.FilePath, err))
+			return failed(explainEdit(p.FilePath, err), err)
 		case e.shown.changed(call, c.before.sum()):
 			return changedMeanwhile(p.FilePath)
 		}

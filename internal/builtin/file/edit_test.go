@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,8 +80,10 @@ func TestEditCreates(t *testing.T) {
 	}
 }
 
-// An edit that does not fit says why, where, and leaves the file alone.
+// An edit that does not fit says why, where, and leaves the file alone. What is no
+// mistake in the params is a failure of the run.
 func TestEditRefusals(t *testing.T) {
+	execution := []string{"binary", "half a character of UTF-16", "a character the encoding lacks", "a directory", "a file as a folder"}
 	const file = "package main\n\nfunc main() {\n\tfmt.Println(\"hello\")\n\tfmt.Println(\"hello\")\n}\n"
 	tests := []struct {
 		name, params string
@@ -119,8 +122,12 @@ func TestEditRefusals(t *testing.T) {
 				"f.go": file, "b.bin": "a\x00b", "latin.txt": "caf\xe9\n", "half.txt": "\xff\xfea\x00\x00\xd8", "sub/x": "",
 			})
 			r := run(t, opts, "edit", tt.params)
-			if !r.IsError || r.ErrorCategory != registry.ErrorExecution {
-				t.Fatalf("no error: %s", r.Text())
+			category := registry.ErrorValidation
+			if slices.Contains(execution, tt.name) {
+				category = registry.ErrorExecution
+			}
+			if !r.IsError || r.ErrorCategory != category {
+				t.Fatalf("no %s error, but %q: %s", category, r.ErrorCategory, r.Text())
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(r.Text(), want) {

@@ -58,12 +58,12 @@ func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
 		changes = changes || f.changes()
 		for dir := path.Dir(f.rel); f.exists && dir != "."; dir = path.Dir(dir) {
 			if folder := p.files[dir]; folder != nil && folder.exists {
-				return nil, fmt.Errorf("%q cannot be written: a part of the path is a file of the patch", f.rel)
+				return nil, misfit{fmt.Errorf("%q cannot be written: a part of the path is a file of the patch", f.rel)}
 			}
 		}
 	}
 	if !changes {
-		return nil, errors.New("the patch leaves every file as it is")
+		return nil, misfit{errors.New("the patch leaves every file as it is")}
 	}
 	return p, nil
 }
@@ -98,7 +98,7 @@ func (p *patching) file(name string) (*patched, error) {
 func (p *patching) existing(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && !f.exists {
-		err = errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist))
+		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist))}
 	}
 	return f, err
 }
@@ -107,7 +107,7 @@ func (p *patching) existing(name string) (*patched, error) {
 func (p *patching) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
-		err = fmt.Errorf("%q exists already, and the patch creates it", name)
+		err = misfit{fmt.Errorf("%q exists already, and the patch creates it", name)}
 	}
 	return f, err
 }
@@ -166,7 +166,7 @@ func (p *patching) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return fmt.Errorf("the patch deletes %q but leaves %s of it; a file is deleted by a hunk that removes every line", fp.old, tool.Count(len(lines(rest)), "line"))
+		return misfit{fmt.Errorf("the patch deletes %q but leaves %s of it; a file is deleted by a hunk that removes every line", fp.old, tool.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil
@@ -175,7 +175,10 @@ func (p *patching) remove(fp *filePatch) error {
 func (p *patching) patch(name, text string, fp *filePatch) (string, error) {
 	out, notes, err := patchText(name, text, fp.hunks)
 	p.notes = append(p.notes, notes...)
-	return out, err
+	if err != nil {
+		return "", misfit{err}
+	}
+	return out, nil
 }
 
 // setMode sets or clears the permission to execute, for whoever may read. A

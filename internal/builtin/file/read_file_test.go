@@ -110,8 +110,12 @@ func TestReadFileFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := run(t, opts, "read_file", tt.params)
-		if !r.IsError || r.ErrorCategory != registry.ErrorExecution {
-			t.Errorf("%s is no error: %s", tt.params, r.Text())
+		category := registry.ErrorExecution
+		if strings.Contains(tt.params, "offset") {
+			category = registry.ErrorValidation
+		}
+		if !r.IsError || r.ErrorCategory != category {
+			t.Errorf("%s is no %s error: %s", tt.params, category, r.Text())
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(r.Text(), want) {

@@ -119,9 +119,6 @@ func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, erro
 		return nil, nil, err
 	}
 	r, err := store.load(id, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no background process %q; action list shows the ids", id)
-	}
 	return store, r, err
 }
 
@@ -130,7 +127,10 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 		return p.list()
 	}
 	store, r, err := p.find(c.ID)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return tool.Misfit(fmt.Sprintf("there is no background process %q; action list shows the ids", c.ID)), nil
+	case err != nil:
 		return tool.Failed(err.Error()), nil
 	}
 	switch c.Action {

@@ -16,6 +16,13 @@ func Failed(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
+// Misfit returns a failed result for params that are well formed but do not fit
+// what they are about, such as an edit of text that the file does not have.
+// Repeating the call cannot help.
+func Misfit(text string) registry.Result {
+	return registry.ErrorResult(registry.ErrorValidation, text)
+}
+
 // Count prints a number of things: "1 file", "2 files".
 func Count(n int, thing string) string {
 	switch {

@@ -175,7 +175,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		return out
 	}
 	if c.offset >= total {
-		return tool.Failed(fmt.Sprintf("offset %d is behind the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
+		return tool.Misfit(fmt.Sprintf("offset %d is behind the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
 	}
 	start := tool.RuneIndex(r.text, c.offset)
 	end := start + tool.RuneIndex(r.text[start:], c.limit)

@@ -1,6 +1,7 @@
 package callcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +37,19 @@ func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
 		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
 		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Attempts: r.Attempts,
 	}
-	if !r.Display.IsZero() {
-		d.ReturnDisplay = &r.Display
+	if display := displayOf(&r); !display.IsZero() {
+		d.ReturnDisplay = &display
 	}
 	return d
+}
+
+// displayOf is what a person is shown of a result: of a tool that makes nothing for
+// people the text that the model gets, or else the summary.
+func displayOf(r *registry.Result) registry.Display {
+	if !r.Display.IsZero() {
+		return r.Display
+	}
+	return registry.Display{Text: cmp.Or(r.Text(), r.Summary)}
 }
 
 // llmContent is a string where all there is is one plain text, else the parts.

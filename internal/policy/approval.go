@@ -28,44 +28,43 @@ const approvalsVersion = 1
 // Approval is one remembered answer (spec section 8.5).
 type Approval struct {
 	ID      string    `json:"id"`
-	Project string    `json:"project"` // root of the project it counts in
+	Project string    `json:"project"` // root of the project it applies to
 	Kind    ScopeKind `json:"kind"`
 	Value   string    `json:"value,omitempty"` // tool, program, host or server
 	Source  string    `json:"source"`          // Definition.Source of the tool
 	Created time.Time `json:"created"`
-	// Folder tells the root from a later one at the same path. One that differs
-	// is another project, to which no answer was given.
+	// Folder distinguishes the root from a later folder at the same path. If it
+	// differs, it is another project, for which no answer was given.
 	Folder string `json:"folder,omitempty"`
 	// Tools holds every tool that the approval covers, by its original name, as
 	// it was when the person said yes.
 	Tools map[string]ApprovedTool `json:"pins"`
 }
 
-// Approvals remembers answers of one project. It is safe for concurrent use,
-// by other processes too; each look-up reads the file, so that what was revoked
-// elsewhere counts at once.
+// Approvals remembers answers of one project. It is safe for concurrent use, by
+// other processes too; each look-up reads the file, so that a revocation by
+// another process takes effect at once.
 type Approvals struct {
-	// Dir keeps the file; nil means that nothing can be kept, and Unavailable
-	// may say why.
+	// Dir holds the file; nil means that nothing can be stored, and Unavailable may
+	// say why.
 	Dir         *state.Dir
 	Unavailable error
-	// Project is the real path of the project root; approvals of other
-	// projects do not count.
+	// Project is the real path of the project root; approvals of other projects are
+	// ignored.
 	Project string
-	// Folder tells that root from a later one at the same path; "" where nothing
-	// does.
+	// Folder distinguishes that root from a later folder at the same path; "" if
+	// nothing does.
 	Folder string
-	// Siblings returns all tools of a source, so that an approval of a server
-	// or of all edits holds each of them. nil: it holds only the tool asked
-	// about.
+	// Siblings returns all tools of a source, so that an approval of a server or of
+	// all edits records each of them. If nil, it records only the tool in question.
 	Siblings func(source string) []*registry.Tool
-	// Warn is told when the file cannot be used; the answer is then that
-	// nothing was approved. May be nil.
+	// Warn is called when the file cannot be used; then nothing counts as approved.
+	// May be nil.
 	Warn func(registry.Diagnostic)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	warned sync.Once // of a file that cannot be read, once a run
+	warned sync.Once // of a file that cannot be read, once per run
 }
 
 type approvalFile struct {
@@ -73,8 +72,8 @@ type approvalFile struct {
 	Approvals []Approval `json:"approvals"`
 }
 
-// Why the file cannot be used: it is not what this program writes, or a later
-// one wrote it.
+// Why the file cannot be used: its content is not what this program writes, or
+// a newer version wrote it.
 var (
 	errDamaged = errors.New("damaged")
 	errNewer   = errors.New("it was written by a newer toolreg")
@@ -116,19 +115,19 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 	}
 	f, err := parseApprovals(data)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, mend(err))
+		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
 	}
 	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
 	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return out, nil
 }
 
-// mend says what helps against a file that cannot be used.
-func mend(err error) string {
+// remedy says what to do about a file that cannot be used.
+func remedy(err error) string {
 	if errors.Is(err, errNewer) {
-		return "use that one, or move the file away"
+		return "use that version, or move the file away"
 	}
-	return "toolreg approvals clear, or the next answer that is remembered, sets it aside"
+	return "\"toolreg approvals clear\", or the next remembered answer, sets it aside"
 }
 
 // load is List for decisions: it warns and finds nothing where List fails.
@@ -140,7 +139,7 @@ func (a *Approvals) load() []Approval {
 	if a.Warn != nil {
 		a.warned.Do(func() {
 			a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_unreadable",
-				Message: "remembered approvals do not count: " + err.Error()})
+				Message: "remembered approvals are ignored: " + err.Error()})
 		})
 	}
 	return nil
@@ -173,7 +172,7 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	})
 }
 
-// NoApprovalError tells that there is no approval with an id. It wraps
+// NoApprovalError reports that no approval has the given id. It wraps
 // registry.ErrNotFound.
 type NoApprovalError struct{ ID string }
 
@@ -182,10 +181,10 @@ func (e *NoApprovalError) Error() string { return fmt.Sprintf("no approval with 
 // Unwrap returns registry.ErrNotFound.
 func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
 
-// Revoke removes the approvals, of whatever project, whose ids begin with one
-// of the given texts, which must each fit exactly one. It returns what was
-// removed; with an error nothing was. One that does not exist is a
-// *NoApprovalError.
+// Revoke removes the approvals, of any project, whose ids begin with one of the
+// given prefixes; each prefix must match exactly one. It returns what it
+// removed; on an error it removes nothing. For a prefix without a match the
+// error is a *NoApprovalError.
 func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
 	list, err := a.List(true)
 	if err != nil {
@@ -205,7 +204,7 @@ func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, erro
 		case 1:
 			gone = append(gone, fits[0])
 		default:
-			return nil, fmt.Errorf("%q fits %d approvals; give more of the id", id, len(fits))
+			return nil, fmt.Errorf("%q matches %d approvals; give more characters of the id", id, len(fits))
 		}
 	}
 	return gone, a.remove(ctx, func(x Approval) bool {
@@ -214,7 +213,7 @@ func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, erro
 }
 
 // Clear removes the approvals of the project, or of all projects, and returns
-// how many there were. It works on a damaged file too, which is set aside.
+// how many there were. It also works on a damaged file, which it sets aside.
 func (a *Approvals) Clear(ctx context.Context, all bool) (int, error) {
 	n := 0
 	err := a.remove(ctx, func(x Approval) bool {
@@ -255,10 +254,10 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 	})
 	if aside != "" && a.Warn != nil {
 		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the approvals file was damaged and starts anew; the old one is kept as " + aside})
+			Message: "the approvals file was damaged and has been replaced; the old file is kept as " + aside})
 	}
 	if errors.Is(err, errNewer) {
-		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, mend(err))
+		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
 	}
 	if err != nil {
 		return fmt.Errorf("saving approvals: %w", err)
@@ -271,7 +270,7 @@ func (x *Approval) id() string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// covered returns what the tools that a scope covers are like now.
+// covered returns the current state of the tools that a scope covers.
 func (a *Approvals) covered(t *registry.Tool, kind ScopeKind) map[string]ApprovedTool {
 	out := map[string]ApprovedTool{t.OriginalName(): approvedTool(t)}
 	if a.Siblings == nil || kind != ScopeServer && kind != ScopeEdits {

@@ -23,7 +23,7 @@ func (d *decision) approved() string {
 	return d.approvedFor(ScopeTool, d.tool.OriginalName())
 }
 
-// approvedHosts wants an approval for every host of the call.
+// approvedHosts requires an approval for every host of the call.
 func (d *decision) approvedHosts() string {
 	first := ""
 	for _, h := range hostsOf(d.subject.URLs) {
@@ -38,8 +38,8 @@ func (d *decision) approvedHosts() string {
 	return first
 }
 
-// approvedFor looks for one approval. One that was given to a tool that has
-// changed since does not count; the changes are kept for the question.
+// approvedFor looks for one approval. An approval of a tool that has changed
+// since is ignored; the changes are kept for the question.
 func (d *decision) approvedFor(kind ScopeKind, value string) string {
 	if d.policy.Approvals == nil {
 		return ""

@@ -15,7 +15,7 @@ const (
 	originApproval = "approval"
 )
 
-// decision is the work on one call.
+// decision is the state of deciding on one call.
 type decision struct {
 	ctx     context.Context
 	policy  *Policy
@@ -26,13 +26,13 @@ type decision struct {
 	loaded  bool
 	found   []Approval
 	unread  bool // the command line could not be parsed
-	unsure  bool // what is banned cannot be ruled out
+	unsure  bool // banned programs cannot be ruled out
 	person  bool // only a person may answer
 	whole   bool // the tool is decided on, not a call
 }
 
-// category is the category that may loosen anything: what an untrusted server
-// says of its tools counts for nothing.
+// category is the category that may loosen a decision: what an untrusted server
+// says about its own tools is ignored.
 func (d *decision) category() registry.Category {
 	if d.tool.IsMCP() && !d.tool.Trusted || !d.tool.Category.Valid() {
 		return registry.CategoryOther
@@ -60,14 +60,15 @@ func (d *decision) writesNoFile() bool {
 	return d.tool.Source == registry.SourceBuiltin && d.category() == registry.CategoryWrite && d.tool.Subject == nil
 }
 
-// inside reports whether a workspace-relative path stays in the workspace by
-// its words; the tools themselves guard against links.
+// inside reports whether a workspace-relative path lexically stays in the
+// workspace; the tools themselves guard against links.
 func inside(p string) bool {
 	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
 	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }
 
-// guardedPath returns the first path that must be asked about, "" if none.
+// guardedPath returns the first path that requires confirmation, "" if there is
+// none.
 func (d *decision) guardedPath() string {
 	if d.policy.Guarded == nil || d.category() == registry.CategoryRead {
 		return ""
@@ -81,8 +82,9 @@ func (d *decision) guardedPath() string {
 }
 
 // hostsOf returns the host (with a port that is not the scheme's own) of each
-// address, with its scheme where that is not https: consent to what is encrypted
-// is none to what is not. It is nil if one cannot be read.
+// address, with its scheme where that is not https: consent to an encrypted
+// address does not extend to an unencrypted one. It returns nil if an address
+// cannot be parsed.
 func hostsOf(urls []string) []string {
 	var out []string
 	for _, raw := range urls {

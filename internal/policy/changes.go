@@ -10,14 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ApprovedTool is what one tool was like when it was approved.
+// ApprovedTool is the state of one tool when it was approved.
 type ApprovedTool struct {
 	Fingerprint string          `json:"fingerprint"`
 	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
 }
 
 // maxPart is the longest value of a part that an approval keeps as text, in
-// bytes; a change of a longer one is known by its hash.
+// bytes; a longer value is compared by its hash.
 const maxPart = 4 << 10
 
 func approvedTool(t *registry.Tool) ApprovedTool {
@@ -59,7 +59,7 @@ func changesSince(was ApprovedTool, t *registry.Tool) []Change {
 		out = append(out, Change{Part: name, Old: before, New: after})
 	}
 	if len(out) == 0 {
-		out = []Change{{Part: "definition"}} // what was kept of it does not tell
+		out = []Change{{Part: "definition"}} // the stored parts do not show what changed
 	}
 	return out
 }
@@ -85,7 +85,7 @@ func partValue(parts []registry.Part, name string) string {
 	return ""
 }
 
-// changedReason says in one line why a remembered approval does not count.
+// changedReason says in one line why a remembered approval no longer applies.
 func changedReason(changes []Change) string {
 	names := make([]string, len(changes))
 	for i, c := range changes {

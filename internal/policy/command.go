@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 )
 
-// command decides on a shell command line: allow needs every part allowed, deny
-// needs one (spec section 8.4).
+// command decides on a shell command line: it is allowed if every part is
+// allowed, and denied if one part is denied (spec section 8.4).
 func (d *decision) command() Verdict {
 	line := shellline.Read(d.policy.Shell, d.subject.Command)
 	for _, w := range line.Writes {
@@ -18,7 +18,7 @@ func (d *decision) command() Verdict {
 		}
 		d.subject.Paths = append(d.subject.Paths, w)
 	}
-	if len(line.Commands) == 0 { // nothing but comments
+	if len(line.Commands) == 0 { // only comments
 		return d.plain()
 	}
 	var v Verdict
@@ -27,7 +27,7 @@ func (d *decision) command() Verdict {
 		d.unread = d.unread || part.Unread
 		c := d.part(part)
 		v.Commands = append(v.Commands, c)
-		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // tells most
+		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // the most informative
 		if i == 0 || unread || stricter(v.Decision, c.Decision) != v.Decision {
 			v.Decision, v.Reason, v.Origin, v.Rule, v.Approval = c.Decision, c.Reason, c.Origin, c.rule, c.approval
 		}
@@ -49,11 +49,11 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 		c.Decision, c.Reason = Deny, fmt.Sprintf("setting shell.catastrophic denies it: %s", s.Catastrophic)
 		if d.policy.AskCatastrophic {
 			d.person = true
-			c.Decision, c.Reason = Ask, fmt.Sprintf("setting shell.catastrophic asks about it: %s", s.Catastrophic)
+			c.Decision, c.Reason = Ask, fmt.Sprintf("setting shell.catastrophic requires confirmation: %s", s.Catastrophic)
 		}
 		return c
 	}
-	doubt := "" // what might be denied, if it were known
+	doubt := "" // why a deny cannot be ruled out
 	for _, b := range d.policy.Banned {
 		switch s.Names(b.Value) {
 		case shellline.Yes:
@@ -75,16 +75,16 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 			d.unsure = d.unsure || doubt != ""
 			return c.floor(doubt)
 		case shellline.Maybe:
-			doubt = fmt.Sprintf("it may be what a rule on %q %ss", r.Command, r.Decision)
+			doubt = fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 		}
 	}
 	v := d.byDefault()
 	if root := s.Coverable(); root != "" && doubt == "" && v.Decision != Allow {
 		if id := d.approvedFor(ScopeCommand, root); id != "" {
-			c.Decision, c.Reason, c.Origin, c.approval = Allow, fmt.Sprintf("you allowed %q for good", root), originApproval, id
+			c.Decision, c.Reason, c.Origin, c.approval = Allow, fmt.Sprintf("you chose to always allow %q", root), originApproval, id
 			return c
 		}
-		if !shellline.IsShell(root) { // "always bash" would be always anything
+		if !shellline.IsShell(root) { // "always bash" would allow anything
 			c.remember = root
 		}
 	}
@@ -122,7 +122,7 @@ func (d *decision) ruleCommand(r *Rule, s *shellline.Command) shellline.Certaint
 	return shellline.No
 }
 
-// rememberable returns the programs that "always" would cover, nil where it
+// rememberable returns the programs that "always" would cover, or nil if it
 // would not cover the whole line.
 func rememberable(commands []CommandVerdict) []string {
 	var roots []string

@@ -8,12 +8,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decide answers whether a call may run. It never fails: what cannot be told
-// is asked about or denied, and the reason says so.
+// Decide answers whether a call may run. It never fails: what cannot be
+// determined is asked about or denied, and the reason says so.
 func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Call) (v Verdict) {
 	defer func() {
 		if r := recover(); r != nil { // a tool's Subject came from elsewhere
-			v = Verdict{Decision: Deny, Origin: originDefault, Reason: fmt.Sprintf("deciding failed: %v", r)}
+			v = Verdict{Decision: Deny, Origin: originDefault, Reason: fmt.Sprintf("the policy check failed: %v", r)}
 		}
 	}()
 	var subject registry.Subject
@@ -21,7 +21,7 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 		var err error
 		if subject, err = t.Subject(call); err != nil {
 			return Verdict{Decision: Deny, Origin: originDefault,
-				Reason: "cannot tell what the call would touch: " + err.Error()}
+				Reason: "cannot determine what the call would access: " + err.Error()}
 		}
 	}
 	c := &decision{ctx: ctx, policy: p, tool: t, subject: subject}
@@ -31,9 +31,9 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 	return c.verdict()
 }
 
-// DecideTool answers for a tool as a whole, without params: rules that speak of
-// commands, paths or addresses are left out, and so is what the tool itself asks
-// about; edits are taken to stay inside the workspace. It is for telling people; a call needs Decide.
+// DecideTool answers for a tool as a whole, without params: it leaves out rules on commands, paths
+// and addresses and what the tool itself asks about, and assumes that edits stay inside the
+// workspace. It serves listings; a call needs Decide.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}
 	return c.verdict()
@@ -48,7 +48,7 @@ func (d *decision) verdict() Verdict {
 	}
 	if guarded := d.guardedPath(); guarded != "" && v.Decision == Allow {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
-			Reason: fmt.Sprintf("%q can make other programs run something; changing it is always asked about", guarded)}
+			Reason: fmt.Sprintf("%q can make other programs run commands; changing it always requires confirmation", guarded)}
 	}
 	if d.asking.Reason != "" && v.Decision != Deny {
 		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}
@@ -70,26 +70,26 @@ func (d *decision) mode(v Verdict) Verdict {
 	case v.Decision == Deny:
 	case p.Mode == ModePlan && d.category() != registry.CategoryRead && d.tool.Source != registry.SourceComposite:
 		return Verdict{Decision: Deny, Origin: p.modeOrigin(), Commands: v.Commands,
-			Reason: fmt.Sprintf("plan mode allows reading only, and %q is a tool that may do more", d.tool.Name)}
+			Reason: fmt.Sprintf("plan mode allows only reading, and tool %q may do more", d.tool.Name)}
 	case v.Decision == Ask && d.person:
 		v.Person = true
 	case v.Decision == Ask && p.Mode == ModeYolo && (d.unread && d.bans() || d.unsure):
 		v.Decision = Deny
-		v.Reason += "; nobody is asked in this mode, and banned commands cannot be ruled out"
+		v.Reason += "; yolo mode asks nobody, and banned commands cannot be ruled out"
 	case v.Decision == Ask && p.Mode == ModeYolo:
-		return Verdict{Decision: Allow, Origin: p.modeOrigin(), Commands: v.Commands, Reason: "the approval mode allows what would be asked about"}
+		return Verdict{Decision: Allow, Origin: p.modeOrigin(), Commands: v.Commands, Reason: "the approval mode allows it without asking"}
 	}
 	return v
 }
 
-// bans reports whether any command is denied to this tool.
+// bans reports whether this tool is denied any command.
 func (d *decision) bans() bool {
 	return len(d.policy.Banned) > 0 || !d.policy.AskCatastrophic ||
 		slices.ContainsFunc(d.policy.Rules, func(r Rule) bool { return r.Decision == Deny && d.ruleNames(&r) })
 }
 
-// scopes lists what an "always" could stand for, none where a rule or a doubt
-// would ask again whatever is remembered.
+// scopes lists what an "always" could cover. It is empty if a rule or a doubt
+// would ask again regardless of remembered answers.
 func (d *decision) scopes(v Verdict) []Scope {
 	if v.Firm || v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" {
 		return nil
@@ -114,8 +114,8 @@ func (d *decision) scopes(v Verdict) []Scope {
 	return []Scope{{Kind: ScopeTool}}
 }
 
-// isDefaultRule reports whether r is one of the defaults by category, which
-// approvals stand before.
+// isDefaultRule reports whether r is one of the defaults by category, over
+// which approvals take precedence.
 func (d *decision) isDefaultRule(r *Rule) bool {
 	set, ok := d.policy.Defaults[d.category()]
 	return ok && set == *r

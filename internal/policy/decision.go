@@ -43,7 +43,7 @@ func ParseDecision(s string) (Decision, error) {
 	return Deny, fmt.Errorf("unknown decision %q; use allow, ask or deny", s)
 }
 
-// stricter returns the one of two decisions that lets less through.
+// stricter returns the stricter of two decisions.
 func stricter(a, b Decision) Decision {
 	rank := func(d Decision) int {
 		switch d {

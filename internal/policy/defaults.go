@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// plain decides on a call that is no shell command.
+// plain decides on a call that is not a shell command.
 func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
@@ -21,10 +21,10 @@ func (d *decision) plain() Verdict {
 	}
 	v := d.byDefault()
 	if v.Decision == Allow {
-		return v // no approval could say more, and none need be read
+		return v // no approval could change this, so none need be read
 	}
 	if id := d.approved(); id != "" {
-		return Verdict{Decision: Allow, Reason: "you allowed it for good", Origin: originApproval, Approval: id}
+		return Verdict{Decision: Allow, Reason: "you chose to always allow it", Origin: originApproval, Approval: id}
 	}
 	if len(d.changes) > 0 && v.Decision == Ask {
 		v.Reason = changedReason(d.changes)
@@ -40,24 +40,24 @@ func (d *decision) autoEdit() (Verdict, bool) {
 		Reason: "the approval mode allows edits inside the workspace"}, true
 }
 
-// byDefault is the decision where no rule and no approval matched.
+// byDefault is the decision if no rule and no approval matched.
 func (d *decision) byDefault() Verdict {
 	cat := d.category()
 	set, isSet := d.policy.Defaults[cat]
-	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s are asked about", cat)}
+	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
 	switch {
 	case d.tool.IsMCP() && d.tool.Trusted:
-		if isSet && set.Decision != Deny { // trust of a server says more than a category
+		if isSet && set.Decision != Deny { // trust in a server is more specific than a category
 			isSet = false
 		}
 		base.Decision, base.Reason = Allow, fmt.Sprintf("server %q is trusted by the settings", d.tool.Server)
 		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
 	case d.tool.IsMCP():
-		base.Reason = fmt.Sprintf("tools of server %q are asked about", d.tool.Server)
+		base.Reason = fmt.Sprintf("tools of server %q require confirmation", d.tool.Server)
 	case d.tool.Source == registry.SourceCommand:
-		base.Decision, base.Reason = Allow, "the settings name the command behind discovered tools"
+		base.Decision, base.Reason = Allow, "discovered tools run a command that the settings name"
 	case d.tool.Source == registry.SourceComposite:
-		base.Decision, base.Reason = Allow, "each step of a composite is decided on by itself"
+		base.Decision, base.Reason = Allow, "each step of a composite is checked on its own"
 	case cat == registry.CategoryRead:
 		base.Decision, base.Reason = Allow, "tools that only read are allowed"
 	}

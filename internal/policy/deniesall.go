@@ -6,8 +6,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// DeniesAll reports whether every call of a tool is denied, whatever its params,
-// and by what: such a tool is not declared to models (spec section 5).
+// DeniesAll reports whether every call of a tool is denied, regardless of its
+// params, and by what. Such a tool is not declared to models (spec section 5).
 func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
 	d := &decision{ctx: ctx, policy: p, tool: t, whole: true}
 	v, ok := d.beforeDefaults()
@@ -21,8 +21,8 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 	return v, v.Decision == Deny
 }
 
-// beforeDefaults is what the rules say of all calls of the tool. A rule about some
-// calls that does not deny them ends the matter: those are not denied.
+// beforeDefaults is what the rules say about all calls of the tool. A rule that
+// matches some calls and does not deny them settles it: not every call is denied.
 func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]

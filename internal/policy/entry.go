@@ -8,22 +8,22 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Entry is one element of allowedTools or excludeTools taken apart:
-// "read_file", "mcp_*", "run_shell_command(git status)", "ShellTool(rm)".
+// Entry is one parsed element of allowedTools or excludeTools: "read_file",
+// "mcp_*", "run_shell_command(git status)", "ShellTool(rm)".
 type Entry struct {
 	Tool    string // name, alias or glob
 	Command string // what stands in the parentheses; "" if there are none
 }
 
 // ParseEntry reads one element of allowedTools or excludeTools (spec section
-// 4). A trailing ":*" in the parentheses, as other programs write it, means
-// the same as leaving it out.
+// 4). A trailing ":*" in the parentheses, as other programs write it, has no
+// effect.
 func ParseEntry(text string) (Entry, error) {
 	text = strings.TrimSpace(text)
 	name, rest, found := strings.Cut(text, "(")
 	e := Entry{Tool: strings.TrimSpace(name)}
 	if e.Tool == "" {
-		return Entry{}, fmt.Errorf("entry %q names no tool", text)
+		return Entry{}, fmt.Errorf("entry %q does not name a tool", text)
 	}
 	if !found {
 		if strings.ContainsRune(text, ')') {
@@ -33,7 +33,7 @@ func ParseEntry(text string) (Entry, error) {
 	}
 	args, ok := strings.CutSuffix(rest, ")")
 	if !ok {
-		return Entry{}, fmt.Errorf("entry %q lacks the closing parenthesis", text)
+		return Entry{}, fmt.Errorf("entry %q lacks a closing parenthesis", text)
 	}
 	e.Command = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(args), ":*"))
 	if e.Command == "*" {
@@ -44,7 +44,7 @@ func ParseEntry(text string) (Entry, error) {
 		return Entry{}, fmt.Errorf("entry %q has empty parentheses; leave them out to mean the tool itself", text)
 	}
 	if !shellline.IsPlain(e.Command) {
-		return Entry{}, fmt.Errorf("entry %q: the command must be the plain words that a command begins with", text)
+		return Entry{}, fmt.Errorf("entry %q: the command must be plain words, the beginning of a simple command", text)
 	}
 	return e, nil
 }

@@ -1,8 +1,9 @@
 package policy
 
-// hides returns what tells the paths that the call may not show, nil where it may
-// show all: a search names a folder and opens what is in it. The rule that decided
-// on the call itself hides nothing by asking, since the person has agreed then.
+// hides returns a function that reports whether the call must not show a path, or
+// nil if it may show everything: a search names a folder and opens the files in
+// it. If the rule that decided on the call asks, it hides nothing, because the
+// person has agreed by then.
 func (d *decision) hides(decided *Rule) func(string) bool {
 	var rules []*Rule // those about this tool, up to one that matches every path
 	strict := false

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ruleNames reports whether the rule speaks of this tool, commands and paths
-// aside.
+// ruleNames reports whether the rule matches this tool, without regard to
+// commands and paths.
 func (d *decision) ruleNames(r *Rule) bool {
 	if r.Decision == Allow {
 		return d.allowNames(r)
@@ -40,7 +40,7 @@ func (d *decision) allowNames(r *Rule) bool {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
-		// A server that offers "read_file" is not meant by that name.
+		// That name does not refer to a server's tool "read_file".
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
 	}
 	return slices.ContainsFunc(d.unambiguousNames(), func(name string) bool { return registry.MatchName(r.Tool, name) })
@@ -97,8 +97,8 @@ func (d *decision) rulePaths(r *Rule) bool {
 }
 
 // pathMatch compares a glob with a path of the call, both made absolute. With
-// fold set case does not count, since the disk may not tell it apart, and a
-// folder that matches covers what is in it.
+// fold set it ignores case, since the file system may do so, and a matching
+// folder covers what is in it.
 func (d *decision) pathMatch(glob, name string, fold bool) bool {
 	if !fold && !inside(name) && !path.IsAbs(filepath.ToSlash(name)) {
 		return false

@@ -13,12 +13,12 @@ import (
 // field that is set must match; a rule with none matches every call.
 //
 // A rule that allows matches narrowly: the tool's registered name or, for an
-// MCP tool, server__tool, case and all. A rule that asks or denies matches any
-// spelling of the tool, case aside.
+// MCP tool, server__tool, case-sensitively. A rule that asks or denies matches
+// any spelling of the tool, ignoring case.
 type Rule struct {
-	Tool     string // glob over names; aliases of built-in tools count
+	Tool     string // glob over names; aliases of built-in tools match too
 	Source   string // glob over "builtin", "command", "plugin:ID", "mcp:SERVER"
-	Server   string // glob over names of MCP servers; Tool may then be its own name of the tool
+	Server   string // glob over names of MCP servers; Tool may then be the server's own name of the tool
 	Category string
 	Command  string // the first words of a simple shell command
 	Path     string // glob over the paths that the call names, ** included
@@ -32,7 +32,7 @@ type Rule struct {
 func (r *Rule) Validate() error {
 	if r.Command != "" {
 		if !shellline.IsPlain(r.Command) {
-			return fmt.Errorf("command %q must be the plain words that a command begins with", r.Command)
+			return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
 		}
 	}
 	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
@@ -59,5 +59,5 @@ func (r *Rule) reason() string {
 	case Deny:
 		return "a rule denies it"
 	}
-	return "a rule asks about it"
+	return "a rule requires confirmation"
 }

@@ -1,6 +1,6 @@
 package policy
 
-// Verdict is the answer for one call and how it came about. The zero value
+// Verdict is the decision on one call and the reason for it. The zero value
 // asks.
 type Verdict struct {
 	Decision Decision
@@ -10,28 +10,27 @@ type Verdict struct {
 	Rule *Rule
 	// Approval is the id of the remembered approval that allowed; "" if none.
 	Approval string
-	// Commands tells of each simple command of a shell command line.
+	// Commands holds the verdict on each simple command of a shell command line.
 	Commands []CommandVerdict
-	// Scopes is what an "always" could be remembered for, first what "always"
-	// itself stands for; empty where nothing may be remembered.
+	// Scopes lists what an "always" could be remembered for, the default first; it is
+	// empty if nothing may be remembered.
 	Scopes []Scope
-	// Firm is set where no rule and no approval would make the question
-	// unnecessary.
+	// Firm is set if no rule and no approval could make the question unnecessary.
 	Firm bool
-	// Unread is set for a command line that cannot be parsed for sure, Unsure for
-	// one whose programs are not known before it runs. The mode yolo denies them:
-	// banned commands cannot be ruled out.
+	// Unread is set for a command line that cannot be parsed reliably, Unsure for one
+	// whose programs are not known before it runs. The mode yolo denies them: banned
+	// commands cannot be ruled out.
 	Unread, Unsure bool
-	// Person is set where only a person may answer, whatever the mode.
+	// Person is set if only a person may answer, in any mode.
 	Person bool
-	// Agreed is set where the mode says yes to every question, also to one that
-	// comes up after the decision.
+	// Agreed is set if the mode answers every question with yes, including questions
+	// that come up after the decision.
 	Agreed bool
-	// Hides tells which files and folders the call may not show though it may
-	// run: rules deny them, or ask about them. It is safe for concurrent use; nil
-	// where no rule speaks of paths.
+	// Hides reports which files and folders the call must not show although it may
+	// run, because rules deny them or ask about them. It is safe for concurrent use;
+	// nil if no rule names paths.
 	Hides func(path string) bool
-	// Changes tells why a remembered approval did not count.
+	// Changes says why a remembered approval was not used.
 	Changes []Change
 }
 
@@ -61,7 +60,7 @@ func (v *Verdict) Roots() []string {
 // CommandVerdict is the decision on one part of a shell command line.
 type CommandVerdict struct {
 	Text     string   `json:"text"`           // as written
-	Root     string   `json:"root,omitempty"` // the program, "" where it is not known before running
+	Root     string   `json:"root,omitempty"` // the program, "" if it is not known before the line runs
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason"`
 	Origin   string   `json:"origin"`
@@ -71,10 +70,10 @@ type CommandVerdict struct {
 	remember string // the program that an approval would cover
 }
 
-// Change is one part of a tool that is not as it was when it was approved.
+// Change is one part of a tool that has changed since it was approved.
 type Change struct {
 	Part     string // as in registry.Part, or "tool" for a tool that is new
-	Old, New string // "" where the text was not kept
+	Old, New string // "" if the text was not stored
 }
 
 // ScopeKind says what an approval covers.

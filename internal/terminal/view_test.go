@@ -20,7 +20,7 @@ func question(choices ...exec.Choice) exec.Question {
 		Tool:    &registry.Tool{Definition: registry.Definition{Name: "write_file", Source: registry.SourceBuiltin}},
 		Call:    registry.Call{Params: []byte(`{"file_path":"a.txt"}`)},
 		Preview: registry.Preview{Kind: registry.PreviewInfo},
-		Verdict: policy.Verdict{Reason: "tools of category write are asked about", Scopes: []policy.Scope{{Kind: policy.ScopeTool}}},
+		Verdict: policy.Verdict{Reason: "tools of category write require confirmation", Scopes: []policy.Scope{{Kind: policy.ScopeTool}}},
 		Choices: choices,
 	}
 }
@@ -42,7 +42,7 @@ func TestViewExec(t *testing.T) {
 		Tool:    &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin}},
 		Preview: registry.Preview{Kind: registry.PreviewExec, Command: "make all\n\x1b[2Jgo test", Directory: "sub"},
 		Verdict: policy.Verdict{
-			Reason:   "tools of category command are asked about",
+			Reason:   "tools of category command require confirmation",
 			Commands: []policy.CommandVerdict{{Root: "make"}, {Root: "go"}, {Reason: "it writes to a file by redirection"}},
 			Scopes:   []policy.Scope{{Kind: policy.ScopeCommand, Values: []string{"make", "go"}}},
 		},
@@ -54,7 +54,7 @@ func TestViewExec(t *testing.T) {
 		`Programs: make, go`,
 		`Mind: it writes to a file by redirection`,
 		`Directory: "sub"`,
-		`Why you are asked: tools of category command are asked about`,
+		`Why you are asked: tools of category command require confirmation`,
 		`always: every command that begins with make, go, in this project, from now on`)
 }
 

@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// location is where cd went in a line so far.
+// location is the folder that cd has led to so far in a line.
 type location struct {
 	dir string // "" where it is not known
 }
 
-// ruins tells why a command would ruin the machine whatever was meant, "" if it
-// would not: a recursive change of the root, a system folder or home, or a write
-// to a disk.
+// ruins says why a command would ruin the machine, "" if it would not: a
+// recursive change of the root, a system folder or home, or a write to a disk.
 func (l *location) ruins(name string, args []word) string {
 	switch name {
 	case "cd", "pushd":
@@ -46,7 +45,7 @@ func (l *location) ruins(name string, args []word) string {
 	return writesDisk(name, args)
 }
 
-// cd follows where the line goes.
+// cd updates the location.
 func (l *location) cd(args []word) {
 	to := operands(args)
 	switch {
@@ -110,8 +109,8 @@ func alternatives(text string) []string {
 	return out
 }
 
-// systemFolders are those whose loss is the machine's, and the folders of all
-// users.
+// systemFolders are the folders without which the machine does not work, and
+// the home folders of all users.
 var systemFolders = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
 		`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
@@ -155,7 +154,7 @@ func isDisk(w word) bool {
 	return slices.ContainsFunc(alternatives(text), disks().MatchString)
 }
 
-// writesDisk tells of programs that write to a disk among their words.
+// writesDisk reports a program that writes to a disk named among its arguments.
 func writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
@@ -176,8 +175,8 @@ func writesDisk(name string, args []word) string {
 	return ""
 }
 
-// hasOption reports whether one of the letters stands in a cluster, or the long
-// name, shortened or lengthened.
+// hasOption reports whether the words contain one of the letters, also in a
+// cluster, or the long name, also abbreviated.
 func hasOption(args []word, letters, long string) bool {
 	for _, w := range args {
 		switch {

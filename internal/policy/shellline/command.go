@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The grammars that are known. A line in any other is unread, and the first words
-// of its pieces are commands.
+// The grammars that are known. A line in any other grammar is Unread; the first
+// words of its pieces are taken as commands.
 const (
 	Bash  = "bash"
 	POSIX = "sh"
@@ -19,37 +19,36 @@ const (
 
 // Line is what a shell line does. The zero value does nothing.
 type Line struct {
-	// Commands are its parts in the order in which they stand; empty where there
-	// is nothing but comments.
+	// Commands are its parts in order; empty if the line has only comments.
 	Commands []Command
 	// Writes are the files that redirections and options name for output, as they
 	// are written.
 	Writes []string
 }
 
-// Command is one part of a line that rules speak about: a simple command, or
+// Command is one part of a line that rules apply to: a simple command, or
 // something else that has an effect.
 type Command struct {
 	Text string // as written
-	// Doubt tells why no rule on commands covers the part, "" if one may.
+	// Doubt says why no rule on commands covers the part, "" if one may.
 	Doubt string
-	// Unread is set for what cannot be read for sure; Doubt tells why.
+	// Unread is set if the part cannot be parsed reliably; Doubt says why.
 	Unread bool
-	// Refused is set where the line is too large to be read and must not run;
-	// Doubt tells why.
+	// Refused is set if the line is too large to be analysed and must not run; Doubt
+	// says why.
 	Refused bool
-	// Catastrophic tells why the part would ruin the machine, "" if it would not.
+	// Catastrophic says why the part would ruin the machine, "" if it would not.
 	Catastrophic string
 
-	words   []word // empty where the part is no command
-	dynamic bool   // the program is not known before running
+	words   []word // empty if the part is not a command
+	dynamic bool   // the program is not known before the line runs
 }
 
 func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
 }
 
-// Root returns the program as it is written, "" where it is not known.
+// Root returns the program as written, "" if it is not known.
 func (c *Command) Root() string {
 	if len(c.words) == 0 || c.dynamic {
 		return ""
@@ -58,7 +57,7 @@ func (c *Command) Root() string {
 }
 
 // Coverable returns the program of a part that rules and approvals on commands
-// may cover, "" where there is a doubt.
+// may cover, "" if there is a doubt.
 func (c *Command) Coverable() string {
 	if c.Doubt != "" || c.Unread || len(c.words) == 0 || !c.words[0].known {
 		return ""
@@ -66,11 +65,11 @@ func (c *Command) Coverable() string {
 	return c.words[0].text
 }
 
-// Certainty is how sure it is that a command is what a rule names. The zero value
-// is No.
+// Certainty says how certain it is that a command is what a rule names. The zero
+// value is No.
 type Certainty int
 
-// The certainties, from the least.
+// The levels of certainty, lowest first.
 const (
 	No Certainty = iota
 	Maybe
@@ -91,13 +90,13 @@ func (c *Command) Begins(command string) bool {
 	return true
 }
 
-// Names reports whether the part is, or may be, what the rule's words name.
-// The program counts by its last path element, case aside; options may stand
-// between the words.
+// Names reports whether the part is, or may be, what the rule's words name. It
+// compares the last path element of the program, ignoring case; options may
+// stand between the words.
 func (c *Command) Names(command string) Certainty {
 	want, ok := ruleWords(command)
 	if !ok {
-		return Yes // a broken rule denies rather than nothing
+		return Yes // a broken rule must not fail open
 	}
 	unknown := No
 	if c.dynamic {
@@ -143,7 +142,7 @@ func restNamed(want []string, words []word) Certainty {
 	return sure
 }
 
-// programs returns the names of programs that a first word may stand for.
+// programs returns the programs that a first word may name.
 func (w word) programs() []string {
 	names := []string{programName(w.text)}
 	if w.braces {
@@ -163,8 +162,8 @@ func (w word) globs(program string) bool {
 	return ok && err == nil
 }
 
-// IsPlain reports whether the command of a rule is what rules may name: one
-// simple command of plain words and globs.
+// IsPlain reports whether rules may name the command: one simple command of
+// plain words and globs.
 func IsPlain(command string) bool {
 	_, ok := ruleWords(command)
 	return ok
@@ -200,7 +199,7 @@ func ruleWords(command string) (words []string, ok bool) {
 // themselves in a shell.
 const ruleWordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,+@%*?"
 
-// foldMatch matches a glob case aside; nothing matches the empty text.
+// foldMatch matches a glob ignoring case; nothing matches the empty text.
 func foldMatch(pattern, text string) bool {
 	return text != "" && registry.MatchName(strings.ToLower(pattern), strings.ToLower(text))
 }

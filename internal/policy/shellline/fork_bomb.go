@@ -4,11 +4,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxFunctions bounds how many functions are held against each other.
+// maxFunctions bounds how many functions are compared with each other.
 const maxFunctions = 100
 
-// forkBomb names a function of the statements that starts itself again beside
-// itself, "" if there is none.
+// forkBomb names a function of the statements that starts a second copy of
+// itself while it runs, "" if there is none.
 func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 	bodies := map[string]*syntax.Stmt{}
 	for _, s := range stmts {
@@ -33,7 +33,7 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 }
 
 // calls returns the programs named in a statement: with beside set, only those
-// that run beside the rest, in the background or in a pipe.
+// that run concurrently, in the background or in a pipe.
 func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 	out := map[string]bool{}
 	if root == nil {

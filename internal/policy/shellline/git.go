@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// gitGlobal is what stands before the subcommand of git.
+// gitGlobal describes the options before the subcommand of git.
 func gitGlobal() program {
 	return program{valued: "-C --git-dir --work-tree --namespace --super-prefix --attr-source", runs: "-c --config-env --exec-path", acts: "-p --paginate"}
 }
 
-// gitOptions knows the options of a subcommand of git.
+// gitOptions returns the options of a subcommand of git.
 func gitOptions(sub string) program {
 	p := program{runs: "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager", acts: "--ext-diff", writes: "--output --output-directory"}
 	switch sub {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// runsOf finds the commands inside a command of a line in a grammar. Wrappers are
-// never covered by a rule that allows; rules that deny look inside them.
+// runsOf finds the commands inside a command of a line in a grammar. A rule that
+// allows never covers a wrapper; rules that deny look inside it.
 func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if isShell(name) {
@@ -52,9 +52,9 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	return r
 }
 
-// dashed gives the first word of tar's old style the dash of the others. Its
-// letters take their values from the words behind it, in order, so none is read
-// as attached.
+// dashed adds the dash that tar's old style omits from the first word. Its
+// letters take their values from the following words, in order, so no value is
+// read as attached.
 func dashed(args []word) []word {
 	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || !args[0].known {
 		return args
@@ -101,7 +101,7 @@ func optionsOfShell(name string, args []word) runs {
 		flags := strings.TrimLeft(a.text, "-+")
 		switch {
 		case !a.known:
-			r.rereads = name + " with an option that is not known before running"
+			r.rereads = name + "with an option that is not known before it runs"
 		case a.text == "--" && name == "set":
 			return r
 		case has(harmless, a.text):
@@ -116,8 +116,8 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-// IsShell reports whether a program, by whatever path it is named, runs lines of
-// text: to allow it is to allow anything.
+// IsShell reports whether a program, named by any path, runs lines of text: to
+// allow it is to allow anything.
 func IsShell(program string) bool { return isShell(programName(program)) }
 
 func isShell(name string) bool {
@@ -156,7 +156,7 @@ words:
 		case strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+"):
 			continue
 		case script:
-			// What stands behind it are parameters, which it may run.
+			// The words after it are parameters, which it may run.
 			r.dynamic = !a.known || len(args) > i+1 && strings.ContainsAny(a.text, "$")
 			r.scripts = []string{a.text}
 			return r
@@ -165,7 +165,7 @@ words:
 			break words
 		}
 		if i == 0 {
-			r.doubt = "" // a script file: the words say all there is to know
+			r.doubt = "" // a script file: the words are all that is known
 		}
 		return r
 	}
@@ -177,12 +177,12 @@ words:
 }
 
 func evalRuns(shell string, args []word) runs {
-	r := runs{doubt: "eval runs what is put together at run time", shell: shell, scripts: []string{joined(args)}}
+	r := runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joined(args)}}
 	r.dynamic = slices.ContainsFunc(args, func(w word) bool { return !w.known })
 	return r
 }
 
-// findRuns reads -exec and its kin, and the actions that delete or write.
+// findRuns reads -exec and similar actions, and those that delete or write.
 func findRuns(name string, args []word) runs {
 	if name == "fd" || name == "fdfind" {
 		return fdRuns(name, args)
@@ -206,7 +206,7 @@ func findRuns(name string, args []word) runs {
 			r.doubt = "find changes files with " + args[i].text
 		}
 		if i < len(args) && !args[i].known && !args[i].plainStart {
-			r.doubt = "the options of find are not known before running"
+			r.doubt = "the options of find are not known before it runs"
 		}
 	}
 	return r
@@ -224,7 +224,7 @@ func fdRuns(name string, args []word) runs {
 		case strings.HasPrefix(a.text, "-"):
 			at = strings.IndexAny(a.text, "xX")
 		case !a.known && !a.plainStart:
-			return runs{doubt: "the options of " + name + " are not known before running"}
+			return runs{doubt: "the options of " + name + "are not known before it runs"}
 		}
 		if at < 0 {
 			continue

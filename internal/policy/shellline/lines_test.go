@@ -128,7 +128,7 @@ func FuzzShell(f *testing.F) {
 	p := shellPolicy(f)
 	f.Fuzz(func(t *testing.T, line string) {
 		v := p.Decide(context.WithoutCancel(t.Context()), shellTool(line), registry.Call{})
-		if strings.HasPrefix(v.Reason, "deciding failed") {
+		if strings.HasPrefix(v.Reason, "the policy check failed") {
 			t.Fatalf("%q: %s", line, v.Reason)
 		}
 		commands := shellline.Read(shellline.Bash, line).Commands

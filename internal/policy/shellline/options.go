@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// runs tells what a program runs beside itself.
+// runs says what a program runs in turn.
 type runs struct {
 	doubt    string   // why no rule on commands covers it
-	dynamic  bool     // what it runs is not known before running
+	dynamic  bool     // what it runs is not known in advance
 	rereads  string   // why shells may read what follows in another way
 	commands [][]word // commands among its arguments
 	scripts  []string // texts that it gives to a shell
@@ -17,25 +17,25 @@ type runs struct {
 	writes   []string // files that its options name
 }
 
-// program tells how a program spells the options that run other programs or
-// write files, and those that must be known to find these. Options stand as on a
-// command line, "-o --output"; a letter counts inside a cluster too, a long name
-// also where it is shortened.
+// program describes the options with which a program runs other programs or
+// writes files, and those that must be known to find them. Options are spelled
+// as on a command line, "-o --output"; a letter matches inside a cluster too,
+// and a long name matches its abbreviations.
 type program struct {
 	valued   string // take the next word as their value, or the rest of theirs
-	attached string // take a value only where it stands in the same word
+	attached string // take a value only in the same word
 	runs     string // run their value, or what their value sets
 	acts     string // run something or change a file, without a value
 	writes   string // write the file that is their value
 	operands int    // above 0: more operands than these name a file that is written
 
-	wraps   bool   // behind the options stands a command
-	flags   string // of a wrapper, take no value; others make the start ambiguous
+	wraps   bool   // a command follows the options
+	flags   string // take no value; unknown options of a wrapper make the start of its command ambiguous
 	skip    int    // words before the command
-	vague   bool   // any word behind the options may be the start of a command, or a line for a shell
+	vague   bool   // any word after the options may be the start of a command, or a line for a shell
 	assigns bool   // NAME=VALUE words may stand before it
 	extra   bool   // further words are added at run time
-	silent  string // options with which nothing is run
+	silent  string // with these options nothing is run
 	splits  string // options whose value is words of a command, as env reads them
 	scripts string // options whose value is a line for a shell
 }
@@ -46,18 +46,18 @@ type option struct {
 	value word
 }
 
-// optionsRead is what the words behind a program's name say.
+// optionsRead is the result of reading a program's arguments.
 type optionsRead struct {
 	program *program
 	options []option
 	rest    int    // where the operands begin, if they end the options
-	number  int    // of operands
+	number  int    // number of operands
 	unknown string // a word that may be any option
 	strange bool   // an option that the table does not know stands before rest
 }
 
-// read takes words apart into options and operands. With first set the first
-// operand ends the options, as for programs that run what follows.
+// read splits words into options and operands. With first set, the first
+// operand ends the options, as in programs that run what follows.
 func (p program) read(args []word, first bool) optionsRead {
 	out := optionsRead{program: &p, rest: len(args)}
 	for i := 0; i < len(args); i++ {
@@ -98,9 +98,9 @@ func isAssignment(text string) bool {
 	return ok && !strings.ContainsAny(name, "/. ")
 }
 
-// long reads --name or --name=value, shortened or not, and returns how many
-// words behind it are its value. A name that may stand for several stands for
-// each.
+// long reads --name or --name=value, abbreviated or not, and returns how many
+// of the following words are its value. An ambiguous name is taken as each
+// option that it may stand for.
 func (p *program) long(out *optionsRead, args []word) int {
 	text := args[0].text
 	name, value, attached := strings.Cut(text, "=")
@@ -131,14 +131,14 @@ func (p *program) long(out *optionsRead, args []word) int {
 	if has(p.silent, name) {
 		out.options = append(out.options, option{name: name})
 	}
-	if has(p.flags+" "+p.attached, name) { // no shortened one of another
+	if has(p.flags+" "+p.attached, name) { // not an abbreviation of another
 		return 0
 	}
 	out.strange = out.strange || !found && !known && !attached || found && known
 	return taken
 }
 
-// cluster reads -abc and returns how many words behind it are a value.
+// cluster reads -abc and returns how many of the following words are its value.
 func (p *program) cluster(out *optionsRead, args []word) int {
 	text := args[0].text
 	if name, value, attached := strings.Cut(text, "="); len(name) > 2 && has(p.runs+" "+p.writes, name) { // -exec, as Go spells it
@@ -171,7 +171,7 @@ func (p *program) cluster(out *optionsRead, args []word) int {
 	return 0
 }
 
-// runs tells what the options do.
+// runs says what the options do.
 func (o *optionsRead) runs(name string) runs {
 	r := runs{shell: POSIX}
 	p := o.program
@@ -203,21 +203,21 @@ func (o *optionsRead) runs(name string) runs {
 		r.doubt = name + " writes a file"
 	}
 	if r.doubt == "" && o.unknown != "" {
-		r.doubt = fmt.Sprintf("what is known only when it runs may be an option of %s", name)
+		r.doubt = fmt.Sprintf("a word known only at run time may be an option of %s", name)
 	}
 	return r
 }
 
-// splits reads what env takes apart into words by rules of its own.
+// splits reads the value that env splits into words by rules of its own.
 func (r *runs) splits(w word) {
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ").Replace(w.text)
 	r.scripts = append(r.scripts, text, "env "+text)
 	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(text, `\$#`)
 }
 
-// wrapped finds the commands behind the options of a program that runs them.
-// Where an option is not known, or a word is not, every word may be the start:
-// that may deny more.
+// wrapped finds the commands that follow the options of a program that runs
+// them. If an option or a word is unknown, every word is taken as a possible
+// start, which may deny too much but never too little.
 func (p program) wrapped(name string, args []word) runs {
 	o := p.read(args, true)
 	r := o.runs(name)
@@ -250,7 +250,7 @@ func (p program) wrapped(name string, args []word) runs {
 }
 
 // inner returns the command that a wrapper runs, with what is added to it when
-// it runs: words at its end, or input in the place of a mark.
+// it runs: words at its end, or input that replaces a placeholder.
 func (p program) inner(o optionsRead, args []word) []word {
 	inner := slices.Clone(args)
 	if !p.extra {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// programOf returns what is known of a program. One that is not known is never
-// looked through: a rule on it allows it alone.
+// programOf returns what is known about a program. The arguments of an unknown
+// program are never searched for commands: a rule on it allows it alone.
 func programOf(name string) (program, bool) {
 	if p, ok := wrapperOf(name); ok {
 		return p, true
@@ -13,7 +13,7 @@ func programOf(name string) (program, bool) {
 	if p, ok := optionsOf(name); ok {
 		return p, true
 	}
-	if rest, ok := strings.CutPrefix(name, "g"); ok { // GNU's, where the system has its own
+	if rest, ok := strings.CutPrefix(name, "g"); ok { // the GNU versions on systems that have their own
 		if p, ok := wrapperOf(rest); ok {
 			return p, true
 		}
@@ -22,7 +22,7 @@ func programOf(name string) (program, bool) {
 	return program{}, false
 }
 
-// wrapperOf knows the programs that run the command among their arguments.
+// wrapperOf lists the programs that run a command given in their arguments.
 func wrapperOf(name string) (program, bool) {
 	p := program{}
 	switch name {
@@ -101,8 +101,8 @@ func wrapperOf(name string) (program, bool) {
 
 const archFlags = "-B -F -I -L -R -S -T -X -Z -3 -v --32bit --fdpic-funcptrs --short-inode --addr-compat-layout --addr-no-randomize --whole-seconds --sticky-timeouts --read-implies-exec --mmap-page-zero --3gb --4gb --uname-2.6 --verbose"
 
-// optionsOf knows programs that do not run others or write files, or not where
-// they please, but for some options.
+// optionsOf lists programs that run other programs or write to other files only
+// with certain options.
 func optionsOf(name string) (program, bool) {
 	switch name {
 	case "ag":

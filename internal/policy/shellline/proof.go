@@ -8,15 +8,16 @@ import (
 )
 
 // proof reads a line a second time, byte by byte, in the part of the grammar on
-// which all shells agree, and holds the parser's tree against it: every quote,
+// which all shells agree, and compares the parser's tree with it: every quote,
 // expansion, substitution, here-document and word of the text has its node, and
-// every such node its place in the text. What is outside that part, or where the
-// two readings differ, is not proven, and a shell may read it in a third way.
+// every such node has its place in the text. A line outside that part, or one on
+// which the two readings differ, is not proven: a shell may read it in a third
+// way.
 type proof struct {
 	src   string
 	posix bool
-	nodes map[int]node // by where they start; taken out where the text has them
-	lits  []bool       // the bytes that literals of the tree cover
+	nodes map[int]node // by start; removed once the text has been seen to have them
+	lits  []bool       // the bytes covered by literals of the tree
 	// plain is above 0 inside expansions and backquotes, where shells differ on
 	// quotes, backslashes and here-documents.
 	plain int
@@ -24,7 +25,7 @@ type proof struct {
 	bodies int
 }
 
-// node is what the tree has at a place.
+// node is what the tree has at a position.
 type node struct {
 	kind kind
 	end  int
@@ -48,8 +49,8 @@ const (
 	hereWord
 )
 
-// prove returns nil where the statements are all that a shell could see in the
-// line, else what keeps that from being sure.
+// prove returns nil if the statements are all that a shell could see in the
+// line, otherwise the reason why that is not certain.
 func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 	p := &proof{src: src, posix: posix, nodes: map[int]node{}, lits: make([]bool, len(src))}
 	for _, s := range stmts {
@@ -67,12 +68,12 @@ func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 		return err
 	}
 	if len(p.nodes) > 0 {
-		return errors.New("quotes or expansions that shells may read in another way")
+		return errors.New("quotes or expansions that shells may read differently")
 	}
 	return nil
 }
 
-// register notes where the tree has what.
+// register records the positions of the tree's nodes.
 func (p *proof) register(n syntax.Node) error {
 	switch n := n.(type) {
 	case *syntax.Lit:
@@ -93,7 +94,7 @@ func (p *proof) register(n syntax.Node) error {
 		}
 	case *syntax.ArithmExp:
 		if n.Bracket {
-			return errors.New("$[ is arithmetic to some shells only")
+			return errors.New("$[ is arithmetic in some shells only")
 		}
 		p.add(n, arithmetic)
 	case *syntax.ArithmCmd:
@@ -132,7 +133,7 @@ func choose(dollar bool, yes, no kind) kind {
 	return no
 }
 
-// take returns the end of the node of a kind at a place and takes it out.
+// take removes the node of a kind at a position and returns its end.
 func (p *proof) take(i int, k kind) (end int, ok bool) {
 	n, ok := p.nodes[i]
 	if !ok || n.kind != k {
@@ -142,10 +143,10 @@ func (p *proof) take(i int, k kind) (end int, ok bool) {
 	return n.end, true
 }
 
-var errDiffers = errors.New("quotes or expansions that shells may read in another way")
+var errDiffers = errors.New("quotes or expansions that shells may read differently")
 
 // code reads commands up to the byte that closes them, 0 for the end of the
-// text, and returns where it stands.
+// text, and returns that position.
 func (p *proof) code(i int, closer byte) (int, error) {
 	var bodies []*syntax.Redirect
 	depth := 0
@@ -155,12 +156,12 @@ func (p *proof) code(i int, closer byte) (int, error) {
 		switch {
 		case c == closer && depth == 0:
 			if len(bodies) > 0 {
-				return 0, errors.New("a here-document that ends with what it stands in")
+				return 0, errors.New("a here-document that ends with the construct around it")
 			}
 			return i, nil
 		case c == '\n':
 			if p.bodies != len(bodies) {
-				return 0, errors.New("a line that ends between a here-document and its body")
+				return 0, errors.New("a newline between a here-document and its body")
 			}
 			i, err = p.hereBodies(i+1, bodies)
 			p.bodies, bodies = 0, nil
@@ -186,7 +187,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			depth++
 			i++
 		case c == ')':
-			depth-- // below 0 only behind a pattern of case
+			depth-- // below 0 only after a pattern of case
 			i++
 		default:
 			i, err = p.word(i)
@@ -212,7 +213,7 @@ func (p *proof) word(i int) (int, error) {
 	case c == '[' && i > 0 && isNameByte(p.src[i-1]):
 		end := strings.IndexByte(p.src[i:], ']')
 		if end < 0 || strings.ContainsAny(p.src[i+1:i+end], " \t\n'\"\\$`<>(){};|&#[") {
-			return 0, errors.New("a bracket behind a name that may be a subscript")
+			return 0, errors.New("a bracket after a name that may be a subscript")
 		}
 	case c == 0x85 || c == 0xa0:
 		return 0, errors.New("a character outside quotes that is a blank in some locales; quote it")

@@ -63,7 +63,7 @@ func (p *proof) hereStart(i int) (int, error) {
 func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
 	for n, r := range bodies {
 		if n > 0 {
-			i++ // the newline behind the delimiter of the one before
+			i++ // the newline after the previous delimiter
 		}
 		delimiter, quoted := "", false
 		switch part := r.Word.Parts[0].(type) {
@@ -79,7 +79,7 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
 			return 0, errors.New("a here-document whose end is not plain")
 		}
 		if r.Hdoc != nil && len(r.Hdoc.Parts) > 0 {
-			// The parser counts the delimiter to the body.
+			// The parser treats the delimiter as part of the body.
 			if got := int(r.Hdoc.End().Offset()); int(r.Hdoc.Pos().Offset()) != start || got != end && got != next {
 				return 0, errDiffers
 			}
@@ -104,7 +104,7 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
 }
 
 // hereEnd finds the line that is the delimiter, and what follows it; end is -1
-// where there is none.
+// if there is none.
 func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 	for i < len(src) {
 		line, _, _ := strings.Cut(src[i:], "\n")

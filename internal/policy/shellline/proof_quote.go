@@ -29,7 +29,7 @@ func (p *proof) special(i int, quoted bool) (int, error) {
 	return p.quote(i, i+1, double)
 }
 
-// quote reads quoted text from behind the opening quote.
+// quote reads quoted text after the opening quote.
 func (p *proof) quote(start, i int, k kind) (int, error) {
 	closer := byte('\'')
 	if k == double || k == localeQuoted {
@@ -39,7 +39,7 @@ func (p *proof) quote(start, i int, k kind) (int, error) {
 		c := p.src[i]
 		switch {
 		case c == '\n' && p.bodies > 0:
-			return 0, errors.New("a line that ends between a here-document and its body")
+			return 0, errors.New("a newline between a here-document and its body")
 		case c == closer:
 			if end, ok := p.take(start, k); !ok || end != i+1 {
 				return 0, errDiffers
@@ -74,7 +74,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	case next == '{':
 		return p.parameter(i)
 	case next == '[':
-		return 0, errors.New("$[ is arithmetic to some shells only")
+		return 0, errors.New("$[ is arithmetic in some shells only")
 	case !quoted && (next == '\'' || next == '"') && (p.posix || p.plain > 0):
 		return 0, errors.New("$' and $\" mean different things to different shells")
 	case !quoted && next == '\'':
@@ -99,7 +99,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	return end, nil
 }
 
-// enclosed reads a substitution from behind its opening.
+// enclosed reads a substitution after its opening.
 func (p *proof) enclosed(start, i int, k kind, closer byte) (int, error) {
 	end, ok := p.take(start, k)
 	if !ok {
@@ -166,7 +166,7 @@ func (p *proof) arithmetic(start, i int, k kind) (int, error) {
 }
 
 // operand reads letters, digits, the allowed bytes and expansions without quotes
-// up to where done says.
+// until done reports true.
 func (p *proof) operand(i int, allowed string, done func(int) bool) (int, error) {
 	p.plain++
 	defer func() { p.plain-- }()

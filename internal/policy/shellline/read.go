@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxCommandLine is what Linux takes as one argument. A longer line could
-	// not run, and a shorter analysis would be a weaker one.
+	// maxCommandLine is the longest argument that Linux accepts. A longer line could
+	// not run; a lower limit would weaken the analysis.
 	maxCommandLine = 128 << 10
 	// maxNesting bounds shells within shells.
 	maxNesting = 16
@@ -52,7 +52,7 @@ func (a *analysis) script(shell, line string) {
 	}
 	a.read[key] = true
 	if len(a.read) > maxInner {
-		a.refuse("a command line with more than %d scripts in it", maxInner)
+		a.refuse("a command line contains more than %d scripts", maxInner)
 		return
 	}
 	if why := oddBytes(line); why != "" {
@@ -75,8 +75,8 @@ func (a *analysis) script(shell, line string) {
 	}
 }
 
-// reading analyses a text in one grammar. What stands before a syntax error
-// counts too, since shells run it before they see the error.
+// reading analyses a text in one grammar. Commands before a syntax error are
+// included, since shells run them before they see the error.
 func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
 	inner.src, inner.shell = line, shell
@@ -104,7 +104,7 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	}
 }
 
-// oddBytes names what shells and the parser may read in different ways.
+// oddBytes names bytes that shells and the parser may read differently.
 func oddBytes(line string) string {
 	if !utf8.ValidString(line) {
 		return "invalid UTF-8"
@@ -117,8 +117,8 @@ func oddBytes(line string) string {
 	return ""
 }
 
-// foreign looks at the first word of each piece of a line in a grammar that is
-// not known; this may deny and never allows.
+// foreign looks at the first word of each piece of a line in an unknown
+// grammar; this may deny and never allows.
 func (a *analysis) foreign(shell, line string) {
 	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
 		words := make([]word, 0, 4)
@@ -132,8 +132,8 @@ func (a *analysis) foreign(shell, line string) {
 	a.unread(line, "commands of %s are not analysed", shell)
 }
 
-// walk adds what a statement and everything in it does. Where cd goes inside a
-// subshell counts there alone.
+// walk adds what a statement and everything in it does. A cd inside a subshell
+// applies only there.
 func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
 		node syntax.Node
@@ -156,7 +156,7 @@ func (a *analysis) walk(root syntax.Node) {
 	})
 }
 
-// node adds what one node does. Every kind of node is named: one that is not
+// node adds what one node does. Every kind of node is listed; an unlisted one
 // is a doubt.
 func (a *analysis) node(n syntax.Node) {
 	switch n := n.(type) {
@@ -197,7 +197,7 @@ func (a *analysis) node(n syntax.Node) {
 		*syntax.DblQuoted, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.Assign, *syntax.ArrayExpr,
 		*syntax.ArrayElem, *syntax.ParenArithm, *syntax.ParenTest, *syntax.TestClause, *syntax.Comment:
 	default:
-		a.doubt(a.textOf(n), "the analysis does not know %T", n)
+		a.doubt(a.textOf(n), "the analysis does not support %T", n)
 	}
 }
 
@@ -231,11 +231,11 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		words = words[1:]
 	}
 	for len(words) > 0 && !words[0].known {
-		c.dynamic, c.Doubt = true, "its program is not known before running"
+		c.dynamic, c.Doubt = true, "its program is not known before it runs"
 		if words[0].text != "" {
 			break
 		}
-		words = words[1:] // an empty expansion leaves no word behind
+		words = words[1:] // an empty expansion yields no word
 	}
 	c.words = words
 	if len(words) == 0 {
@@ -283,7 +283,7 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// runVariable looks into variables whose text shells and programs run.
+// runVariable reads variables whose value shells and programs run.
 func (a *analysis) runVariable(as *syntax.Assign) {
 	if as.Name == nil || as.Value == nil || !runsText().MatchString(as.Name.Value) {
 		return
@@ -296,11 +296,12 @@ func (a *analysis) runVariable(as *syntax.Assign) {
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
 	if !w.known {
-		a.add(Command{Text: a.textOf(as), dynamic: true, Doubt: "it sets a variable that others run"})
+		a.add(Command{Text: a.textOf(as), dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}
 }
 
-// runsText is compiled at first use: most runs of the program judge no command.
+// runsText is compiled at first use: most runs of the program do not analyse a
+// command.
 var runsText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
 		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)

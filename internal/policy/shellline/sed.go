@@ -26,13 +26,13 @@ func sedTexts() string {
 	return strings.Join(out, "|")
 }
 
-// sedScripts holds the scripts for sed against those that are plain.
+// sedScripts compares the scripts for sed with the plain ones.
 func (r *runs) sedScripts(o *optionsRead, args []word) {
 	var scripts []word
 	for _, x := range o.options {
 		switch x.name {
 		case "-f", "--file":
-			r.doubt = "a script for sed in a file may run commands"
+			r.doubt = "a sed script in a file may run commands"
 			return
 		case "-e", "--expression":
 			scripts = append(scripts, x.value)
@@ -46,7 +46,7 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 		if w.known && plain {
 			continue
 		}
-		r.doubt = "the script of sed may run commands or write files"
-		r.dynamic = r.dynamic || !plain // of one that is not known, what can be guessed
+		r.doubt = "the sed script may run commands or write files"
+		r.dynamic = r.dynamic || !plain // the guess, if the script is not known
 	}
 }

@@ -19,7 +19,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 		return
 	case syntax.RdrIn:
 		if !target.known || strings.HasPrefix(target.text, "/dev/tcp/") || strings.HasPrefix(target.text, "/dev/udp/") {
-			a.doubt(text, "it reads from a place that is not known before running")
+			a.doubt(text, "it reads from a place that is not known before it runs")
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
@@ -31,7 +31,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 			a.unread(text, "%s", text)
 			return
 		}
-		if strings.HasPrefix(target.text, "-") { // to a shell the word begins behind >&-
+		if strings.HasPrefix(target.text, "-") { // to a shell the word begins after >&-
 			a.unread(text, "%s", text)
 			return
 		}
@@ -64,7 +64,7 @@ func (a *analysis) arithmetic(n syntax.Node) {
 // param adds expansions that set variables or evaluate what they hold.
 func (a *analysis) param(p *syntax.ParamExp) {
 	if p.Excl {
-		a.doubt(a.textOf(p), "an indirect expansion is not known before running")
+		a.doubt(a.textOf(p), "an indirect expansion is not known before the line runs")
 	}
 	if p.Exp == nil {
 		return

@@ -10,24 +10,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is one shell word as far as reading tells. Where known is false, text is
-// the best guess: what cannot be told counts as empty, which is what it is for
-// the usual disguises (r$@m, ${x}rm). A guess may deny, it never allows.
+// word is one shell word as far as it can be determined without running the
+// line. If known is false, text is the best guess: unknown parts are taken as
+// empty, which is right for the usual disguises (r$@m, ${x}rm). A guess may
+// deny; it never allows.
 type word struct {
 	text   string
 	known  bool
 	split  bool // the shell would split the result into words
 	braces bool // holds braces that the shell may expand
 	glob   bool // holds unquoted *, ? or [
-	// plainStart is set where the word begins with a byte that is known, is no
-	// dash, and stays one word: it cannot turn out to be an option.
+	// plainStart is set if the word begins with a known byte other than a dash and
+	// stays one word, so that it cannot turn out to be an option.
 	plainStart bool
-	gap        bool // holds what not even a guess was made of
+	gap        bool // has a part for which there is not even a guess
 }
 
 // programName returns the last element of a program's path, in lower case and
-// without the extension of a Windows program: what banned programs and rules
-// that deny are compared with.
+// without the extension of a Windows program: which is compared with banned
+// programs and rules that deny.
 func programName(text string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
 	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
@@ -36,8 +37,8 @@ func programName(text string) string {
 	return name
 }
 
-// evaluated reports whether a shell that takes the word for the name of
-// a variable may run what is in its subscript.
+// evaluated reports whether a shell that takes the word as a variable name may
+// run the content of its subscript.
 func evaluated(w word) bool {
 	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
 }
@@ -88,7 +89,7 @@ func (r *reader) words(args []*syntax.Word) []word {
 		}
 		fields := strings.Fields(w.text)
 		if len(fields) == 0 {
-			fields = []string{""} // something unknown stays in this place
+			fields = []string{""} // something unknown takes this place
 		}
 		for _, f := range fields {
 			out = append(out, word{text: f})
@@ -102,7 +103,7 @@ func (r *reader) word(w *syntax.Word) word {
 	if w == nil {
 		return out
 	}
-	if w.Lit() == "[" { // the program: a glob would have more to it
+	if w.Lit() == "[" { // the program; a glob would have matched more
 		return word{text: "[", known: true, plainStart: true}
 	}
 	var b strings.Builder
@@ -194,7 +195,8 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	}
 }
 
-// param guesses the value of a parameter: what the line set, a default, empty.
+// param guesses the value of a parameter: what the line has set, a default, or
+// empty.
 func (r *reader) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Length || p.Excl || p.Index != nil {
 		return ""
@@ -211,7 +213,7 @@ func (r *reader) param(p *syntax.ParamExp) string {
 	return ""
 }
 
-// echoed guesses what a command substitution prints where it is one echo or
+// echoed guesses what a command substitution prints if it is a single echo or
 // printf of plain words.
 func (r *reader) echoed(p *syntax.CmdSubst) string {
 	if len(p.Stmts) != 1 {
@@ -233,7 +235,7 @@ func (r *reader) echoed(p *syntax.CmdSubst) string {
 }
 
 // ansiC decodes the inside of $'...' (bash manual, "ANSI-C Quoting"). ok is
-// false where the text has an escape that it does not know.
+// false if the text has an unknown escape.
 func ansiC(s string) (text string, ok bool) {
 	var b strings.Builder
 	ok = true
@@ -253,8 +255,8 @@ func ansiC(s string) (text string, ok bool) {
 	return b.String(), ok
 }
 
-// ansiEscape decodes one escape behind its backslash and returns its length, 0
-// where it is unknown.
+// ansiEscape decodes one escape after its backslash and returns its length, 0
+// if it is unknown.
 func ansiEscape(b *strings.Builder, s string) int {
 	if i := strings.IndexByte("abeEfnrtv\\'\"?", s[0]); i >= 0 {
 		b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[i])

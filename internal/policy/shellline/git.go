@@ -37,6 +37,7 @@ func gitOptions(sub string) program {
 func gitRuns(args []word) runs {
 	global := gitGlobal().read(args, true)
 	r := global.runs("git")
+	r.dynamic = r.dynamic || slices.ContainsFunc(global.options, func(o option) bool { return o.name == "--config-env" })
 	if global.rest >= len(args) {
 		return r
 	}

@@ -71,8 +71,15 @@ func dashed(args []word) []word {
 
 // setsUp reads builtins that change what later commands do.
 func setsUp(name string, args []word, stdin *word) runs {
-	r := runs{doubt: name + " changes what later commands do", shell: Bash}
+	r := runs{doubt: name + " changes what later commands do", shell: Bash, evaluates: name != "trap"}
+	if name == "trap" && len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
 	switch {
+	case name == "hash": // -p gives a program another name
+		for i := range args {
+			r.commands = append(r.commands, args[i:])
+		}
 	case name == "trap" && len(args) > 1:
 		r.scripts, r.dynamic = []string{args[0].text}, !args[0].known
 	case (name == "." || name == "source") && stdin != nil:
@@ -82,8 +89,8 @@ func setsUp(name string, args []word, stdin *word) runs {
 		r.dynamic = len(args) == 0 || !args[0].known || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
 	}
 	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
-	for _, a := range args { // enable -f, complete -C, mapfile -C, fc -e, bind -x
-		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFexf") && name != "read" && name != "export" && name != "unset" {
+	for _, a := range args { // enable -f, complete -C and -W, mapfile -C, fc -e, bind -x
+		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFWexf") && name != "read" && name != "export" && name != "unset" {
 			r.scripts = append(r.scripts, joined(args))
 			r.dynamic = true
 			break

@@ -15,6 +15,8 @@ type runs struct {
 	scripts  []string // texts that it gives to a shell
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options name
+
+	evaluates bool // it evaluates the text of variables
 }
 
 // program describes the options with which a program runs other programs or

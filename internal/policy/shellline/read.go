@@ -30,6 +30,7 @@ const (
 func Read(grammar, line string) Line {
 	a := &analysis{findings: &findings{read: map[string]bool{}}}
 	a.script(grammar, line)
+	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes}
 }
 
@@ -91,6 +92,8 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 			continue
 		}
 		stmts = append(stmts, stmt)
+	}
+	for _, stmt := range stmts { // not before all is read: the bodies of here-documents come after their statements
 		inner.walk(stmt)
 	}
 	if name := inner.forkBomb(stmts); name != "" {
@@ -168,6 +171,7 @@ func (a *analysis) node(n syntax.Node) {
 		a.assigns(n)
 	case *syntax.DeclClause:
 		a.doubt(a.textOf(n), "%s changes variables", n.Variant.Value)
+		a.evaluate = true // a subscript, an integer, a list
 		for _, as := range n.Args {
 			a.runVariable(as)
 		}
@@ -181,9 +185,15 @@ func (a *analysis) node(n syntax.Node) {
 		if len(n.Items) > 0 {
 			a.consts[n.Name.Value] = a.word(n.Items[0]).text
 		}
+		a.pieces(n.Items...)
 		a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
 	case *syntax.LetClause, *syntax.ArithmCmd, *syntax.CStyleLoop:
 		a.doubt(a.textOf(n), "arithmetic may set variables")
+		a.evaluate = true
+	case *syntax.ArithmExp:
+		a.evaluate = true
+	case *syntax.Word:
+		a.quoted(n)
 	case *syntax.BinaryArithm, *syntax.UnaryArithm:
 		a.arithmetic(n)
 	case *syntax.ParamExp:
@@ -193,8 +203,8 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.ExtGlob:
 		a.doubt(a.textOf(n), "extended globs mean different things to different shells")
 	case *syntax.File, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause,
-		*syntax.CaseClause, *syntax.CaseItem, *syntax.BinaryCmd, *syntax.Word, *syntax.Lit, *syntax.SglQuoted,
-		*syntax.DblQuoted, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.Assign, *syntax.ArrayExpr,
+		*syntax.CaseClause, *syntax.CaseItem, *syntax.BinaryCmd, *syntax.Lit, *syntax.SglQuoted,
+		*syntax.DblQuoted, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Assign, *syntax.ArrayExpr,
 		*syntax.ArrayElem, *syntax.ParenArithm, *syntax.ParenTest, *syntax.TestClause, *syntax.Comment:
 	default:
 		a.doubt(a.textOf(n), "the analysis does not support %T", n)
@@ -251,6 +261,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	c.dynamic = c.dynamic || run.dynamic
 	a.add(c)
 	a.writes = append(a.writes, run.writes...)
+	a.evaluate = a.evaluate || run.evaluates
 	if run.rereads != "" {
 		a.unread(text, "%s", run.rereads)
 	}
@@ -279,6 +290,8 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 			a.consts[as.Name.Value] = a.word(as.Value).text
 		}
 		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+		a.evaluate = a.evaluate || as.Index != nil
+		a.pieces(as.Value)
 		a.runVariable(as)
 	}
 }
@@ -291,11 +304,11 @@ func (a *analysis) runVariable(as *syntax.Assign) {
 	w := a.word(as.Value)
 	deeper := *a
 	deeper.depth++
-	deeper.script(Bash, w.text)
-	if strings.HasPrefix(as.Name.Value, "PS") { // what is in it is expanded
+	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // as an alias of git
+	if strings.HasPrefix(as.Name.Value, "PS") {          // what is in it is expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
-	if !w.known {
+	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV", as.Name.Value) {
 		a.add(Command{Text: a.textOf(as), dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}
 }

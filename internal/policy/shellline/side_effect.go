@@ -63,6 +63,7 @@ func (a *analysis) arithmetic(n syntax.Node) {
 
 // param adds expansions that set variables or evaluate what they hold.
 func (a *analysis) param(p *syntax.ParamExp) {
+	a.evaluate = a.evaluate || p.Excl || p.Index != nil || p.Slice != nil
 	if p.Excl {
 		a.doubt(a.textOf(p), "an indirect expansion is not known before the line runs")
 	}
@@ -73,7 +74,8 @@ func (a *analysis) param(p *syntax.ParamExp) {
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		a.doubt(a.textOf(p), "the expansion sets a variable")
 	case syntax.OtherParamOps:
-		a.doubt(a.textOf(p), "the expansion may run what a variable holds")
+		a.evaluate = true
+		a.add(Command{Text: a.textOf(p), Doubt: "the expansion may run what a variable holds", dynamic: a.word(p.Exp.Word).text == "P"})
 	}
 }
 
@@ -96,6 +98,7 @@ func (a *analysis) test(n syntax.Node) {
 	if operands == nil {
 		return
 	}
+	a.evaluate = true
 	c := Command{Text: a.textOf(n), Doubt: "the condition evaluates its operands"}
 	for _, x := range operands {
 		if w, ok := x.(*syntax.Word); ok {

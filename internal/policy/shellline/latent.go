@@ -1,0 +1,42 @@
+package shellline
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Quoted text does nothing where it stands. In a variable it may come to run:
+// arithmetic, subscripts, declarations and ${x@P} evaluate the text of
+// a variable, with the substitutions in it. So where a line has one of these,
+// what its quoted texts would run counts as run.
+
+// quoted notes a word with quoted text that would run something.
+func (a *analysis) quoted(n *syntax.Word) {
+	if lit := n.Lit(); lit != "" && !strings.ContainsAny(lit, "`$") {
+		return
+	}
+	w := a.word(n)
+	if strings.Contains(w.text, "`") || strings.Contains(w.text, "$(") || strings.Contains(w.text, "${") {
+		a.latent = append(a.latent, w.text)
+	}
+}
+
+// pieces notes values that would run something once they are put together.
+func (a *analysis) pieces(values ...*syntax.Word) {
+	for _, v := range values {
+		if w := a.word(v); strings.HasSuffix(w.text, "$") {
+			a.latent = append(a.latent, w.text+"(")
+		}
+	}
+}
+
+// evaluated adds what the quoted texts of a line would run, if anything in it
+// evaluates them.
+func (a *analysis) evaluated() {
+	deeper := *a
+	deeper.depth++
+	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may hold another
+		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
+	}
+}

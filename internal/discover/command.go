@@ -48,10 +48,10 @@ type CommandOptions struct {
 // discovery cache).
 type Outputs interface {
 	// Load returns what may stand for a run of the program; ok is false where it
-	// is to be run. The error says that it may not be.
+	// is to be run. The error says that it may not be, or how it failed a moment ago.
 	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
-	// Save is given what a run printed that could be used.
-	Save(ctx context.Context, i Invocation, stdout []byte)
+	// Save is given what a run printed that could be used, or why it could not.
+	Save(ctx context.Context, i Invocation, stdout []byte, failure error)
 }
 
 // Invocation is one run of a program.
@@ -62,12 +62,24 @@ type Invocation struct {
 	Stdin []byte
 }
 
-// load asks outputs, which may be nil.
-func load(ctx context.Context, outputs Outputs, i Invocation) (stdout []byte, ok bool, err error) {
-	if outputs == nil {
-		return nil, false, nil
+// read has read what a program prints: what outputs, which may be nil, keeps of
+// it, or what run gives, which is kept then.
+func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.Context, Invocation) ([]byte, error), read func([]byte) error) error {
+	if outputs != nil {
+		if stdout, ok, err := outputs.Load(ctx, i); err != nil {
+			return err
+		} else if ok {
+			return read(stdout)
+		}
 	}
-	return outputs.Load(ctx, i)
+	stdout, err := run(ctx, i)
+	if err == nil {
+		err = read(stdout)
+	}
+	if outputs != nil && ctx.Err() == nil {
+		outputs.Save(ctx, i, stdout, err)
+	}
+	return err
 }
 
 // Defaults of [CommandOptions].
@@ -114,24 +126,16 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	}
 	argv, err := c.expand(c.opts.Discovery)
 	if err != nil {
-		return nil, nil, c.fail(err, "%s", err)
+		return nil, nil, c.fail(err)
 	}
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
-	stdout, kept, err := load(ctx, c.opts.Outputs, i)
+	var found *declarations
+	err = i.read(ctx, c.opts.Outputs, c.run, func(stdout []byte) (err error) {
+		found, err = parseDeclarations(stdout, c.opts.MaxTools)
+		return err
+	})
 	if err != nil {
-		return nil, nil, c.fail(err, "%s", err)
-	}
-	if !kept {
-		if stdout, err = c.run(ctx, i); err != nil {
-			return nil, nil, err
-		}
-	}
-	found, err := parseDeclarations(stdout, c.opts.MaxTools)
-	if err != nil {
-		return nil, nil, c.fail(err, "%s", err)
-	}
-	if !kept && c.opts.Outputs != nil {
-		c.opts.Outputs.Save(ctx, i, stdout)
+		return nil, nil, c.fail(err)
 	}
 	if len(found.tools) > 0 && !c.opts.Call.IsSet() && c.opts.Call.Err == nil {
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",

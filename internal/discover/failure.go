@@ -30,10 +30,10 @@ func (f *failure) Unwrap() []error {
 }
 
 // fail says which command failed, where it was set, and how.
-func (c *command) fail(cause error, format string, args ...any) error {
+func (c *command) fail(cause error) error {
 	return &failure{
 		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
-			asWritten(c.opts.Discovery), c.opts.Discovery.Origin, fmt.Sprintf(format, args...)),
+			asWritten(c.opts.Discovery), c.opts.Discovery.Origin, cause),
 		cause: cause,
 	}
 }
@@ -44,18 +44,18 @@ func (c *command) ended(o process.Outcome, err error) error {
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
-		return c.fail(err, "it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)
+		return &failure{cause: err, text: fmt.Sprintf("it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)}
 	case errors.Is(err, errDiscoveryTimeout):
-		return c.fail(err, "it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", c.opts.Timeout, said)
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", c.opts.Timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):
-		return c.fail(err, "it was killed at the size limit of %d bytes on %s; print the declarations alone%s",
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s; print the declarations alone%s",
 			c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery), said)
 	case err != nil:
-		return c.fail(err, "it was stopped: %s%s", err, said)
+		return fmt.Errorf("it was stopped: %w%s", err, said)
 	case o.Signal != "":
-		return c.fail(nil, "it was ended by %s%s", o.Signal, said)
+		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
 	}
-	return c.fail(nil, "it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
+	return fmt.Errorf("it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
 }
 
 func overflowed(o process.Outcome, limit int64) string {

@@ -36,18 +36,8 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 		return err
 	}
 	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
-	stdout, kept, err := load(ctx, p.opts.Outputs, i)
-	if err == nil && !kept {
-		stdout, err = p.describe(ctx, i)
-	}
-	if err == nil {
-		err = found.printed(stdout)
-	}
-	if err != nil {
+	if err := i.read(ctx, p.opts.Outputs, p.describe, found.printed); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
-	}
-	if !kept && p.opts.Outputs != nil {
-		p.opts.Outputs.Save(ctx, i, stdout)
 	}
 	return nil
 }
@@ -104,7 +94,7 @@ func (p *plugin) ended(o process.Outcome, err error) error {
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
-		return fmt.Errorf("cannot start %q in %s: %w", start.Program, p.Dir, start.Err)
+		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, p.Dir, start.Err)}
 	case errors.Is(err, errDiscoveryTimeout):
 		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", p.opts.Timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):

@@ -236,11 +236,40 @@ func (l *serverListing) SaveProtocol(ctx context.Context, generation string) {
 	l.protocols.Save(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
 }
 
-// keptFailure is how a server failed on an earlier run, in its words.
+// keptFailure is how a source failed on an earlier run, in its words.
 type keptFailure struct{ Message string }
 
 func (e *keptFailure) Error() string { return e.Message }
 func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
+
+// loadFailure returns how a source failed a moment ago, nil where it is to be asked.
+func (l *listings) loadFailure(source, key string) error {
+	e, ok, _ := l.failures.Load(source, key, nil) // it never errs in its modes
+	failure := &keptFailure{}
+	if !ok || json.Unmarshal(e.Facts, failure) != nil {
+		return nil
+	}
+	return failure
+}
+
+// saveFailure keeps how a source failed; nil drops what was kept.
+func (l *listings) saveFailure(ctx context.Context, source, key string, failure error) {
+	if failure == nil {
+		if err := l.failures.Drop(ctx, key); err != nil {
+			l.deps.Log.Debug("a failure is not dropped", "source", source, "err", err)
+		}
+		return
+	}
+	if facts, err := json.Marshal(keptFailure{failure.Error()}); err == nil {
+		l.failures.Save(source, key, cache.Entry{Facts: facts})
+	}
+}
+
+// failureKey makes the key of a failure: what the source may take counts too.
+func failureKey(key string, limit time.Duration) string {
+	k := cache.NewKey("failure", key, limit.String())
+	return k.String()
+}
 
 // LoadFailure implements [mcpclient.Failures].
 func (l *serverListing) LoadFailure(ctx context.Context) error {
@@ -251,12 +280,7 @@ func (l *serverListing) LoadFailure(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	e, ok, _ := l.failures.Load(l.source(), l.failureKey(key), nil) // it never errs in its modes
-	failure := &keptFailure{}
-	if !ok || json.Unmarshal(e.Facts, failure) != nil {
-		return nil
-	}
-	return failure
+	return l.loadFailure(l.source(), failureKey(key, l.server.ConnectTimeout))
 }
 
 // SaveFailure implements [mcpclient.Failures]. That somebody has to log in is not
@@ -269,22 +293,7 @@ func (l *serverListing) SaveFailure(ctx context.Context, failure error) {
 	if err != nil {
 		return
 	}
-	if failure == nil {
-		if err := l.failures.Drop(ctx, l.failureKey(key)); err != nil {
-			l.deps.Log.Debug("a failure is not dropped", "server", l.server.Name, "err", err)
-		}
-		return
-	}
-	if facts, err := json.Marshal(keptFailure{failure.Error()}); err == nil {
-		l.failures.Save(l.source(), l.failureKey(key), cache.Entry{Facts: facts})
-	}
-}
-
-// failureKey makes the key of a failure: what the server may take to connect
-// counts too.
-func (l *serverListing) failureKey(key string) string {
-	k := cache.NewKey("failure", key, l.server.ConnectTimeout.String())
-	return k.String()
+	l.saveFailure(ctx, l.source(), failureKey(key, l.server.ConnectTimeout), failure)
 }
 
 // outputListing is what is kept of a program that declares tools. It implements
@@ -327,18 +336,28 @@ func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout [
 		return nil, false, l.noKey(l.source, err)
 	}
 	e, ok, err := l.sources.Load(l.source, key, func(e cache.Entry) bool { return len(e.Parts) == 1 })
-	if err != nil || !ok || len(e.Parts) != 1 {
+	switch {
+	case err != nil:
 		return nil, false, err
+	case ok && len(e.Parts) == 1:
+		return e.Parts[0], true, nil
 	}
-	return e.Parts[0], true, nil
+	return nil, false, l.loadFailure(l.source, failureKey(key, l.set.DiscoveryTimeout))
 }
 
 // Save implements [discover.Outputs].
-func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte) {
+func (l *outputListing) Save(ctx context.Context, i discover.Invocation, stdout []byte, failure error) {
 	if !l.sources.Active() {
 		return
 	}
-	if key, err := l.key(i); err == nil {
+	key, err := l.key(i)
+	if err != nil {
+		return
+	}
+	if failure == nil {
 		l.sources.Save(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
+	}
+	if l.failures.Active() {
+		l.saveFailure(ctx, l.source, failureKey(key, l.set.DiscoveryTimeout), failure)
 	}
 }

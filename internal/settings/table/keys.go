@@ -150,7 +150,7 @@ func callRows() []Row {
 			Doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
 		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands around each call. Those of all places run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long what a source gave may stand for asking it again; 0 = not at all."},
-		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "Where cache.discovery is on: how long a server that failed is not asked again; 0 = not at all."},
+		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "Where cache.discovery is on: how long a source that failed is not started again; 0 = not at all."},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 = none."},
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Most sampling requests of a server during one call."},

@@ -36,7 +36,7 @@ func rooms() map[string][]string {
 		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal"},
 		"internal/cli/initcmd":         {"internal/cli", "internal/imports", "internal/settings", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/listcmd":         {"internal/audit", "internal/cli", "internal/declare", "internal/registry", "internal/session", "internal/terminal"},
-		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/session", "internal/terminal"},
+		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/declare", "internal/declare/lint", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/content", "internal/exec", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/edit", "internal/terminal"},

@@ -79,17 +79,18 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 	return func(t *registry.Tool) *registry.Hidden {
 		now := newEntry(t)
 		was := locked[now.key()]
-		reason := "it is not in " + Name
+		reason, hint := "it is not in "+Name, "toolreg lock adds it; tools of servers in your own settings, toolreg lock --all"
 		switch {
 		case was != nil && was.matches(&now):
 			return nil
 		case was != nil:
 			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")
+			hint = "toolreg lock --check shows the change, toolreg lock accepts it"
 		}
 		if drift != nil {
 			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,
 				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
-				Hint:    "toolreg lock --check shows the change, toolreg lock accepts it"})
+				Hint:    hint})
 		}
 		return &registry.Hidden{Reason: reason, Setting: "--locked"}
 	}

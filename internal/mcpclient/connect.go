@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -173,7 +174,11 @@ func (s *Source) connectError(sess *session, err error) error {
 	case login != nil:
 		return s.loginError(login)
 	case errors.As(err, &start):
-		return s.errorf("start", err, text.Escape(sess.hide(start.Error())))
+		failed := &ServerError{Server: s.opts.Server.Name, Phase: "start", Reason: text.Escape(sess.hide(start.Error())), Cause: err}
+		if errors.Is(err, fs.ErrNotExist) {
+			failed.hint = argsHint(s.opts.Server)
+		}
+		return failed
 	case sess.conn == nil:
 		phase = "connect"
 	}

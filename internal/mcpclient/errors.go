@@ -2,11 +2,11 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,7 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -26,6 +28,8 @@ type ServerError struct {
 	Phase  string // "settings", "start", "initialize", "tools/list", "tools/call", …
 	Reason string
 	Cause  error // may be nil
+
+	hint string // what to do; may be empty
 }
 
 // Error returns one line: server, phase, reason.
@@ -41,6 +45,23 @@ func (e *ServerError) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, e.Cause}
 }
 
+// Hint says what to do, where that is known; "" where it is not.
+func (e *ServerError) Hint() string { return e.hint }
+
+// argsHint shows the entry of a server whose command holds its arguments too; ""
+// where it does not.
+func argsHint(server settings.Server) string {
+	words, err := process.Split(server.Command)
+	if err != nil || len(words) < 2 {
+		return ""
+	}
+	args, err := json.Marshal(append(words[1:], server.Args...))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("put the arguments in args: at %s, write command: %s, args: %s", server.Origin, words[0], args)
+}
+
 // connectTimeoutError is the cause of a connection's deadline.
 type connectTimeoutError struct{ after time.Duration }
 
@@ -53,43 +74,6 @@ func (e *connectTimeoutError) Is(target error) bool { return target == context.D
 
 // errClosed tells that Close was called.
 var errClosed = errors.New("it was closed")
-
-// maxTail is how many lines of stderr an error shows.
-const maxTail = 3
-
-// tail shows the last lines of a server's stderr, quoted, and the error before
-// them where they do not tell of one.
-func tail(stderr string) string {
-	var lines []string
-	for line := range strings.Lines(stderr) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	first := max(len(lines)-maxTail, 0)
-	said := "its stderr ends "
-	if cause := lastError(lines[:first]); cause != "" && lastError(lines[first:]) == "" {
-		said = "its stderr has " + text.Quote(cause) + " and ends "
-	}
-	for i, line := range lines[first:] {
-		lines[first+i] = text.Quote(line)
-	}
-	return said + strings.Join(lines[first:], ", ")
-}
-
-// lastError returns the last line that speaks of an error, "" if none does: many
-// programs say what is wrong first, and how they got there behind it.
-func lastError(lines []string) string {
-	for _, line := range slices.Backward(lines) {
-		if strings.Contains(strings.ToLower(line), "error") {
-			return line
-		}
-	}
-	return ""
-}
 
 // failure describes why a session failed, in words for the person who set the
 // server up, with the secrets of the settings masked.

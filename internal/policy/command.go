@@ -59,6 +59,9 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 		case shellline.Yes:
 			c.Decision, c.Origin = Deny, b.Setting
 			c.Reason = fmt.Sprintf("setting shell.banned denies %q", b.Value)
+			if b.Setting == originDefault {
+				c.Reason += " unless you set a list of your own"
+			}
 			return c
 		case shellline.Maybe:
 			doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", s.Doubt)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +50,14 @@ func (b *builder) add(f *finding) {
 	b.reg.reports = append(b.reg.reports, f.report)
 	b.reg.diagnostics = append(b.reg.diagnostics, f.diags...)
 	if f.report.Err != nil {
-		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), "")
+		hint := ""
+		if e, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](f.report.Err); ok {
+			hint = e.Hint()
+		}
+		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), hint)
 		return
 	}
 	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[strings.ToLower(id)] {

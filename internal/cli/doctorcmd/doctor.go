@@ -273,6 +273,9 @@ func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) s
 
 // remedyForError is what mends the cause of a failure; "" where it is not known.
 func remedyForError(err error) string {
+	if server, ok := errors.AsType[*mcpclient.ServerError](err); ok && server.Hint() != "" {
+		return server.Hint()
+	}
 	if unset, ok := errors.AsType[*expand.UnsetError](err); ok {
 		return "set the variable " + unset.Name + ", or give it a default as in ${" + unset.Name + ":-x}"
 	}

@@ -24,7 +24,8 @@ type costOptions struct {
 const costHelp = `With --cost each tool is a line of what its declaration costs in every request:
 bytes and estimated tokens, the dearest first; then each source, all of it in
 each format, and the total. With --preset, --source or another filter all tools
-are looked at, and the last lines tell what the filter saves.
+are looked at, and the last lines tell what the filter saves. With --inactive the
+last line says what the unused tools cost in every request.
 `
 
 func (o *costOptions) flags(f *pflag.FlagSet) {
@@ -49,8 +50,9 @@ type costDocument struct {
 	Sources     []*cost               `json:"sources"` // the dearest first
 	Formats     []cost                `json:"formats"`
 	Total       cost                  `json:"total"`
-	Whole       *cost                 `json:"whole,omitempty"` // without the filter
-	Saved       *cost                 `json:"saved,omitempty"` // by the filter
+	Whole       *cost                 `json:"whole,omitempty"`  // without the filter
+	Saved       *cost                 `json:"saved,omitempty"`  // by the filter
+	Unused      *cost                 `json:"unused,omitempty"` // with --inactive: what the unused tools cost
 	Percent     int                   `json:"savedPercent,omitempty"`
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
@@ -96,6 +98,9 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	doc, diags := costsOf(format, reg, tools, names)
 	if len(tools) < len(all) {
 		doc.compare(sumOf("without the filter", format, session.Definitions(reg, all), names))
+	}
+	if o.inactive > 0 {
+		doc.Unused = &doc.Total
 	}
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
@@ -178,6 +183,13 @@ func (doc *costDocument) table() *cli.Table {
 	row("", doc.Total, cli.Counted(doc.Total.Tools, "tool")+" as "+doc.Format)
 	if doc.Whole != nil {
 		row("", *doc.Whole, cli.Counted(doc.Whole.Tools, "tool"))
+	}
+	switch {
+	case doc.Unused != nil:
+		whole := cmp.Or(doc.Whole, &doc.Total)
+		row("", cost{Name: "unused", Bytes: doc.Unused.Bytes, Tokens: doc.Unused.Tokens},
+			fmt.Sprintf("%s, %d%% of the bytes of every request", cli.Counted(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
+	case doc.Saved != nil:
 		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", cli.Counted(doc.Saved.Tools, "tool"), doc.Percent))
 	}
 	return t

@@ -6,27 +6,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+type options struct{ check, all bool }
+
 // New is the command lock.
 func New(e *cli.Env) *cobra.Command {
-	check := false
+	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "lock",
 		Short: "Pin tool definitions in toolreg.lock",
 		Long: `Write toolreg.lock in the project root: every definition in the registry with
 its fingerprint, which also covers the command or server behind the tool. Keep
 the file in version control, so that a server that changes a description or a
-schema shows in review.
+schema shows in review. MCP servers of your own settings, which others who work
+on the project do not have, are left out unless you give --all.
 
 With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
@@ -37,9 +43,10 @@ Exit codes: 0, 2 (no lock file to check), 8 (a source failed), 9 (they differ).`
   toolreg lock --check
   toolreg --locked call github__create_issue < params.json`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, check) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare with toolreg.lock instead of writing it")
+	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
+	cmd.Flags().BoolVar(&o.check, "check", false, "compare with toolreg.lock instead of writing it")
 	return cmd
 }
 
@@ -51,7 +58,8 @@ type lockDocument struct {
 	Changes []lock.Change `json:"changes"`
 }
 
-func run(ctx context.Context, e *cli.Env, check bool) error {
+func run(ctx context.Context, e *cli.Env, o *options) error {
+	check := o.check
 	if !check && e.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("lock pins what the sources give now, and --cached asks none of them"), Hint: "leave --cached out; --check works with it"}
 	}
@@ -65,6 +73,9 @@ func run(ctx context.Context, e *cli.Env, check bool) error {
 	was, err := lock.Read(set.ProjectRoot)
 	if err != nil && check {
 		return &cli.UsageError{Err: err}
+	}
+	if !o.all {
+		leaveOut(e, set, was, check)
 	}
 	recorder := &lock.Recorder{}
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter}, Ask: true})
@@ -98,6 +109,25 @@ func run(ctx context.Context, e *cli.Env, check bool) error {
 		return &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
 	return nil
+}
+
+// leaveOut switches off the servers that only this user has. A check still looks
+// at those that the file pins.
+func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
+	pinned := func(server string) bool {
+		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })
+	}
+	var left []string
+	for i := range set.Servers {
+		s := &set.Servers[i]
+		if s.Origin.Scope == settings.ScopeUser && !s.Disabled && s.Excluded == nil && !pinned(s.Name) {
+			s.Disabled = true
+			left = append(left, s.Name)
+		}
+	}
+	if len(left) > 0 && !e.Globals.JSON {
+		e.Notef("%s of your own settings left out: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
+	}
 }
 
 func print(e *cli.Env, doc lockDocument, check bool) error {

@@ -4,7 +4,7 @@ package shellline_test
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 // differLines is how many lines TestShellsAgree makes; TOOLREG_SHELL_LINES asks
 // for another number.
 const differLines = 2000
+
+// lineTime is how long one line may run.
+const lineTime = 5 * time.Second
 
 // differPrograms have a rule that allows them in TestShellsAgree.
 var differPrograms = []string{"echo", "cat", "printf", "test", "true", "false", "[", "sort", "uniq", "tar", "git", "jobs", "break", "sed"}
@@ -86,30 +90,38 @@ func TestShellsAgree(t *testing.T) {
 	for len(lines) < n {
 		lines = append(lines, g.line())
 	}
-	for _, r := range differRuns(t) {
-		allow := &policy.Policy{Banned: banned(), Shell: r.grammar}
-		for _, p := range differPrograms {
-			allow.Rules = append(allow.Rules, entries(t, policy.Allow, "run_shell_command("+p+")")...)
+	allow, ban := map[string][]string{}, map[string][]string{}
+	for _, grammar := range []string{shellline.Bash, shellline.POSIX} {
+		p := &policy.Policy{Banned: banned(), Shell: grammar}
+		for _, program := range differPrograms {
+			p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)
 		}
-		ban := &policy.Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: r.grammar, Mode: policy.ModeYolo}
-		t.Run(r.name+"/allow", func(t *testing.T) { differ(t, r, allow, lines, true) })
-		t.Run(r.name+"/ban", func(t *testing.T) { differ(t, r, ban, lines, false) })
+		allow[grammar] = allowedOf(t, p, lines)
+		ban[grammar] = allowedOf(t, &policy.Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: grammar, Mode: policy.ModeYolo}, lines)
+		t.Logf("%s: rules allow %d, yolo %d", grammar, len(allow[grammar]), len(ban[grammar]))
+	}
+	for _, r := range differRuns(t) {
+		t.Run(r.name+"/allow", func(t *testing.T) { differ(t, r, allow[r.grammar], true) })
+		t.Run(r.name+"/ban", func(t *testing.T) { differ(t, r, ban[r.grammar], false) })
 	}
 }
 
-// differ runs the lines that the policy allows, many in each process.
-func differ(t *testing.T, r differRun, p *policy.Policy, lines []string, files bool) {
-	t.Parallel()
-	var allowed []string
+// allowedOf returns the lines that the policy allows.
+func allowedOf(t *testing.T, p *policy.Policy, lines []string) (allowed []string) {
 	for _, line := range lines {
 		if p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision == policy.Allow {
 			allowed = append(allowed, line)
 		}
 	}
-	t.Logf("%d of %d lines are allowed", len(allowed), len(lines))
 	if len(allowed) < len(lines)/50 {
 		t.Error("too few lines are allowed to test anything")
 	}
+	return allowed
+}
+
+// differ runs lines that the policy allows, many in each process.
+func differ(t *testing.T, r differRun, allowed []string, files bool) {
+	t.Parallel()
 	d := newDifferRun(t, r, files)
 	for batch := range slices.Chunk(allowed, 250) {
 		for _, line := range d.hits(batch) {
@@ -170,45 +182,71 @@ func (d *shellRun) hits(lines []string) []string {
 }
 
 // run runs lines, each in a subshell of one shell, and tells whether the marker
-// ran and whether a file changed that counts.
+// ran and whether a file changed that counts. A line that does not end is killed,
+// and those behind it run in another shell.
 func (d *shellRun) run(lines []string) (ran, changed bool) {
-	t := d.t
-	if d.dir == "" {
-		d.dir = t.TempDir()
-		place(t, d.dir)
-		d.before = listing(t, d.dir)
+	for len(lines) > 0 {
+		if d.dir == "" {
+			d.dir = d.t.TempDir()
+			place(d.t, d.dir)
+			d.before = listing(d.t, d.dir)
+		}
+		begun := d.start(lines)
+		ran = os.Remove(d.log()) == nil || ran
+		if listing(d.t, d.dir) != d.before {
+			changed, d.dir = true, ""
+		}
+		lines = lines[begun:]
 	}
+	return ran, changed && d.files
+}
+
+// start runs lines until all have ended, or one has not within a while, and
+// returns how many it began.
+func (d *shellRun) start(lines []string) (begun int) {
+	t := d.t
 	var script strings.Builder
 	for _, line := range lines {
-		fmt.Fprintf(&script, "( eval '%s' ) </dev/null >/dev/null 2>&1\n", strings.ReplaceAll(line, "'", `'\''`))
+		fmt.Fprintf(&script, "echo x >&3\n( eval '%s' ) </dev/null >/dev/null 2>&1 3>&-\n", strings.ReplaceAll(line, "'", `'\''`))
 	}
 	file := filepath.Join(d.bin, "script")
 	put(t, file, script.String(), 0o600)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, d.how.argv[0], append(slices.Clone(d.how.argv[1:]), file)...)
+	cmd := exec.Command(d.how.argv[0], append(slices.Clone(d.how.argv[1:]), file)...)
 	cmd.Dir, cmd.Env = d.dir, []string{"PATH=" + d.bin, "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	begins, mark, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begins.Close()
 	alive, hold, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	cmd.ExtraFiles = []*os.File{hold} // whatever the lines leave running has it open
+	cmd.ExtraFiles = []*os.File{mark, hold} // whatever the lines leave running has the second open
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	mark.Close()
 	hold.Close()
+	buf := make([]byte, 4<<10)
+	for err == nil {
+		_ = begins.SetReadDeadline(time.Now().Add(lineTime))
+		n := 0
+		n, err = begins.Read(buf)
+		begun += bytes.Count(buf[:n], []byte("\n"))
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = alive.SetReadDeadline(time.Now().Add(lineTime))
+		_, err = alive.Read(buf)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Logf("it does not end: %q", lines[max(begun, 1)-1])
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	_ = cmd.Wait() // the last line may fail as it likes
-	_ = alive.SetReadDeadline(time.Now().Add(5 * time.Second))
-	_, _ = alive.Read(make([]byte, 1))
-	if ctx.Err() != nil {
-		t.Logf("%d lines take too long, from %q", len(lines), lines[0])
-	}
-	ran = os.Remove(d.log()) == nil
-	if changed = listing(t, d.dir) != d.before; changed {
-		d.dir = ""
-	}
-	return ran, changed && d.files
+	return max(begun, 1)
 }
 
 // place makes a repository with a file, so that the programs have something to

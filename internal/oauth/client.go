@@ -31,6 +31,7 @@ type Client struct {
 	record    *record   // nil = not logged in
 	renewed   string    // access token that a refusal made us get
 	challenge challenge // the last one
+	agreed    string    // issuer that the person lets have a secret of the settings
 }
 
 // New returns the Client of a server over HTTP, whose strings are expanded. warn
@@ -68,7 +69,11 @@ func address(raw string) (plain, query string) {
 // other, so that a server whose address or issuer was changed starts without.
 func (c *Client) key() string {
 	o := c.config
-	return keyOf("1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer)
+	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
+	if c.disclosing() { // a login without a secret is no consent to send one
+		parts = append(parts, "secret")
+	}
+	return keyOf(parts...)
 }
 
 // resource is what tokens are for where the server does not say (RFC 8707; MCP,
@@ -93,18 +98,6 @@ func (c *Client) checkSecure() error {
 		return errors.New("its address is not https, so no login is sent there")
 	}
 	return nil
-}
-
-// checkSameIssuer refuses to prove ourselves with secrets of the settings to another
-// issuer than the one that had them before: it is the MCP server that names it,
-// and it may have changed hands. The settings can name it in its place.
-func (c *Client) checkSameIssuer(old *record, issuer string) error {
-	o := c.config
-	secret := o.ClientSecret + o.PrivateKey + o.Assertion + o.IDToken
-	if secret == "" || o.Issuer != "" || old == nil || old.Issuer == issuer {
-		return nil
-	}
-	return fmt.Errorf("it names another authorization server, %s, than before, %s, and would get the client's secret there; if that is right, set oauth.issuer", issuer, old.Issuer)
 }
 
 // needLoginError tells that a person has to log in.

@@ -18,6 +18,10 @@ import (
 type LoginOptions struct {
 	Scopes []string // to ask for, in place of what settings and server say
 
+	// Agree asks whether an authorization server that the MCP server names may
+	// have a secret, by the setting that holds it. nil: it may not.
+	Agree func(ctx context.Context, issuer, setting string) (bool, error)
+
 	// Browse opens an address, which was checked, in the person's browser. An
 	// error only means that they have to do it themselves. May be nil.
 	Browse func(ctx context.Context, address string) error
@@ -85,10 +89,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 		return Login{}, err
 	}
 	if c.unattended() {
-		if err := c.renew(ctx, "", c.challenge); err != nil {
-			return Login{}, err
-		}
-		return c.record.login(), nil
+		return c.loginUnattended(ctx, o)
 	}
 	// Whoever cannot store a login learns it before the browser opens.
 	var old *record
@@ -109,13 +110,37 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	return r.login(), nil
 }
 
+// loginUnattended gets a token without a browser. The person is asked about the
+// issuer before the login is locked.
+func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, error) {
+	if c.disclosing() {
+		c.load()
+		w := c.web()
+		defer w.close()
+		a, err := c.discover(ctx, w, c.challenge)
+		if err == nil {
+			err = c.consent(ctx, c.record, a.Issuer, o.Agree)
+		}
+		if err != nil {
+			return Login{}, err
+		}
+	}
+	if err := c.renew(ctx, "", c.challenge); err != nil {
+		return Login{}, err
+	}
+	return c.record.login(), nil
+}
+
 // authorize goes through the authorization code flow.
 func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOptions) (*record, error) {
 	a, err := c.discover(ctx, w, c.challenge)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.checkPKCE(a), c.checkSameIssuer(old, a.Issuer)); err != nil {
+	if err := c.checkPKCE(a); err != nil {
+		return nil, err
+	}
+	if err := c.consent(ctx, old, a.Issuer, o.Agree); err != nil {
 		return nil, err
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
@@ -149,7 +174,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if len(t.Scopes) == 0 {
 		t.Scopes = scopes
 	}
-	return &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint,
+	return &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a),
 		Client: id, Token: t, LoggedInAt: c.now().Unix()}, nil
 }
 

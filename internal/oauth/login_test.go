@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -13,6 +14,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -222,11 +224,12 @@ func TestSecretsStayAtTheirIssuer(t *testing.T) {
 		mine := first.Issuer
 		first.Issuer = second.Issuer
 		first.Expire()
+		c = first.client(t, o) // another run
 		var err error
 		if grant == settings.GrantClientCredentials {
 			_, err = c.Refused(t.Context(), held(t, c), http.StatusUnauthorized, nil)
 		} else {
-			_, err = c.Login(t.Context(), LoginOptions{Browse: browse(t)})
+			_, err = c.Login(t.Context(), LoginOptions{Browse: browse(t), Agree: agrees})
 		}
 		if err == nil || !strings.Contains(err.Error(), "if that is right, set oauth.issuer") {
 			t.Errorf("%s: %v", grant, err)
@@ -235,6 +238,61 @@ func TestSecretsStayAtTheirIssuer(t *testing.T) {
 	}
 	if n := second.Count("token client_credentials") + second.Count("token authorization_code") + second.Count("authorize"); n != 0 {
 		t.Errorf("the other authorization server was asked %d times", n)
+	}
+}
+
+// Where the settings name no issuer, the MCP server does: nothing that proves us
+// goes there before the person agreed, whatever the grant.
+func TestTheFirstIssuerIsAgreedTo(t *testing.T) {
+	refuses := func(context.Context, string, string) (bool, error) { return false, nil }
+	for name, test := range map[string]struct {
+		oauth   settings.OAuth
+		setting string // that the question names; "" = there is none
+	}{
+		"a browser":          {settings.OAuth{ClientSecret: "s3cret"}, "oauth.clientSecret"},
+		"client credentials": {settings.OAuth{Grant: settings.GrantClientCredentials, ClientSecret: "s3cret"}, "oauth.clientSecret"},
+		"an assertion":       {settings.OAuth{Grant: settings.GrantJWTBearer, Assertion: "s3cret"}, "oauth.assertion"},
+		"no secret":          {settings.OAuth{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, "--client", "me", "--secret", "s3cret", "--method", "client_secret_post")
+			sent := 0
+			s.wrapped(func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, err := io.ReadAll(r.Body)
+					if err != nil {
+						t.Error(err)
+					}
+					sent += strings.Count(string(body), "s3cret")
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					h.ServeHTTP(w, r)
+				})
+			})
+			test.oauth.ClientID = "me"
+			c := s.client(t, &test.oauth)
+			for _, agree := range []func(context.Context, string, string) (bool, error){nil, refuses} {
+				_, err := c.Login(t.Context(), LoginOptions{Browse: browse(t), Agree: agree})
+				if test.setting != "" && (err == nil || agree == nil && (!errors.Is(err, registry.ErrNeedsConfirmation) || !strings.Contains(err.Error(), "would get "+test.setting)) || agree != nil && !errors.Is(err, ErrRefused)) {
+					t.Errorf("login: %v", err)
+				}
+			}
+			if c.unattended() {
+				if _, err := c.Refused(t.Context(), "", http.StatusUnauthorized, nil); err == nil || !strings.Contains(err.Error(), "set oauth.issuer") {
+					t.Errorf("a call: %v", err)
+				}
+			}
+			if sent != 0 {
+				t.Errorf("the secret was sent %d times", sent)
+			}
+			asked := ""
+			_, _ = c.Login(t.Context(), LoginOptions{Browse: browse(t), Agree: func(_ context.Context, issuer, setting string) (bool, error) {
+				asked = setting + " " + issuer
+				return true, nil
+			}})
+			if want := strings.TrimSpace(test.setting + " " + s.Issuer); test.setting != "" && (asked != want || sent == 0) || test.setting == "" && asked != "" {
+				t.Errorf("asked %q, want %q; sent %d times", asked, want, sent)
+			}
+		})
 	}
 }
 
@@ -396,7 +454,7 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 	}
 	site := &site{dir: t.TempDir()}
 	c := New(settings.Server{Name: "test", URL: s.URL + "/mcp", OAuth: &settings.OAuth{
-		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there",
+		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there", Issuer: s.URL + "/as",
 	}}, storeAt(site.dir), nil)
 	again, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="a b"`})
 	if err != nil || !again || held(t, c) != "the-token" {

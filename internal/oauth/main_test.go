@@ -113,9 +113,12 @@ func browse(t *testing.T) func(context.Context, string) error {
 	}
 }
 
+// agrees lets every issuer have the secrets.
+func agrees(context.Context, string, string) (bool, error) { return true, nil }
+
 func (s *site) login(t *testing.T, c *Client, scopes ...string) Login {
 	t.Helper()
-	l, err := c.Login(t.Context(), LoginOptions{Scopes: scopes, Browse: browse(t)})
+	l, err := c.Login(t.Context(), LoginOptions{Scopes: scopes, Browse: browse(t), Agree: agrees})
 	if err != nil {
 		t.Fatal(err)
 	}

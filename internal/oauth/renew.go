@@ -122,10 +122,10 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSameIssuer(r, a.Issuer); err != nil {
+	if err := c.checkIssuer(r, a.Issuer); err != nil {
 		return nil, err
 	}
-	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: a.RevocationEndpoint, LoggedInAt: c.now().Unix()}
+	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a), LoggedInAt: c.now().Unix()}
 	next.Client = identity{ID: c.config.ClientID, Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
 	who := c.credentials(next.Client, a.Issuer)
 	form := url.Values{"grant_type": {grantCredentials}}

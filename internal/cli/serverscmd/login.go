@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -208,6 +209,10 @@ func (l *login) ways() oauth.LoginOptions {
 			return nil // the address is shown, and somebody may open it
 		}
 	}
+	if tty, err := terminal.OpenTTY(); err == nil && !l.env.Globals.NonInteractive {
+		_ = tty.Close()
+		o.Agree = l.agree
+	}
 	o.Paste = func(ctx context.Context, address string) (string, error) {
 		l.show(address, opened)
 		switch {
@@ -219,6 +224,27 @@ func (l *login) ways() oauth.LoginOptions {
 		return "", terminal.ErrNoAnswer
 	}
 	return o
+}
+
+// agree asks whether an authorization server may have a secret of the settings.
+func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error) {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return false, err
+	}
+	defer tty.Close()
+	host := issuer
+	if u, err := url.Parse(issuer); err == nil {
+		host = u.Host
+	}
+	defer l.env.Screen.Hold()()
+	answer, err := tty.Ask(ctx, fmt.Sprintf("Server %q names the authorization server %s (%s), and your settings do not (oauth.issuer).\nSend your %s to %s? [y]es, [n]o: ",
+		terminal.Line(l.server.Name), terminal.Line(host), terminal.Line(issuer), setting, terminal.Line(host)), 0)
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	if errors.Is(err, terminal.ErrNoAnswer) {
+		return false, nil
+	}
+	return answer == "y" || answer == "yes", err
 }
 
 // loginNotice is the JSON that tells a script which address to open.

@@ -1,0 +1,73 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// unknownIssuerError tells that a secret of the settings would go to an
+// authorization server that nobody but the MCP server named.
+type unknownIssuerError struct{ server, issuer, setting string }
+
+func (e *unknownIssuerError) Error() string {
+	return fmt.Sprintf("it names the authorization server %s, which would get %s; if that is right, set oauth.issuer to it, or run toolreg servers login %s at a terminal",
+		e.issuer, e.setting, shellWord(e.server))
+}
+
+// Is makes it a registry.ErrNeedsConfirmation.
+func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
+
+// disclosing reports whether a secret of the settings goes to an authorization
+// server that the MCP server names. What a private key signs is of use at one
+// issuer alone, so it is no such secret.
+func (c *Client) disclosing() bool {
+	o := c.config
+	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
+}
+
+// checkIssuer refuses to prove ourselves with what the settings hold to an issuer
+// that neither they nor the person chose: it is the MCP server that names it.
+// A login that was kept stands for the person's consent to its issuer.
+func (c *Client) checkIssuer(old *record, issuer string) error {
+	o := c.config
+	switch {
+	case o.ClientSecret+o.PrivateKey+o.Assertion+o.IDToken == "", o.Issuer != "", issuer == c.agreed, old != nil && old.Issuer == issuer:
+		return nil
+	case old != nil:
+		return fmt.Errorf("it names another authorization server, %s, than before, %s, and would get the client's secret there; if that is right, set oauth.issuer", issuer, old.Issuer)
+	case c.disclosing() && o.ClientSecret == "":
+		return &unknownIssuerError{c.name, issuer, "oauth.assertion"}
+	case c.disclosing():
+		return &unknownIssuerError{c.name, issuer, "oauth.clientSecret"}
+	}
+	return nil
+}
+
+// consent asks the person about an issuer that may not have a secret otherwise.
+func (c *Client) consent(ctx context.Context, old *record, issuer string, agree func(ctx context.Context, issuer, setting string) (bool, error)) error {
+	err := c.checkIssuer(old, issuer)
+	unknown, ok := errors.AsType[*unknownIssuerError](err)
+	if !ok || agree == nil {
+		return err
+	}
+	yes, err := agree(ctx, issuer, unknown.setting)
+	if err == nil && !yes {
+		err = ErrRefused
+	}
+	if err == nil {
+		c.agreed = issuer
+	}
+	return err
+}
+
+// revocation returns where tokens are revoked, with the secret as proof: nowhere
+// where the settings choose the token endpoint and the MCP server the rest.
+func (c *Client) revocation(a *authority) string {
+	if c.config.TokenURL != "" && c.config.Issuer == "" && c.config.ClientSecret != "" {
+		return ""
+	}
+	return a.RevocationEndpoint
+}

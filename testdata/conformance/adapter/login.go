@@ -4,10 +4,12 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -84,4 +86,29 @@ func (p *person) visit(stderr io.Reader, stdin io.WriteCloser) error {
 		}
 	}
 	return lines.Err()
+}
+
+// issuerOf returns the authorization server that an MCP server names, as a person
+// looks it up who writes it into the settings: toolreg sends a secret to no other.
+func issuerOf(server string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	root := u.Scheme + "://" + u.Host
+	for _, path := range []string{u.Path, ""} {
+		resp, err := http.Get(root + "/.well-known/oauth-protected-resource" + path)
+		if err != nil {
+			return "", err
+		}
+		var m struct {
+			Servers []string `json:"authorization_servers"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&m)
+		resp.Body.Close()
+		if err == nil && len(m.Servers) > 0 {
+			return m.Servers[0], nil
+		}
+	}
+	return root, nil
 }

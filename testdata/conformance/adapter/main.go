@@ -72,7 +72,14 @@ type person struct {
 
 func (p *person) writeSettings(url string) error {
 	server := map[string]any{"url": url, "trust": true}
-	if oauth := p.oauth(); len(oauth) > 0 {
+	oauth := p.oauth()
+	if p.context.ClientSecret+p.context.Assertion != "" {
+		var err error
+		if oauth["issuer"], err = issuerOf(url); err != nil {
+			return err
+		}
+	}
+	if len(oauth) > 0 {
 		server["oauth"] = oauth
 	}
 	settings, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": server}})

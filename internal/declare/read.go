@@ -77,7 +77,7 @@ func (e *encoder) object(raw []byte) (*jsonx.Value, error) {
 	}
 	n, err := e.parser.Parse(raw)
 	if err == nil && !n.Is(jsonx.Object) {
-		err = errors.New("it is no object")
+		err = errors.New("it is not an object")
 	}
 	return n, err
 }

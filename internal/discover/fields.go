@@ -69,7 +69,7 @@ func unusable(def *registry.Definition, raw json.RawMessage) error {
 		}
 	}
 	if key, twice := jsonx.DuplicateKey(raw); twice {
-		return fmt.Errorf("its definition has the key %s twice", text.Quote(key))
+		return fmt.Errorf("its definition repeats the key %s", text.Quote(key))
 	}
 	return nil
 }

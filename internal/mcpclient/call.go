@@ -19,11 +19,13 @@ import (
 // without a JSON-RPC answer.
 const codeRejected = -32005
 
-// maxMessage is the longest error message of a server that is shown, in bytes.
+// maxMessage is the maximum length of a server's error message as shown, in
+// bytes.
 const maxMessage = 4 << 10
 
-// call runs one tool. A refusal by JSON-RPC error is the tool's error, since
-// the server lives and the model may mend its call; a lost server is ours.
+// call runs one tool. A JSON-RPC error is reported as the tool's error, since
+// the server is alive and the model may correct its call; a lost server is an
+// error of the source.
 func (s *Source) call(ctx context.Context, name string, call registry.Call, output *registry.Validator) (registry.Result, error) {
 	start := time.Now()
 	sess, err := s.liveSession(ctx)
@@ -55,7 +57,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; it was told to stop%s",
+			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
 				name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
@@ -71,17 +73,17 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 	}
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code != codeRejected {
-		// The TypeScript SDK's servers begin their messages so themselves.
+		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
 	return registry.Result{}, s.errorf("tools/call", err, sess.failure(err))
 }
 
-// checkOutput makes a failed result of one whose structured content is not what
-// the tool promises. Nothing of what came is lost.
+// checkOutput turns a result whose structured content does not match the tool's
+// outputSchema into a failed one. All received content is kept.
 func checkOutput(ctx context.Context, r registry.Result, output *registry.Validator) registry.Result {
-	problem := "the result has no structuredContent, which the tool's outputSchema promises"
+	problem := "the result has no structuredContent, although the tool declares an outputSchema"
 	if r.Structured != nil {
 		violations, err := output.Validate(ctx, r.Structured)
 		switch {
@@ -91,7 +93,7 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 			return r
 		default:
 			e := registry.ArgsError{Violations: violations}
-			problem = "structuredContent breaks the tool's outputSchema" + e.Error()[len("invalid params for "):]
+			problem = "structuredContent does not match the tool's outputSchema" + e.Error()[len("invalid params for "):]
 		}
 	}
 	r.IsError, r.ErrorCategory = true, registry.ErrorExecution

@@ -56,7 +56,7 @@ func TestEveryKindOfContent(t *testing.T) {
 	if string(r.Meta) != `{"trace":"t1"}` {
 		t.Errorf("_meta %s", r.Meta)
 	}
-	if r.Summary != "image gave 1 text, 1 image, 1 audio, 2 resource, 1 resource_link" {
+	if r.Summary != "image returned 1 text, 1 image, 1 audio, 2 resource, 1 resource_link" {
 		t.Errorf("summary %q", r.Summary)
 	}
 	if !strings.HasPrefix(r.Display.Text, "```json\n[\n  {\n") {
@@ -158,7 +158,7 @@ func TestResultOverTheLimitNamesIt(t *testing.T) {
 	s := source(t, stdioServer(t), func(o *Options) { o.Limits = Limits{Result: 1 << 20} })
 	tools, _ := discovered(t, s)
 	_, err := tools["big"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"bytes":3000000}`)})
-	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message of more than 1 MiB") {
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message larger than the limit of 1 MiB") {
 		t.Errorf("error %v", err)
 	}
 	if r := run(t, tools, "echo", `{"text":"again"}`); r.Text() != "again" {
@@ -207,7 +207,7 @@ func TestCrashDuringACall(t *testing.T) {
 	if !errors.Is(err, registry.ErrSourceFailed) {
 		t.Fatalf("error %v", err)
 	}
-	if want := `server "test": tools/call: it ended (exit status 3); its stderr ends "crashing as told"`; err.Error() != want {
+	if want := `server "test": tools/call: it exited (exit status 3); its stderr ends "crashing as told"`; err.Error() != want {
 		t.Errorf("got  %s\nwant %s", err, want)
 	}
 	if got := s.Info().State; got != StateDisconnected {

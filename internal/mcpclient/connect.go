@@ -29,10 +29,10 @@ const (
 	knownSSE    = "sse"
 )
 
-// How long a probe waits for its answer before initialize is sent too. HTTP
-// servers answer every request, but one that is just being woken takes its time,
-// and a modern one counts initialize as a mistake; the long one is for servers
-// that are known to be modern.
+// How long to wait for the answer to a probe before sending initialize too. HTTP
+// servers answer every request, but one that is just waking up takes its time,
+// and a modern one treats initialize as a mistake; the long window is for
+// servers that are known to be modern.
 const (
 	stdioWindow = 150 * time.Millisecond
 	httpWindow  = 3 * time.Second
@@ -44,7 +44,7 @@ type attempt struct {
 	transport  string
 	mode       transport.Mode
 	window     time.Duration
-	remembered bool // chosen because it worked on an earlier run
+	remembered bool // chosen because it worked in an earlier run
 }
 
 func (a attempt) options() *mcp.ClientSessionOptions {
@@ -65,7 +65,7 @@ func transportOf(s settings.Server) string {
 	return transportStdio
 }
 
-// firstAttempt returns how to begin.
+// firstAttempt returns the first attempt to make.
 func firstAttempt(s settings.Server, known string) attempt {
 	a := attempt{transport: transportOf(s), window: stdioWindow}
 	if a.transport == transportHTTP {
@@ -91,9 +91,9 @@ func mayBeSSE(s settings.Server) bool {
 	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
 }
 
-// connect starts or reaches the server, by more than one attempt where the
-// first does not suit it. The error is a *ServerError, or the *settings.Error that
-// the server's entry has.
+// connect starts or reaches the server, with further attempts if the first does
+// not suit it. The error is a *ServerError, or the *settings.Error that the
+// server's entry has.
 func (s *Source) connect(ctx context.Context) (*session, error) {
 	server := s.opts.Server
 	if server.Err != nil {
@@ -115,7 +115,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		if err == nil {
 			return sess, nil
 		}
-		s.log().Debug("connecting failed", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
+		s.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := s.nextAttempt(server, a, sess, err)
 		if !again || ctx.Err() != nil {
 			failed := s.connectError(sess, err)
@@ -127,15 +127,15 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// nextAttempt returns what to try after a failed attempt, and false when
-// nothing else could do better. A server is started anew only for a reason that
-// a fresh start can change.
+// nextAttempt returns what to try after a failed attempt, and false if nothing
+// else could do better. A server is restarted only for a reason that a fresh
+// start can change.
 func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
 	var start *process.StartError
 	if errors.As(err, &start) || sess.http.LoginFailure() != nil {
 		return a, false
 	}
-	if a.remembered { // what worked once does no more: begin at the beginning
+	if a.remembered { // what worked before no longer does: start over
 		return firstAttempt(server, ""), true
 	}
 	probed, answered := false, false
@@ -153,9 +153,9 @@ func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, e
 	return a, false
 }
 
-// isNotStreamable reports whether an answer may come from a server that knows
-// the older HTTP transport alone (revision 2025-11-25, transports, backwards
-// compatibility).
+// isNotStreamable reports whether an answer may come from a server that
+// supports only the older HTTP transport (revision 2025-11-25, transports,
+// backwards compatibility).
 func isNotStreamable(r *transport.Refusal) bool {
 	if r == nil || r.Status < 400 || r.Status > 499 {
 		return false
@@ -185,7 +185,7 @@ func (s *Source) connectError(sess *session, err error) error {
 	return s.errorf(phase, err, sess.failure(err))
 }
 
-// loginError tells why there is no token that the server takes.
+// loginError says why there is no token that the server accepts.
 func (s *Source) loginError(cause error) error {
 	return s.errorf("login", cause, text.Escape(cause.Error()))
 }

@@ -14,11 +14,10 @@ import (
 )
 
 // resultOf converts the raw result of tools/call (revisions 2024-11-05 to
-// 2026-07-28). Nothing that came is lost: what is not known is kept as its JSON
-// text.
+// 2026-07-28). Nothing is lost: unknown parts are kept as their JSON text.
 func resultOf(tool string, raw json.RawMessage) registry.Result {
 	if jsonx.KindOf(raw) != jsonx.Object {
-		return registry.ErrorResult(registry.ErrorExecution, "the server answered with no result object: "+text.Valid(text.Head(raw, 300)))
+		return registry.ErrorResult(registry.ErrorExecution, "the server's answer is not a result object: "+text.Valid(text.Head(raw, 300)))
 	}
 	var r registry.Result
 	var content, isError, kind json.RawMessage
@@ -56,7 +55,7 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 		return registry.ErrorResult(registry.ErrorExecution, "the server answered with a task instead of a result, which is not supported: "+text.Valid(text.Head(raw, 1000)))
 	case len(r.Content) == 0 && r.Structured != nil:
 		r.Content = []registry.Content{registry.TextContent(string(r.Structured))}
-	case !listed: // revisions before 2024-11-05, or a server's own idea
+	case !listed: // revisions before 2024-11-05, or non-standard
 		r.Content = []registry.Content{registry.TextContent(string(raw))}
 	}
 	if s := string(isError); s != "" && s != "false" && s != "null" {
@@ -67,8 +66,8 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 	return r
 }
 
-// contentOf converts one content block, and reports whether it was understood;
-// what was not is kept as text.
+// contentOf converts one content block and reports whether it was understood;
+// if not, it is kept as text.
 func contentOf(raw json.RawMessage) (registry.Content, bool) {
 	fields := map[string]json.RawMessage{}
 	for k, v := range jsonx.Members(raw) {
@@ -131,7 +130,7 @@ func link(c *registry.Content, fields map[string]json.RawMessage) bool {
 }
 
 // decodeBase64 decodes a JSON string of base64, with or without padding and
-// line breaks. The result is not nil when it succeeds.
+// line breaks. On success the result is not nil.
 func decodeBase64(raw json.RawMessage) ([]byte, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, false
@@ -150,7 +149,7 @@ func decodeBase64(raw json.RawMessage) ([]byte, bool) {
 	return out[:n], err == nil
 }
 
-// summaryOf says in one line what came.
+// summaryOf describes a result in one line.
 func summaryOf(tool string, r registry.Result) string {
 	var kinds []registry.ContentType
 	counts := map[registry.ContentType]int{}
@@ -164,12 +163,12 @@ func summaryOf(tool string, r registry.Result) string {
 	for i, k := range kinds {
 		parts[i] = fmt.Sprintf("%d %s", counts[k], k)
 	}
-	verb := "gave"
+	verb := "returned"
 	if r.IsError {
 		verb = "failed with"
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("%s %s nothing", tool, verb)
+		return fmt.Sprintf("%s %s no content", tool, verb)
 	}
 	return fmt.Sprintf("%s %s %s", tool, verb, strings.Join(parts, ", "))
 }

@@ -106,18 +106,18 @@ func TestResultOf(t *testing.T) {
 	}{
 		{
 			"text", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
-			registry.Result{Summary: "t gave 2 text", Content: append(text("a"), text("b")...), Display: registry.Display{Text: "ab"}},
+			registry.Result{Summary: "t returned 2 text", Content: append(text("a"), text("b")...), Display: registry.Display{Text: "ab"}},
 		},
-		{"nothing", `{"content":[]}`, registry.Result{Summary: "t gave nothing"}},
+		{"nothing", `{"content":[]}`, registry.Result{Summary: "t returned no content"}},
 		{
 			"structured alone, raw", `{"structuredContent":{"z":1,"a":12345678901234567891},"content":[]}`,
 			registry.Result{
-				Summary: "t gave 1 text", Content: text(`{"z":1,"a":12345678901234567891}`), Structured: json.RawMessage(`{"z":1,"a":12345678901234567891}`),
+				Summary: "t returned 1 text", Content: text(`{"z":1,"a":12345678901234567891}`), Structured: json.RawMessage(`{"z":1,"a":12345678901234567891}`),
 			},
 		},
 		{
 			"structured null", `{"content":[],"structuredContent":null}`,
-			registry.Result{Summary: "t gave 1 text", Content: text("null"), Structured: json.RawMessage("null")},
+			registry.Result{Summary: "t returned 1 text", Content: text("null"), Structured: json.RawMessage("null")},
 		},
 		{
 			"error", `{"content":[{"type":"text","text":"bad"}],"isError":true,"_meta":{"a":1}}`,
@@ -128,12 +128,12 @@ func TestResultOf(t *testing.T) {
 		},
 		{
 			"isError of the wrong type counts", `{"content":[],"isError":"yes"}`,
-			registry.Result{Summary: "t failed with nothing", IsError: true, ErrorCategory: registry.ErrorExecution},
+			registry.Result{Summary: "t failed with no content", IsError: true, ErrorCategory: registry.ErrorExecution},
 		},
 		{
 			"before 2024-11-05", `{"toolResult":5}`,
 			registry.Result{
-				Summary: "t gave 1 text", Content: text(`{"toolResult":5}`),
+				Summary: "t returned 1 text", Content: text(`{"toolResult":5}`),
 				Display: registry.Display{Text: "```json\n{\n  \"name\": \"t\",\n  \"response\": {\n    \"toolResult\": 5\n  }\n}\n```"},
 			},
 		},

@@ -18,9 +18,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// dial starts or reaches the server and shakes hands. The session outlives ctx;
-// it is returned beside an error too, to tell of the failure, and is to be
-// ended in any case.
+// dial starts or reaches the server and performs the handshake. The session
+// outlives ctx; it is returned with an error too, since it describes the
+// failure, and must always be ended.
 func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sess := &session{transport: a.transport, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
@@ -34,8 +34,8 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
 		LogMessage: func(level, logger, text string) { s.logMessage(level, sess.hide(logger), sess.hide(text)) },
 	}}
-	// The SDK keeps the context of Connect for the life of some transports, so
-	// the deadline reaches it through the session's own.
+	// The SDK keeps the context of Connect for the life of some transports, so the
+	// deadline reaches it through the session's own context.
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	sess.client, err = s.newClient().Connect(life, through, a.options())
 	sess.conn = through.Conn
@@ -60,7 +60,7 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 		return nil, err
 	}
 	sess.http = h
-	// Whoever set an Authorization header has chosen how to log in.
+	// An Authorization header in the settings decides how to log in.
 	if s.opts.Auth != nil && !h.HasAuthorization() {
 		param := ""
 		if sess.transport == transportSSE && server.OAuth != nil {
@@ -96,7 +96,8 @@ func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, er
 // bytes.
 const maxStderrLine = 4 << 10
 
-// stderrLines returns what logs the server's stderr by line, nil for no log.
+// stderrLines returns a writer that logs the server's stderr by line, nil for
+// no log.
 func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
 	if s.opts.Logger == nil {
 		return nil
@@ -137,8 +138,8 @@ func (s *Source) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "toolreg", Version: version}
 }
 
-// newClient returns the SDK's client. It answers ping and roots/list alone;
-// what needs a person is answered by package ask.
+// newClient returns the SDK's client. It answers only ping and roots/list;
+// package ask answers what needs a person.
 func (s *Source) newClient() *mcp.Client {
 	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
 		Capabilities:   s.asker.Capabilities(),
@@ -148,9 +149,9 @@ func (s *Source) newClient() *mcp.Client {
 	return c
 }
 
-// logMessage hands a log message of the server on.
+// logMessage passes on a log message from the server.
 func (s *Source) logMessage(level, logger, text string) {
-	s.log().Debug("log message of the server", "level", level, "logger", logger, "text", text)
+	s.log().Debug("log message from the server", "level", level, "logger", logger, "text", text)
 	if s.opts.OnLog != nil {
 		s.opts.OnLog(LogMessage{Server: s.opts.Server.Name, Level: level, Logger: logger, Text: text})
 	}

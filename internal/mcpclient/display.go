@@ -9,13 +9,13 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// displayResult is what a person sees of a result: its texts joined with
-// nothing between when it is all text, else the content, or the whole answer
-// where there is no list of content, as JSON in a Markdown fence. That is how
-// the Gemini CLI shows it.
+// displayResult returns what a person sees of a result: its texts joined
+// without a separator if it is all text, otherwise the content (or the whole
+// answer if it has no list of content) as JSON in a Markdown fence. The Gemini
+// CLI shows results this way.
 //
 // blocks are the elements of the content, texts those of them that were decoded
-// as text, nil where there is no list of content.
+// as text; nil if there is no list of content.
 func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, texts []string) string {
 	if texts == nil {
 		return fence(json.RawMessage(`{"name":` + jsString(tool) + `,"response":` + string(raw) + `}`))
@@ -42,7 +42,7 @@ func joinTexts(blocks []json.RawMessage) (string, bool) {
 	return strings.Join(texts, ""), true
 }
 
-// plain is a JSON value as JavaScript's join makes a string of it.
+// plain converts a JSON value to a string as JavaScript's join does.
 func plain(raw json.RawMessage) string {
 	if s, ok := jsonx.Text(raw); ok {
 		return s
@@ -60,8 +60,8 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// fence shows JSON in a Markdown fence, indented by two as JSON.stringify does
-// it. What indentation would blow up, deep nesting, is shown as it came.
+// fence puts JSON into a Markdown fence, indented by two as JSON.stringify
+// does. Deeply nested JSON, which indentation would inflate, is left as it is.
 func fence(raw json.RawMessage) string {
 	p := &printer{limit: 4*len(raw) + 1<<16}
 	p.value(raw, "\n")
@@ -124,8 +124,8 @@ func (p *printer) close(n int, margin string, bracket byte) {
 	p.b.WriteByte(bracket)
 }
 
-// jsString quotes as JSON.stringify does: nothing but controls, quotes and
-// backslashes is escaped.
+// jsString quotes as JSON.stringify does: it escapes only control characters,
+// quotes and backslashes.
 func jsString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -147,7 +147,7 @@ func jsString(s string) string {
 	return b.String()
 }
 
-// jsNumber prints a number as JavaScript does, and anything else as it is.
+// jsNumber prints a number as JavaScript does, and anything else unchanged.
 func jsNumber(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package mcpclient makes tools of MCP servers: sessions, listings, calls and the
-// conversion of content. How messages get to a server is a matter of package
-// transport below it, what servers ask of people and models one of package ask.
+// Package mcpclient turns MCP servers into tools: sessions, listings, calls and
+// the conversion of content. Package transport below it carries the messages, and
+// package ask answers what servers ask people and models.
 //
 // A [Source] stands for one entry of mcpServers. Discover starts or dials the
 // server, negotiates a protocol version, lists all pages of its tools and
 // returns them as registry tools whose Run calls the server over the same
 // session. Close ends the session and, for a stdio server, its whole process
-// group. Everything that a server sends is taken as hostile: sizes, times,
-// pages and shapes have limits, and one bad tool is left out, not the server.
+// group. Everything that a server sends is treated as hostile: sizes, times,
+// pages and shapes have limits, and a bad tool is left out without losing the
+// server.
 package mcpclient

@@ -20,9 +20,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// ServerError tells that a server could not be used. It wraps
-// [registry.ErrSourceFailed] and the cause. Text of the server within it is
-// quoted, with control characters escaped.
+// ServerError reports that a server could not be used. It wraps
+// [registry.ErrSourceFailed] and the cause. Text from the server is quoted in
+// it, with control characters escaped.
 type ServerError struct {
 	Server string // its name in mcpServers
 	Phase  string // "settings", "start", "initialize", "tools/list", "tools/call", …
@@ -69,11 +69,11 @@ func (e *connectTimeoutError) Error() string {
 	return fmt.Sprintf("no answer within %s (connectTimeout)", e.after)
 }
 
-// Is makes it a context.DeadlineExceeded.
+// Is reports that the error is a context.DeadlineExceeded.
 func (e *connectTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// errClosed tells that Close was called.
-var errClosed = errors.New("it was closed")
+// errClosed reports that Close was called.
+var errClosed = errors.New("the connection was closed")
 
 // failure describes why a session failed, in words for the person who set the
 // server up, with the secrets of the settings masked.
@@ -85,13 +85,13 @@ func (c *session) failure(err error) string {
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
 
-// clues tell what else was seen of a server that failed or did not answer, each
-// behind "; ", with the secrets of the settings masked.
+// clues returns other observations of a server that failed or did not answer,
+// each after "; ", with the secrets of the settings masked.
 func (c *session) clues() string {
 	var b strings.Builder
 	if c.conn != nil {
 		if id, ok := c.conn.UnexpectedAnswer(); ok {
-			b.WriteString("; it answered a request that was not made, id " + text.Quote(id))
+			b.WriteString("; it answered a request that was never made, id " + text.Quote(id))
 		}
 	}
 	if c.stdio != nil {
@@ -99,16 +99,16 @@ func (c *session) clues() string {
 			b.WriteString("; " + t)
 		}
 		if skipped := c.stdio.Skipped(); skipped.Lines > 0 {
-			b.WriteString("; its stdout holds text that is no message: " + text.Quote(skipped.First))
+			b.WriteString("; its stdout contains text that is not a message: " + text.Quote(skipped.First))
 		}
 	}
 	return c.hide(b.String())
 }
 
-// maxExit is how long the exit of a server that closed its stdout is waited for.
+// maxExit is how long to wait for a server that closed its stdout to exit.
 const maxExit = time.Second
 
-// ending tells how a child ended, or err when it did not.
+// ending says how a child exited, or returns err if it did not.
 func (c *session) ending(err error) string {
 	if c.stdio == nil || !isDisconnect(err) {
 		return c.reason(err)
@@ -117,13 +117,13 @@ func (c *session) ending(err error) string {
 	defer timer.Stop()
 	select {
 	case <-c.stdio.Child.Done():
-		return fmt.Sprintf("it ended (%s)", c.stdio.Child.Exit())
+		return fmt.Sprintf("it exited (%s)", c.stdio.Child.Exit())
 	case <-timer.C:
 		return "it closed its stdout"
 	}
 }
 
-// reason is the text of an error without what its phase says already.
+// reason is the text of an error without what its phase already says.
 func (c *session) reason(err error) string {
 	reason := err.Error()
 	if strings.HasPrefix(reason, "unsupported protocol version") { // the SDK's error has no type
@@ -131,7 +131,7 @@ func (c *session) reason(err error) string {
 			text.Quote(c.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
 	}
 	if field, ok := wrongField(reason); ok {
-		return fmt.Sprintf("its answer is malformed: %s is of another type than the protocol says", field)
+		return fmt.Sprintf("its answer is malformed: %s has the wrong type", field)
 	}
 	for _, verb := range []string{"calling \"", "sending \""} { // the SDK's words before a method
 		if after, ok := strings.CutPrefix(reason, verb); ok {
@@ -153,7 +153,7 @@ func (c *session) version() string {
 }
 
 // wrongField returns the field of an answer that could not be decoded for its
-// type: the error of the SDK's decoder has no type of its own.
+// type: the SDK's decoder returns an untyped error.
 func wrongField(reason string) (field string, ok bool) {
 	_, rest, found := strings.Cut(reason, "json: cannot unmarshal ")
 	if i := strings.LastIndex(rest, " into Go struct field "); found && i >= 0 {
@@ -165,7 +165,7 @@ func wrongField(reason string) (field string, ok bool) {
 	return field, ok
 }
 
-// isDisconnect reports whether err tells of a connection that broke. The SDK
+// isDisconnect reports whether err means that the connection broke. The SDK
 // gives different errors for the call that saw it happen and those after it.
 func isDisconnect(err error) bool {
 	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, mcp.ErrConnectionClosed} {

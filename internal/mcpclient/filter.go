@@ -6,8 +6,8 @@ import (
 )
 
 // Filter returns the filter that applies includeTools and excludeTools of a
-// server: exact names as the server has them, "name(...)" or globs, exclude
-// wins.
+// server: exact names as the server has them, "name(...)" or globs; exclusions
+// win.
 func Filter(s settings.Server) registry.Filter {
 	setting := s.Origin.String()
 	if len(s.IncludeTools.Entries) > 0 {

@@ -20,8 +20,8 @@ import (
 func TestAnswersThatAreNone(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"neither result nor error", `{"jsonrpc":"2.0","id":$ID}`, "neither a result nor an error"},
-		{"result null", `{"jsonrpc":"2.0","id":$ID,"result":null}`, "no result object"},
-		{"result no object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "no result object"},
+		{"result null", `{"jsonrpc":"2.0","id":$ID,"result":null}`, "not a result object"},
+		{"result no object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "not a result object"},
 		{"error with id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
 		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
 		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, "malformed message"},
@@ -105,7 +105,7 @@ func TestLineWithoutEnd(t *testing.T) {
 	server := scripted(t, step{On: "start", Print: []string{`{"jsonrpc":"2.0","x":"$BIG"}`}, Big: 2 << 20})
 	s := source(t, server, func(o *Options) { o.Limits = Limits{Frame: 1 << 20} })
 	_, _, err := s.Discover(t.Context())
-	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message of more than 1 MiB, which is the limit") {
+	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "a message larger than the limit of 1 MiB") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestSchemaOverTheLimit(t *testing.T) {
 	big := `{"name":"big","inputSchema":{"type":"object","description":"` + strings.Repeat("x", 2000) + `"}}`
 	server := scripted(t, refuseProbe, shakeHands, listingOf(oneTool+","+big))
 	tools, diags := discovered(t, source(t, server, func(o *Options) { o.Limits = Limits{Schema: 1000} }))
-	if tools["big"].Quarantine == nil || len(tools) != 2 || len(diags) != 1 || !strings.Contains(diags[0].Message, "its inputSchema has 2034 bytes, the limit is 1000") {
+	if tools["big"].Quarantine == nil || len(tools) != 2 || len(diags) != 1 || !strings.Contains(diags[0].Message, "its inputSchema has 2034 bytes, but the limit is 1000") {
 		t.Errorf("%d tools, %v", len(tools), diags)
 	}
 }

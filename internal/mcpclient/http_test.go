@@ -191,7 +191,7 @@ func TestHTTPRefusals(t *testing.T) {
 				w.Header().Set("Mcp-Session-Id", "a b")
 				next.ServeHTTP(w, r)
 			})
-		}, "its session id holds other than visible ASCII characters"},
+		}, "its session id contains characters other than visible ASCII"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestBombsAreCut(t *testing.T) {
 	})
 	s := source(t, httpServer(web.URL), func(o *Options) { o.Limits = Limits{Frame: 1 << 20} })
 	_, _, err := s.Discover(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "a body of more than 1 MiB, which is the limit") {
+	if err == nil || !strings.Contains(err.Error(), "a body larger than the limit of 1 MiB") {
 		t.Errorf("error %v", err)
 	}
 }

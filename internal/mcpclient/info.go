@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// State is where a server's connection stands.
+// State is the state of a server's connection.
 type State string
 
 // The states of a server (spec section 6.4), with the two steps of connecting.
@@ -17,10 +17,10 @@ const (
 	StateConnecting   State = "connecting"
 	StateListing      State = "listing"
 	StateConnected    State = "connected"
-	StateCached       State = "cached" // not asked: what it listed on an earlier run stands
+	StateCached       State = "cached" // not asked: the listing of an earlier run is used
 	StateDisabled     State = "disabled"
 	StateFailed       State = "failed"
-	StateNeedsLogin   State = "needs login" // a person has to log in first
+	StateNeedsLogin   State = "needs login" // a person must log in first
 )
 
 // failedState is the state of a server after err.
@@ -38,7 +38,7 @@ type Info struct {
 	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
 	State           State           `json:"state"`
 	ProtocolVersion string          `json:"protocolVersion,omitempty"`
-	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"` // as the server sent it
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"` // as sent by the server
 	Tools           int             `json:"tools"`
 	Prompts         int             `json:"prompts"`
 	Resources       int             `json:"resources"`
@@ -48,9 +48,9 @@ type Info struct {
 	CachedAt        *time.Time      `json:"cachedAt,omitempty"` // of state cached: when the server was asked
 	AgeMs           int64           `json:"ageMs,omitempty"`    // likewise
 
-	// Protocol is the generation that was spoken, "legacy" or "modern"
-	// (2026-07-28 and later), or "sse".
+	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
+	// or "sse".
 	Protocol string `json:"-"`
-	// Instructions is the server's text for models. It is not to be trusted.
+	// Instructions is the server's text for models. It must not be trusted.
 	Instructions string `json:"-"`
 }

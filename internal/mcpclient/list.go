@@ -16,14 +16,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// listing is what all pages of a list gave.
+// listing is the content of all pages of a list.
 type listing struct {
 	items []json.RawMessage
-	cut   string // why it was not listed to its end, "" if it was
+	cut   string // why the list is incomplete, "" if it is complete
 	loop  bool   // the server repeated a cursor
 }
 
-// The lists of a server, by the key of their items in a result.
+// The lists of a server, each named by the key of its items in a result.
 const (
 	listTools     = "tools"
 	listPrompts   = "prompts"
@@ -31,7 +31,7 @@ const (
 	listTemplates = "resourceTemplates"
 )
 
-// listMethod returns the method that asks for a list.
+// listMethod returns the method that requests a list.
 func listMethod(key string) string {
 	if key == listTemplates {
 		return "resources/templates/list"
@@ -39,7 +39,7 @@ func listMethod(key string) string {
 	return key + "/list"
 }
 
-// askPage asks for one page of a list. The answer comes through the exchange.
+// askPage requests one page of a list. The answer comes through the exchange.
 func askPage(ctx context.Context, c *mcp.ClientSession, key, cursor string) (err error) {
 	switch key {
 	case listTools:
@@ -54,8 +54,8 @@ func askPage(ctx context.Context, c *mcp.ClientSession, key, cursor string) (err
 	return err
 }
 
-// list asks for all pages of a list. A server that does not know the method has
-// none. The error is a *ServerError.
+// list requests all pages of a list. A server that does not know the method has
+// an empty list. The error is a *ServerError.
 func (s *Source) list(ctx context.Context, sess *session, key string) (listing, error) {
 	l, err := s.listPages(ctx, sess, key)
 	if err == nil {
@@ -93,18 +93,18 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 		switch {
 		case len(l.items) > limits.Tools:
 			l.items = l.items[:limits.Tools]
-			l.cut = fmt.Sprintf("it lists more than %d, which is the limit (limits.tools); the rest is left out", limits.Tools)
+			l.cut = fmt.Sprintf("it lists more than the limit of %d (limits.tools); the rest is left out", limits.Tools)
 			return l, nil
 		case next == "":
 			return l, nil
 		case seen[next]:
-			l.loop, l.cut = true, fmt.Sprintf("it repeats the cursor %s; listing was ended", text.Quote(next))
+			l.loop, l.cut = true, fmt.Sprintf("it repeated the cursor %s, so the listing was stopped", text.Quote(next))
 			return l, nil
 		}
 		seen[next] = true
 		cursor = next
 	}
-	l.cut = fmt.Sprintf("it has more than %d pages, which is the limit (limits.pages); the rest is left out", limits.Pages)
+	l.cut = fmt.Sprintf("it has more than the limit of %d pages (limits.pages); the rest is left out", limits.Pages)
 	return l, nil
 }
 
@@ -114,7 +114,7 @@ func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []j
 	}
 	items, ok := jsonx.Elements(jsonx.Get(raw, key))
 	if !ok {
-		return nil, "", fmt.Errorf("its answer holds no list %q", key)
+		return nil, "", fmt.Errorf("its answer has no list %q", key)
 	}
 	cursor := jsonx.Get(raw, "nextCursor")
 	if jsonx.IsNull(cursor) {
@@ -122,12 +122,13 @@ func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []j
 	}
 	next, ok = jsonx.Text(cursor)
 	if !ok {
-		return nil, "", errors.New("its nextCursor is no string")
+		return nil, "", errors.New("its nextCursor is not a string")
 	}
 	return items, next, nil
 }
 
-// discover lists the server's tools and counts the rest if asked to.
+// discover lists the server's tools and, if requested, counts its prompts and
+// resources.
 func (s *Source) discover(ctx context.Context, sess *session) ([]registry.Tool, []registry.Diagnostic, error) {
 	caps := sess.client.InitializeResult().Capabilities
 	if caps == nil {

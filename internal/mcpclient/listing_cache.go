@@ -14,35 +14,36 @@ import (
 )
 
 // Protocols remembers how servers were reached (spec section 6.4: what worked is
-// tried first). What it says may be wrong; that costs an attempt.
+// tried first). It may be wrong, which costs one attempt.
 type Protocols interface {
-	// LoadProtocol returns what SaveProtocol got on an earlier run; "" = nothing.
+	// LoadProtocol returns what SaveProtocol was given in an earlier run, "" if
+	// nothing.
 	LoadProtocol(context.Context) string
-	// SaveProtocol gets, after each handshake, the generation that was spoken:
+	// SaveProtocol is called after each handshake with the generation in use:
 	// "legacy", "modern" or "sse".
 	SaveProtocol(context.Context, string)
 }
 
 // Listings stores what servers listed (spec section 10, discovery cache).
 type Listings interface {
-	// Load returns a listing that may stand for the server's own; ok is false
-	// where the server is to be asked. The error says that it may not be.
+	// Load returns a listing to use in place of the server's own; ok is false if the
+	// server should be asked. The error says that it must not be asked.
 	Load(context.Context) (l Listing, ok bool, err error)
-	// Save stores what the server listed just now.
+	// Save stores what the server has just listed.
 	Save(context.Context, Listing)
 }
 
-// Failures remembers for a while that servers failed, so that a dead one is not
-// waited for by every command.
+// Failures remembers for a while that servers failed, so that not every command
+// waits for a dead one.
 type Failures interface {
-	// LoadFailure returns how the server failed a moment ago; nil where it is to be
+	// LoadFailure returns how the server failed a moment ago, or nil if it should be
 	// asked.
 	LoadFailure(context.Context) error
-	// SaveFailure gets how the server failed just now, nil where it answered.
+	// SaveFailure is called with the server's failure, or nil if it answered.
 	SaveFailure(context.Context, error)
 }
 
-// Listing is what a server said of itself and its tools, byte for byte.
+// Listing is what a server said about itself and its tools, byte for byte.
 type Listing struct {
 	Tools    [][]byte // elements of tools/list, in order
 	Facts    Facts
@@ -92,7 +93,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	return tools, diags, true, nil
 }
 
-// storeListing takes what the server listed.
+// storeListing stores what the server listed.
 func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
 	s.mu.Lock()
 	s.listed = tools
@@ -112,14 +113,13 @@ func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.T
 	s.opts.Listings.Save(ctx, out)
 }
 
-// errOutdated tells that a call was not made because its tool is not what was
-// decided on.
-var errOutdated = errors.New("its definition in the cache is not the server's any more")
+// errOutdated reports that a call was not made because its tool is not the one
+// that was decided on.
+var errOutdated = errors.New("the server's definition of it differs from the cached one")
 
-// confirmed is the run of a tool of a stored listing. It makes sure that the
-// tool is what the server has now: what was decided and agreed to holds for that
-// definition alone. Whoever makes calls renews the listing first; this is for
-// those who did not.
+// confirmed runs a tool of a stored listing after checking that the server still
+// defines it the same way: decisions and approvals hold for that definition
+// only. Callers usually renew the listing first; this covers those that did not.
 func (s *Source) confirmed(t registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		if err := s.confirm(ctx, &t); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// newMask returns what hides the secret values of an expanded server wherever
-// they turn up in foreign text: stderr lines, error bodies, addresses.
+// newMask returns a replacer that hides the secret values of an expanded server
+// wherever they occur in foreign text: stderr lines, error bodies, addresses.
 func newMask(raw, expanded settings.Server) *strings.Replacer {
 	var secrets []string
 	for _, h := range expanded.Headers {
@@ -38,7 +38,7 @@ func secretsOf(address string) []string {
 	}
 	var out []string
 	if password, ok := u.User.Password(); ok {
-		// As it is, and as the header that it is sent in has it.
+		// As it is, and as it is encoded in the header that carries it.
 		out = append(out, password, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	if u.RawQuery != "" {
@@ -50,8 +50,8 @@ func secretsOf(address string) []string {
 	return out
 }
 
-// hide masks the secrets of the settings, and the token of the login, in text of
-// the server.
+// hide masks the secrets of the settings, and the token of the login, in text
+// from the server.
 func (c *session) hide(text string) string {
 	return secret.NewReplacer([]string{c.http.SentToken()}).Replace(c.mask.Replace(text))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Prompt is a prompt that a server offers (revision 2025-11-25). Texts are the
-// server's words; absent values are left out.
+// Prompt is a prompt that a server offers (revision 2025-11-25). Texts come
+// from the server; absent values are omitted.
 type Prompt struct {
 	Server      string           `json:"server"`
 	Name        string           `json:"name"`
@@ -30,7 +30,7 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Resource is something that a server lets be read.
+// Resource is something that a server lets clients read.
 type Resource struct {
 	Server      string          `json:"server"`
 	URI         string          `json:"uri"`
@@ -58,9 +58,9 @@ type ResourceTemplate struct {
 	Meta        json.RawMessage `json:"_meta,omitempty"`
 }
 
-// Prompts connects to the server and lists its prompts, all pages. What is
-// malformed is left out with a diagnostic; a server that offers none at all
-// leaves one too. The error is a *ServerError.
+// Prompts connects to the server and lists all pages of its prompts. Malformed
+// ones are left out with a diagnostic; a server that offers no prompts gets one
+// too. The error is a *ServerError.
 func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, error) {
 	ctx, o, err := s.openOffers(ctx, "prompts")
 	if err != nil || !o.offered {
@@ -76,7 +76,7 @@ func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, 
 }
 
 // Resources connects to the server and lists its resources and their templates,
-// like Prompts. A server without templates is none that fails.
+// like Prompts. A server without templates is not an error.
 func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate, []registry.Diagnostic, error) {
 	ctx, o, err := s.openOffers(ctx, "resources")
 	if err != nil || !o.offered {
@@ -98,7 +98,7 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 	return list, templates, o.diags, o.err
 }
 
-// offers is the work on listing what a server offers beside tools.
+// offers is the state of listing what a server offers besides tools.
 type offers struct {
 	stop    func()
 	source  *Source
@@ -109,7 +109,7 @@ type offers struct {
 }
 
 // openOffers connects to the server and returns the context to list within,
-// which has the connect timeout. what is a word of its capabilities.
+// which has the connect timeout. what is the key of a capability.
 func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
 	o := &offers{source: s, stop: func() {}}
 	start := time.Now()
@@ -135,7 +135,7 @@ func (c *session) offers(what string) bool {
 	return caps != nil && (what == "prompts" && caps.Prompts != nil || what == "resources" && caps.Resources != nil)
 }
 
-// offered lists all pages of one kind. A failure is left in o.err.
+// offered lists all pages of one kind. On failure it sets o.err.
 func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
 	s := o.source
 	l, err := s.list(ctx, o.sess, key)
@@ -151,7 +151,7 @@ func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) 
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
 			o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_malformed", "",
-				fmt.Sprintf("%s: item %d is left out: it is malformed or has no name", listMethod(key), i+1), "its server has to mend it"))
+				fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", listMethod(key), i+1), "report this to the server's author"))
 			continue
 		}
 		out = append(out, item)

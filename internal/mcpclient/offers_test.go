@@ -84,7 +84,7 @@ func TestOffersThatAreMalformed(t *testing.T) {
 	if _, err := s.ReadResource(t.Context(), "a:c", nil); err == nil || !strings.Contains(err.Error(), "resources/read: content 1 is neither text nor base64") {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer holds no list "messages"`) {
+	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer has no list "messages"`) {
 		t.Errorf("get: %v", err)
 	}
 }

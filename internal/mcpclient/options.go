@@ -10,13 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Options say which server a [Source] stands for and how to reach it.
+// Options say which server a [Source] represents and how to reach it.
 type Options struct {
 	// Server is the entry of mcpServers, unexpanded.
 	Server settings.Server
 
-	// Expand expands the references in Server's strings at the moment of use,
-	// as settings.Expander.Server does. nil: the strings are taken as they are.
+	// Expand expands the references in Server's strings at the moment of use, as
+	// settings.Expander.Server does. If nil, the strings are used as they are.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
 	ProjectRoot string   // absolute; the default folder of a stdio server
@@ -28,28 +28,29 @@ type Options struct {
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
-	// Protocols remembers how the server was reached, which saves the probe.
-	// nil: nothing is known and nothing stored.
+	// Protocols remembers how the server was reached, which saves the probe. If nil,
+	// nothing is remembered.
 	Protocols Protocols
-	Failures  Failures // what servers failed a moment ago; nil: each is asked
+	Failures  Failures // servers that failed a moment ago; nil: ask every server
 
-	// Listings stores what the server lists. nil: it is asked each time.
+	// Listings stores what the server lists. If nil, the server is asked each time.
 	Listings Listings
 
 	// Counts makes Discover count prompts and resources too, which costs a
 	// request for each page of them.
 	Counts bool
 
-	// Auth returns what has the tokens for a server over HTTP, given its entry
-	// with all strings expanded; it is called once for each connection and must
-	// cost nothing. It is not called where the entry has an Authorization header
-	// of its own. nil, and a nil result: no tokens.
+	// Auth returns the source of tokens for a server over HTTP, given its entry with
+	// all strings expanded; it is called once per connection and must be cheap. It is
+	// not called if the entry has an Authorization header. If Auth or its result is
+	// nil, there are no tokens.
 	Auth func(settings.Server) transport.Authorizer
 
 	Limits Limits
 
-	// Logger receives stderr lines of the server (level info), text on its
-	// stdout that is no message (warn) and protocol detail (debug). nil: silence.
+	// Logger receives stderr lines of the server (level info), text on its stdout
+	// that is not a message (warn) and protocol details (debug). If nil, nothing is
+	// logged.
 	Logger *slog.Logger
 
 	// OnState is called on every change of state, from any goroutine. May be nil.
@@ -58,17 +59,17 @@ type Options struct {
 	// Callbacks answer what the server asks during requests.
 	ask.Callbacks
 
-	// Logging is about log messages, which servers send in the protocol.
+	// Logging configures the log messages that servers send in the protocol.
 	Logging
 }
 
-// Logging says which log messages of a server are wanted, and who gets them.
+// Logging says which log messages of a server are wanted, and where they go.
 type Logging struct {
 	// OnLog gets the server's log messages, from any goroutine, in order. May be
 	// nil.
 	OnLog func(LogMessage)
-	// LogLevel is the least level of messages that servers are asked for, a word
-	// of the protocol such as "info"; "" asks for none.
+	// LogLevel is the lowest level of messages that servers are asked for, a word of
+	// the protocol such as "info"; "" asks for none.
 	LogLevel string
 }
 
@@ -77,5 +78,5 @@ type LogMessage struct {
 	Server string
 	Level  string // debug, info, notice, warning, error, critical, alert or emergency
 	Logger string // "" = none
-	Text   string // JSON where the server sent no text
+	Text   string // JSON if the server did not send text
 }

@@ -31,7 +31,7 @@ func TestToolsWithBadHeaders(t *testing.T) {
 	if byName["bad"].Quarantine == nil || byName["good"].Quarantine != nil || len(diags) != 1 {
 		t.Fatalf("tools %v, diagnostics %v", byName, diags)
 	}
-	if d := diags[0]; d.Tool != "bad" || !strings.Contains(d.Message, `its x-mcp-header "N" is about a param that is no string`) {
+	if d := diags[0]; d.Tool != "bad" || !strings.Contains(d.Message, `its x-mcp-header "N" belongs to a param that is not a string`) {
 		t.Errorf("diagnostic %+v", d)
 	}
 	byName, diags = discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(strings.ReplaceAll(tools, "\n", "")))))

@@ -133,12 +133,12 @@ func TestSamplingThatIsRefused(t *testing.T) {
 	}{
 		{"no command", nil, `{"prompt":"x"}`, "-32601", 0},
 		{"no agreement", func(context.Context, ask.Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
-		{"no message", func(context.Context, ask.Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "no message with a role", 1},
+		{"no message", func(context.Context, ask.Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "not a message with a role", 1},
 		{"broken", func(context.Context, ask.Sampling) (json.RawMessage, error) {
 			return json.RawMessage(`{"role":"a","content":{}`), nil
-		}, `{"prompt":"x"}`, "no message with a role", 1},
+		}, `{"prompt":"x"}`, "not a message with a role", 1},
 		{"tools", func(context.Context, ask.Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","tools":true}`, "", 0},
-		{"flood", func(context.Context, ask.Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","count":14}`, "more than 3 came during one request", 3},
+		{"flood", func(context.Context, ask.Sampling) (json.RawMessage, error) { return good, nil }, `{"prompt":"x","count":14}`, "more than 3 were asked during one request", 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestQuestionsWithoutEnd(t *testing.T) {
 		if r := run(t, tools, "rounds", tt.params); !strings.Contains(r.Text(), tt.want) || asked != tt.asked {
 			t.Errorf("%s: asked %d times, got %s", tt.revision, asked, r.Text())
 		}
-		if tt.asked == 20 && !strings.Contains(refused.text(), `question: more than 20 came during tool "rounds"`) {
+		if tt.asked == 20 && !strings.Contains(refused.text(), `question: more than 20 were asked during tool "rounds"`) {
 			t.Errorf("told %s", refused.text())
 		}
 		if r := run(t, tools, "rounds", `{"count":1}`); strings.Contains(r.Text(), "more than") { // each call begins anew
@@ -227,8 +227,8 @@ func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
 		steps []step
 		want  string
 	}{
-		{"during the listing", []step{early, answer(`{"content":[]}`)}, "no request was made that it could be about"},
-		{"after the call", []step{list, {On: "tools/call", Print: []string{done, question(plainQuestion)}}}, "no request was made that it could be about"},
+		{"during the listing", []step{early, answer(`{"content":[]}`)}, "no request was running"},
+		{"after the call", []step{list, {On: "tools/call", Print: []string{done, question(plainQuestion)}}}, "no request was running"},
 		{"unknown mode", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"song","message":"?"}`), done}}}, `its mode is "song"`},
 		{"no params", []step{list, {On: "tools/call", Print: []string{question(`[]`), done}}}, "it has no params"},
 		{"many fields", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"properties":{` + strings.TrimSuffix(strings.Repeat(`"f":{},`, 10_000), ",") + `}}}`), done}}}, "twice"},

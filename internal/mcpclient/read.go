@@ -16,12 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// codeNoResource is what servers answer for a resource that is not there, up to
-// revision 2025-11-25.
+// codeNoResource is the code for a missing resource, up to revision 2025-11-25.
 const codeNoResource = -32002
 
-// RefusedError tells that a server answered a request with an error. Message is
-// the server's words.
+// RefusedError reports that a server answered a request with an error. Message
+// is the server's text.
 type RefusedError struct {
 	Server, Request string // Request such as "resources/read"
 	Code            int64
@@ -33,7 +32,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
 }
 
-// NotOfferedError tells that a server has nothing of a kind, by its own words.
+// NotOfferedError reports that a server says it offers nothing of a kind.
 type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
 
 // Error returns one line.
@@ -41,13 +40,13 @@ func (e *NotOfferedError) Error() string {
 	return fmt.Sprintf("server %q offers no %s", e.Server, e.What)
 }
 
-// Missing reports whether err says that a resource is not there.
+// Missing reports whether err says that a resource does not exist.
 func (e *RefusedError) Missing() bool {
 	return e.Request == "resources/read" && (e.Code == codeNoResource ||
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 
-// Reading is what a server gave for a URI: one content or several.
+// Reading is what a server returned for a URI: one or more contents.
 type Reading struct {
 	Contents []registry.Content // of type resource
 	Raw      json.RawMessage    // the list of contents as sent
@@ -70,7 +69,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 	r := Reading{Raw: jsonx.Get(raw, "contents")}
 	items, ok := jsonx.Elements(r.Raw)
 	if !ok {
-		return r, s.malformed("resources/read", "its answer holds no list \"contents\"")
+		return r, s.malformed("resources/read", "its answer has no list \"contents\"")
 	}
 	for i, item := range items {
 		c := registry.Content{Type: registry.ContentResource}
@@ -85,7 +84,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 // Message is one message of a prompt.
 type Message struct {
 	Role    string           // user or assistant
-	Content registry.Content // what is not known has its JSON text
+	Content registry.Content // unknown content has its JSON text
 }
 
 // Filled is a prompt with its arguments filled in.
@@ -113,7 +112,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	f.Description, _ = jsonx.Text(jsonx.Get(raw, "description"))
 	items, ok := jsonx.Elements(f.Raw)
 	if !ok {
-		return f, s.malformed("prompts/get", "its answer holds no list \"messages\"")
+		return f, s.malformed("prompts/get", "its answer has no list \"messages\"")
 	}
 	for _, item := range items {
 		role, _ := jsonx.Text(jsonx.Get(item, "role"))
@@ -123,8 +122,8 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	return f, nil
 }
 
-// fetch makes one request of the person, and answers what the server asks before
-// it answers.
+// fetch makes one request for the person, and answers what the server asks
+// meanwhile.
 func (s *Source) fetch(ctx context.Context, r *request, what, method string) (json.RawMessage, error) {
 	sess, err := s.liveSession(ctx)
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Source) fetch(ctx context.Context, r *request, what, method string) (js
 	raw, sess, err := s.do(ctx, sess, r)
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
-		return nil, s.malformed(method, "the server answered with no result object")
+		return nil, s.malformed(method, "the server's answer is not a result object")
 	case err == nil:
 		return raw, nil
 	case ctx.Err() != nil:

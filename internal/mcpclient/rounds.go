@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// maxRounds is how often a server may answer one request with a wish for
-	// input.
+	// maxRounds is how often a server may answer one request by asking for input.
 	maxRounds = 5
 	// maxCancelled is how long a cancelled request waits for
 	// notifications/cancelled to be written: a process that ends at once would
@@ -34,16 +33,16 @@ type request struct {
 	send     func(ctx context.Context, sess *session, token string) error
 }
 
-// newRequest returns a request; name is what the person reads of it, such as
-// "tool echo". progress may be nil.
+// newRequest returns a request; name describes it to the person, such as "tool
+// echo". progress may be nil.
 func newRequest(name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
 	asked := ask.NewRequest(name)
 	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}
 }
 
-// do makes a request, once more over a new session where the server forgot the
-// old one and says that it did nothing. It returns the session that was used
-// last.
+// do sends a request. If the server has forgotten the session and says that it
+// did nothing, do sends it once more over a new one. It returns the session
+// used last.
 func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := s.doOn(ctx, sess, r)
 	if !errors.Is(err, mcp.ErrSessionMissing) {
@@ -59,10 +58,10 @@ func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMes
 }
 
 // doOn sends a request over a session and answers what the server asks, until it
-// answers. Legacy servers ask by requests of their own, which the connection hands
-// to package ask; modern ones answer that they need input and get the request
-// again with it (revision 2026-07-28, input_required); both may refuse until the
-// person has opened an address (error -32042). The error is the cause of ctx, an
+// answers. Legacy servers ask by sending requests, which the connection passes to
+// package ask; modern ones answer that they need input and get the request again
+// with it (revision 2026-07-28, input_required); both may refuse until the person
+// has opened an address (error -32042). The error is the cause of ctx, an
 // *ask.InputError or the SDK's.
 func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
 	sess.askForLogs(ctx, s.opts.LogLevel)
@@ -112,7 +111,7 @@ func needsAddresses(err error) *jsonrpc.Error {
 	return nil
 }
 
-// setLogLevel tells a modern server with each request which log messages are
+// setLogLevel tells a modern server, in each request, which log messages are
 // wanted.
 func (s *Source) setLogLevel(sess *session, meta mcp.Meta) {
 	if sess.modern() && s.opts.LogLevel != "" {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// eofGrace is the time a server gets after its stdin was closed, termGrace
-	// what it gets after SIGTERM before its group is killed: what runs in a
-	// container or saves a file on the way out needs more than an instant.
+	// eofGrace is the time a server has to exit after its stdin was closed, termGrace
+	// the time after SIGTERM before its group is killed: a server that runs in a
+	// container or saves a file on exit needs more than an instant.
 	eofGrace  = 300 * time.Millisecond
 	termGrace = 1300 * time.Millisecond
-	// maxEnd is the limit on the end of a session in all.
+	// maxEnd limits the time for ending a session.
 	maxEnd = 2 * time.Second
-	// maxLogLevel is how long a server may take to say that it will log.
+	// maxLogLevel is how long a server may take to confirm the log level.
 	maxLogLevel = 100 * time.Millisecond
 )
 
@@ -32,14 +32,14 @@ const (
 type session struct {
 	transport string // stdio, http, sse
 	client    *mcp.ClientSession
-	conn      *transport.Conn  // nil where there is no connection
+	conn      *transport.Conn  // nil if there is no connection
 	stdio     *transport.Stdio // nil for others
 	http      *transport.HTTP  // http and sse
 	limit     *transport.CurrentLimit
 	mask      *strings.Replacer       // see hide
-	cancel    context.CancelCauseFunc // ends everything that the session does
+	cancel    context.CancelCauseFunc // stops everything that the session does
 	once      sync.Once
-	logs      sync.Once // log messages were asked for
+	logs      sync.Once // log messages were requested
 
 	mu     sync.Mutex
 	serial int
@@ -54,7 +54,7 @@ func (c *session) modern() bool {
 // hasParamHeaders reports whether params may have to be repeated in HTTP headers.
 func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.modern() }
 
-// generation returns what Protocols should know on a later run.
+// generation returns what Protocols should remember for later runs.
 func (c *session) generation() string {
 	switch {
 	case c.transport == transportSSE:
@@ -65,7 +65,7 @@ func (c *session) generation() string {
 	return knownLegacy
 }
 
-// begin counts a call in, so that end can cancel it.
+// begin registers a call, so that end can cancel it.
 func (c *session) begin(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
@@ -94,7 +94,7 @@ func (c *session) token() string {
 
 // end ends the session within maxEnd: its calls, the connection, the process
 // group. It may be called more than once and from several goroutines; each call
-// returns when all is over.
+// returns when everything has ended.
 func (c *session) end() {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -119,7 +119,7 @@ func (c *session) end() {
 
 func (c *session) close() {
 	if c.conn != nil {
-		_ = c.conn.Close() // what a server says to its end changes nothing
+		_ = c.conn.Close() // the server's answer makes no difference
 	}
 	if c.stdio != nil {
 		c.stdio.Child.Stop(eofGrace, termGrace)
@@ -146,9 +146,10 @@ func (c *session) serverInfo() json.RawMessage {
 }
 
 // askForLogs asks a legacy server for its log messages, once: many send none
-// unasked. It waits for the answer, since a server may deal with requests at once
-// and begin with the call. Over HTTP, where that costs a round trip, it asks only
-// where everything is to be seen. A modern server learns it with each request.
+// unless asked. It waits for the answer, since a server may handle requests
+// concurrently and start with the call. Over HTTP, where that costs a round trip,
+// it asks only if all messages are wanted. A modern server is told the level with
+// each request.
 func (c *session) askForLogs(ctx context.Context, level string) {
 	c.logs.Do(func() {
 		caps := c.client.InitializeResult().Capabilities

@@ -26,12 +26,12 @@ type Source struct {
 	sess         *session
 	closed       bool
 	paramHeaders bool                    // a tool has params that HTTP headers repeat
-	cancel       context.CancelCauseFunc // of the connection being made
+	cancel       context.CancelCauseFunc // for the connection in progress
 
-	discovered bool            // Discover was called before: the server is asked
-	listed     []registry.Tool // what the server listed in this run, nil before it did
+	discovered bool            // Discover was called before: ask the server
+	listed     []registry.Tool // what the server listed in this run, nil until then
 
-	confirming sync.Mutex // one listing is asked for at a time
+	confirming sync.Mutex // one listing is requested at a time
 }
 
 // New returns a Source that has started nothing yet.
@@ -69,16 +69,15 @@ func (s *Source) Info() Info {
 	return info
 }
 
-// Discover connects to the server and lists its tools; both together take at
-// most the connect timeout. The first time a stored listing may stand for that
-// (Options.Listings); called again, it asks the server in any case. A server that
-// settings switch off is not connected and has no tools. The error is a
-// *ServerError, or the *settings.Error of an entry with mistakes; where ctx ended first it wraps the cause of that.
+// Discover connects to the server and lists its tools, both within the connect timeout. The first
+// call may use a stored listing instead (Options.Listings); later calls always ask the server. A
+// server that the settings disable is not connected and has no tools. The error is a *ServerError,
+// or the *settings.Error of an entry with mistakes; if ctx ended first, it wraps the cause of that.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	if setting, off := s.switchedOff(); off {
+	if setting, off := s.disabledBy(); off {
 		s.setState(StateDisabled, nil)
 		return nil, []registry.Diagnostic{s.diagnose(registry.SeverityInfo, "server_disabled", "",
-			fmt.Sprintf("server %q is switched off (%s)", s.opts.Server.Name, setting), "")}, nil
+			fmt.Sprintf("server %q is disabled (%s)", s.opts.Server.Name, setting), "")}, nil
 	}
 	s.mu.Lock()
 	again := s.discovered
@@ -105,8 +104,8 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	return tools, diags, err
 }
 
-// recentFailure returns how the server failed on an earlier run, nil where it is
-// to be asked.
+// recentFailure returns how the server failed in an earlier run, or nil if it
+// should be asked.
 func (s *Source) recentFailure(ctx context.Context) error {
 	if s.opts.Failures == nil {
 		return nil
@@ -127,7 +126,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	}
 	s.setState(StateListing, nil)
 	tools, diags, err := s.discover(ctx, sess)
-	if errors.Is(err, mcp.ErrSessionMissing) { // the protocol wants a new one begun
+	if errors.Is(err, mcp.ErrSessionMissing) { // the protocol requires a new session
 		sess.end()
 		if sess, err = s.session(ctx); err != nil {
 			s.setState(failedState(err), err)
@@ -146,8 +145,8 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	return tools, diags, nil
 }
 
-// switchedOff returns the setting that switches the server off.
-func (s *Source) switchedOff() (string, bool) {
+// disabledBy returns the setting that disables the server.
+func (s *Source) disabledBy() (string, bool) {
 	server := s.opts.Server
 	switch {
 	case server.Excluded != nil:
@@ -179,7 +178,7 @@ func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// open connects and makes the session that of the Source.
+// open connects and stores the session in the Source.
 func (s *Source) open(ctx context.Context) (*session, error) {
 	sess, err := s.connect(ctx)
 	if err != nil {
@@ -203,7 +202,7 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	return sess, nil
 }
 
-// session returns the session, a new one where there is none or it was lost.
+// session returns the session, or a new one if there is none or it was lost.
 func (s *Source) session(ctx context.Context) (*session, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
@@ -219,8 +218,8 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	return s.open(ctx)
 }
 
-// liveSession returns the session for a call, a new one where the old was lost: nothing
-// of the coming call has reached the server yet.
+// liveSession returns the session for a call, or a new one if the old one was lost: the
+// call has not reached the server yet.
 func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	s.mu.Lock()
 	sess, closed := s.sess, s.closed

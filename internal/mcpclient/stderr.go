@@ -10,8 +10,9 @@ import (
 // maxTail is how many lines of stderr an error shows.
 const maxTail = 3
 
-// tail shows what matters of a server's stderr, quoted: what npm says is wrong,
-// else the last lines and the error before them where they do not tell of one.
+// tail returns the relevant lines of a server's stderr, quoted: the error that
+// npm reports, otherwise the last lines, and the error line before them if they
+// do not contain one.
 func tail(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
@@ -41,8 +42,8 @@ func quoteAll(lines []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// lastError returns the last line that speaks of an error, "" if none does: many
-// programs say what is wrong first, and how they got there behind it.
+// lastError returns the last line that mentions an error, "" if none does: many
+// programs print the error first and a trace after it.
 func lastError(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if strings.Contains(strings.ToLower(line), "error") {
@@ -52,8 +53,8 @@ func lastError(lines []string) string {
 	return ""
 }
 
-// npmErrors returns the first two lines in which npm and npx say what is wrong.
-// They end with advice and the name of a log, and begin with codes.
+// npmErrors returns the first two lines in which npm and npx describe the
+// error, without the codes before them and the advice and log name after them.
 func npmErrors(lines []string) []string {
 	var out []string
 	for _, line := range lines {

@@ -14,16 +14,16 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errNeedsTask tells of a tool that its server runs as a task alone (revision
-// 2025-11-25, tasks, which is experimental).
+// errNeedsTask is the error of a tool that its server runs only as a task
+// (revision 2025-11-25, tasks, which is experimental).
 var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not support")
 
-// noParams is the input schema of a tool that sends none.
+// noParams is the input schema of a tool that declares none.
 const noParams = `{"type":"object","properties":{}}`
 
-// tools makes registry tools of listed ones. What cannot be used has a diagnostic
-// of its own, and is quarantined where it has a name that no other has; headers
-// says that params may go into HTTP headers.
+// tools makes registry tools of listed ones. A tool that cannot be used gets a
+// diagnostic, and is quarantined if its name is unique; headers says that params
+// may go into HTTP headers.
 func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
@@ -46,15 +46,15 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 		}
 		switch {
 		case errors.Is(err, errNeedsTask):
-			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s is left out: %v", text.Quote(d.ServerTool), err), ""))
+			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
 			continue
 		case err != nil:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
-				fmt.Sprintf("tool %d of the listing is left out: %v", i+1, err), "its server has to mend it"))
+				fmt.Sprintf("tool %d of the listing was left out: %v", i+1, err), "report this to the server's author"))
 			continue
 		case seen[d.ServerTool]:
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
-				fmt.Sprintf("tool %d of the listing is left out: its name %s was listed before", i+1, text.Quote(d.ServerTool)), ""))
+				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed", i+1, text.Quote(d.ServerTool)), ""))
 			continue
 		}
 		seen[d.ServerTool] = true
@@ -64,11 +64,11 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 }
 
 // definition reads one element of a tools/list result (revision 2025-11-25).
-// Beside an error it holds the name as far as there is one.
+// With an error it returns the name, if there is one.
 func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	d := registry.Definition{Source: s.Name(), Server: s.opts.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
 	if jsonx.KindOf(raw) != jsonx.Object {
-		return d, errors.New("it is no object")
+		return d, errors.New("it is not an object")
 	}
 	var name, description, execution json.RawMessage
 	for key, value := range jsonx.Members(raw) {
@@ -97,11 +97,11 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	d.Name = registry.ValidName(d.ServerTool)
 	d.DisplayName = fmt.Sprintf("%s (%s MCP Server)", d.ServerTool, d.Server)
 	if key, twice := jsonx.DuplicateKey(raw); twice {
-		return d, fmt.Errorf("its definition has the key %s twice", text.Quote(key))
+		return d, fmt.Errorf("its definition repeats the key %s", text.Quote(key))
 	}
 	if description != nil {
 		if d.Description, ok = jsonx.Text(description); !ok {
-			return d, errors.New("its description is no string")
+			return d, errors.New("its description is not a string")
 		}
 	}
 	if d.InputSchema == nil {
@@ -113,7 +113,7 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	return d, s.checkParts(&d)
 }
 
-// checkParts checks the parts that stay as they were sent.
+// checkParts checks the parts that are kept as sent.
 func (s *Source) checkParts(d *registry.Definition) error {
 	for _, part := range []struct {
 		name string
@@ -123,9 +123,9 @@ func (s *Source) checkParts(d *registry.Definition) error {
 		case *part.raw == nil:
 			continue
 		case jsonx.KindOf(*part.raw) != jsonx.Object:
-			return fmt.Errorf("its %s is no object", part.name)
+			return fmt.Errorf("its %s is not an object", part.name)
 		case int64(len(*part.raw)) > s.opts.Limits.Schema:
-			return fmt.Errorf("its %s has %d bytes, the limit is %d (limits.schema)", part.name, len(*part.raw), s.opts.Limits.Schema)
+			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)", part.name, len(*part.raw), s.opts.Limits.Schema)
 		}
 	}
 	return nil
@@ -171,9 +171,9 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 	}
 }
 
-// identityOf returns what stands behind a server's tools: the strings of its
-// settings as written, and of secrets the names alone: it is shown, and stored in
-// files that others read.
+// identityOf returns what runs a server's tools: the strings of its settings as
+// written, but only the names of secrets, since it is shown and stored in files
+// that others read.
 func identityOf(s settings.Server) json.RawMessage {
 	names := func(pairs []settings.Pair) []string {
 		out := make([]string, len(pairs))
@@ -194,7 +194,7 @@ func identityOf(s settings.Server) json.RawMessage {
 		Headers []string `json:"headers,omitempty"`
 	}{s.Command, secret.Args(s.Args), names(s.Env), s.InheritEnv, s.Cwd, secret.MaskKnown(s.URL), secret.MaskKnown(s.HTTPURL), s.Type, names(s.Headers)})
 	if err != nil {
-		return json.RawMessage("{}") // strings alone: cannot fail
+		return json.RawMessage("{}") // only strings: cannot fail
 	}
 	return identity
 }

@@ -121,7 +121,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, err
 	}
 	if server.Disabled || server.Excluded != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is switched off (%s)", name, session.OffServer{Server: server}.Reason())}
+		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", name, session.OffServer{Server: server}.Reason())}
 	}
 	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
 	if e.Globals.NonInteractive && attended {

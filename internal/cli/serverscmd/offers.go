@@ -90,7 +90,7 @@ func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient
 	case len(on) == 0 && len(names) == 0:
 		e.Note("toolreg: no MCP servers in the settings\n")
 	case len(on) == 0:
-		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is switched off: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
+		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
 	}
 	return on, nil
 }

@@ -3,10 +3,10 @@
 // model (sampling), and the workspace (roots).
 //
 // The SDK would lose the order of fields and the digits of numbers, and a schema
-// that refers to itself would end the process, so a [Handler] takes params and
-// gives results as JSON. Legacy servers ask by requests of their own, which the
-// connection of package transport hands to Handler.Handle; modern ones ask in
-// the results of package mcpclient's requests, for Handler.Inputs.
+// that refers to itself would crash the process, so a [Handler] takes params and
+// returns results as JSON. Legacy servers ask by sending requests, which the
+// connection in package transport passes to Handler.Handle; modern ones ask in
+// the results of package mcpclient's requests, which go to Handler.Inputs.
 package ask
 
 import (
@@ -27,7 +27,7 @@ const (
 	methodRoots  = "roots/list"
 )
 
-// maxQuestions is how many questions a server may put during one request.
+// maxQuestions is how many questions a server may ask during one request.
 const maxQuestions = 20
 
 // IsQuestion reports whether method asks something of a person, or of a program
@@ -36,17 +36,17 @@ func IsQuestion(method string) bool { return method == methodElicit || method ==
 
 // Callbacks answer the questions of a server. The zero value declines all.
 type Callbacks struct {
-	// Elicit asks the person what the server asks for. nil: declined. Its ctx
-	// ends with the request during which the server asked.
+	// Elicit asks the person what the server asks for. If nil, questions are
+	// declined. Its ctx ends with the request during which the server asked.
 	Elicit func(context.Context, Elicitation) (Answer, error)
 
-	// Sample answers what the server wants to know of a model. nil: there is no
-	// sampling, and servers learn so. The result is that of
-	// sampling/createMessage; an error refuses, and its text goes to the server.
+	// Sample answers the server's question for a model. If nil, there is no sampling,
+	// and servers are told so. The result is that of sampling/createMessage; an error
+	// refuses, and its text goes to the server.
 	Sample func(context.Context, Sampling) (json.RawMessage, error)
 
-	// Refused is called when something was turned down without asking anybody:
-	// what, such as "question" or "sampling request", and why. May be nil.
+	// Refused is called when something was refused without asking anybody: what, such
+	// as "question" or "sampling request", and why. May be nil.
 	Refused func(server, what, reason string)
 }
 
@@ -55,7 +55,7 @@ type Options struct {
 	Callbacks
 	Server     string       // its name in the settings
 	Workspace  string       // absolute; its only root, "" = none
-	MaxSamples int          // sampling requests during one request of ours
+	MaxSamples int          // sampling requests during one of our requests
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil
 }
@@ -66,9 +66,9 @@ type Handler struct{ opts Options }
 // New returns a Handler.
 func New(opts Options) *Handler { return &Handler{opts} }
 
-// Handle answers a request for which [IsQuestion] holds. during is the request
-// of ours during which it came, nil if there is none. The error is a
-// *jsonrpc.Error for the server.
+// Handle answers a request for which [IsQuestion] holds. during is our request
+// during which it came, nil if there is none. The error is a *jsonrpc.Error for
+// the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
 	if method == methodSample {
 		return h.sample(ctx, during, params)
@@ -76,37 +76,37 @@ func (h *Handler) Handle(ctx context.Context, during *Request, method string, pa
 	return h.elicit(ctx, during, params), nil
 }
 
-// refuse reports that a question was turned down without asking anybody.
+// refuse reports that a question was refused without asking anybody.
 func (h *Handler) refuse(what string, err error) {
-	h.opts.Logger.Warn(what+" of the server declined", "reason", err.Error())
+	h.opts.Logger.Warn(what+"from the server declined", "reason", err.Error())
 	if h.opts.Refused != nil {
 		h.opts.Refused(h.opts.Server, what, err.Error())
 	}
 }
 
-// Request is a request of ours, during which the server may ask. nil stands for
-// none, during which it may not.
+// Request is one of our requests, during which the server may ask. nil means
+// that there is none and the server must not ask.
 type Request struct {
 	name string
 
 	mu        sync.Mutex
-	questions int // that the server put during it
+	questions int // that the server asked during it
 	samples   int // of them, those for a model
 }
 
-// NewRequest returns a Request; name is what the person reads of it, such as
-// "tool echo".
+// NewRequest returns a Request; name describes it to the person, such as "tool
+// echo".
 func NewRequest(name string) *Request { return &Request{name: name} }
 
-// Asked reports whether the server put a question during the request.
+// Asked reports whether the server asked a question during the request.
 func (r *Request) Asked() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.questions > 0
 }
 
-// count counts a question in, and returns how many there were and how many of
-// them for a model.
+// count counts a question and returns how many there were, and how many of them
+// were for a model.
 func (r *Request) count(sample bool) (questions, samples int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,26 +117,27 @@ func (r *Request) count(sample bool) (questions, samples int) {
 	return r.questions, r.samples
 }
 
-var errNoRequest = errors.New("it came while no request was made that it could be about")
+var errNoRequest = errors.New("it came while no request was running")
 
-// allow counts a question in, and returns why the server may not put it.
+// allow counts a question and returns an error if the server must not ask it.
 func (r *Request) allow() error {
 	if r == nil {
 		return errNoRequest
 	}
 	if questions, _ := r.count(false); questions > maxQuestions {
-		return fmt.Errorf("more than %d came during %s", maxQuestions, text.Escape(r.name))
+		return fmt.Errorf("more than %d were asked during %s", maxQuestions, text.Escape(r.name))
 	}
 	return nil
 }
 
-// allowSample is allow for a question for a model, of which limit may come.
+// allowSample is allow for a question for a model, of which there may be at
+// most limit.
 func (r *Request) allowSample(limit int) error {
 	if r == nil {
 		return errNoRequest
 	}
 	if questions, samples := r.count(true); questions > maxQuestions || samples > limit {
-		return fmt.Errorf("more than %d came during one request", limit)
+		return fmt.Errorf("more than %d were asked during one request", limit)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func TestQuestionsHaveALimit(t *testing.T) {
 			t.Errorf("question %d: %s", i+1, got)
 		}
 	}
-	if want := []string{"srv: question: more than 20 came during tool x"}; !cmp.Equal(want, []string(*refused)) {
+	if want := []string{"srv: question: more than 20 were asked during tool x"}; !cmp.Equal(want, []string(*refused)) {
 		t.Errorf("refused %q, want %q", *refused, want)
 	}
 	if got, _ := h.Handle(t.Context(), nil, "elicitation/create", json.RawMessage(`{}`)); string(got) != `{"action":"decline"}` {
@@ -133,13 +133,13 @@ func TestSampling(t *testing.T) {
 		want, fails  string
 	}{
 		{"as it came", ask, good, `{"role":"assistant","content":{"z":1,"a":2}}`, ""},
-		{"none here", ask, nil, "", "sampling is not available here"},
-		{"no messages", `{"messages":[]}`, good, "", "it holds no messages"},
-		{"too long", `{"messages":[1],"x":"` + strings.Repeat("x", 200) + `"}`, good, "", "it has 223 bytes, the limit is 200"},
-		{"with tools", `{"messages":[1],"tools":[]}`, good, "", "it brings tools"},
+		{"none here", ask, nil, "", "sampling is not available"},
+		{"no messages", `{"messages":[]}`, good, "", "it has no messages"},
+		{"too long", `{"messages":[1],"x":"` + strings.Repeat("x", 200) + `"}`, good, "", "it has 223 bytes, but the limit is 200"},
+		{"with tools", `{"messages":[1],"tools":[]}`, good, "", "it includes tools"},
 		{"refused", ask, answer("", errors.New("not today")), "", "sampling was refused: not today"},
-		{"no role", ask, answer(`{"content":{}}`, nil), "", "no message with a role and content"},
-		{"no JSON", ask, answer(`{"role":"assistant","content":{}`, nil), "", "no message with a role and content"},
+		{"no role", ask, answer(`{"content":{}}`, nil), "", "not a message with a role and content"},
+		{"no JSON", ask, answer(`{"role":"assistant","content":{}`, nil), "", "not a message with a role and content"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestSampling(t *testing.T) {
 			t.Errorf("sampling request %d: %v", i+1, err)
 		}
 	}
-	if want := []string{"srv: sampling request: more than 3 came during one request"}; !cmp.Equal(want, []string(*refused)) {
+	if want := []string{"srv: sampling request: more than 3 were asked during one request"}; !cmp.Equal(want, []string(*refused)) {
 		t.Errorf("refused %q, want %q", *refused, want)
 	}
 }
@@ -167,9 +167,9 @@ func TestInputs(t *testing.T) {
 	tests := []struct{ name, result, want, fails string }{
 		{"in their order, with the state", `{"inputRequests":{"b":{"method":"roots/list"},"a\u2028":{"method":"elicitation/create","params":{}}},"requestState":{"n":1.0}}`,
 			`"inputResponses":{"b":{"roots":[{"name":"w","uri":"file:///w"}]},"a\u2028":{"action":"accept","content":{"x":1}}},"requestState":{"n":1.0}`, ""},
-		{"no object", `{"inputRequests":[]}`, "", "in a form that is none"},
-		{"what nobody answers", `{"inputRequests":{"a":{"method":"tools/list"}}}`, "", `it asks for what it does not get: no request that clients answer: "tools/list"`},
-		{"too many", `{"inputRequests":{` + many[:len(many)-1] + `}}`, "", "more than 20 things at once"},
+		{"no object", `{"inputRequests":[]}`, "", "request for input is malformed"},
+		{"what nobody answers", `{"inputRequests":{"a":{"method":"tools/list"}}}`, "", `its request for input was not answered: not a request that clients answer: "tools/list"`},
+		{"too many", `{"inputRequests":{` + many[:len(many)-1] + `}}`, "", "more than 20 inputs at once"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

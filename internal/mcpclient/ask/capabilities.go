@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Capabilities returns what servers may ask for.
+// Capabilities returns the client capabilities: what servers may ask for.
 func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
 		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
@@ -25,7 +25,7 @@ func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	return c
 }
 
-// Roots returns the workspace as the only root, none where there is no
+// Roots returns the workspace as the only root, or none if there is no
 // workspace.
 func (h *Handler) Roots() []*mcp.Root {
 	if h.opts.Workspace == "" {
@@ -42,7 +42,7 @@ func (h *Handler) Roots() []*mcp.Root {
 func (h *Handler) rootsResult() json.RawMessage {
 	out, err := json.Marshal(map[string]any{"roots": h.Roots()})
 	if err != nil {
-		return json.RawMessage(`{"roots":[]}`) // strings alone: cannot fail
+		return json.RawMessage(`{"roots":[]}`) // only strings: cannot fail
 	}
 	return out
 }

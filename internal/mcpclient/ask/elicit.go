@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// maxMessage is the longest message of a question that is shown, in bytes.
+// maxMessage is the maximum length of a question's message as shown, in bytes.
 const maxMessage = 4 << 10
 
 // The answers to an elicitation (revision 2025-11-25).
@@ -29,20 +29,19 @@ const (
 	modeURL  = "url"
 )
 
-// Elicitation is a question of a server to the person.
+// Elicitation is a server's question to the person.
 type Elicitation struct {
 	Server  string
-	During  string          // the request of ours during which it came, such as "tool echo"
+	During  string          // our request during which it came, such as "tool echo"
 	Mode    string          // "form" or "url"
 	Message string          // the server's words, not to be trusted
 	Form    *form.Form      // form: what is asked for
-	Schema  json.RawMessage // form: the same as it was sent
+	Schema  json.RawMessage // form: the same, as sent
 	URL     string          // url: the address to open, which passed [webaddr.Check]
 	ID      string          // url: the server's id of this question
 
-	// Done is set where the request waits until the person has done what an
-	// address is for: accept means that they have. It is closed when the server
-	// says so.
+	// Done is set if the request waits until the person has finished at the address:
+	// accept means that they have. It is closed when the server says so.
 	Done <-chan struct{}
 }
 
@@ -52,7 +51,7 @@ type Answer struct {
 	Content json.RawMessage // accept of a form: one JSON object
 }
 
-// elicit puts a question of the server to the person and returns the result of
+// elicit puts the server's question to the person and returns the result of
 // elicitation/create. What cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
 	e, err := h.elicitation(params)
@@ -84,7 +83,7 @@ func elicitResult(a Answer) json.RawMessage {
 	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
 }
 
-// elicitation reads the params of elicitation/create. Revision 2025-06-18 knows
+// elicitation reads the params of elicitation/create. Revision 2025-06-18 has
 // no mode.
 func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
 	e := Elicitation{Server: h.opts.Server, Mode: modeForm}
@@ -148,21 +147,21 @@ func (h *Handler) askPerson(ctx context.Context, e Elicitation) Answer {
 	}
 }
 
-// Completion returns a channel that is closed when the server says that what the
-// address of an elicitation was opened for is done, and a function that ends the
-// waiting for that.
+// Completion returns a channel that is closed when the server says that the
+// person has finished at the address of an elicitation, and a function that
+// stops waiting for that.
 type Completion func(elicitationID string) (done <-chan struct{}, forget func())
 
-// Addresses deals with a request that was refused until the person has opened
+// Addresses handles a request that was refused until the person has opened
 // addresses (error -32042, whose data is given), and reports whether to send it
-// again. The person, or the server, says when they are done.
+// again. The person or the server says when that is done.
 func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawMessage, completion Completion) bool {
 	questions, _ := jsonx.Elements(jsonx.Get(data, "elicitations"))
 	for _, raw := range questions {
 		e, err := h.elicitation(raw)
 		switch {
 		case err == nil && e.Mode != modeURL:
-			err = errors.New("it is no address to visit")
+			err = errors.New("it is not a usable address")
 		case err == nil:
 			err = during.allow()
 		}

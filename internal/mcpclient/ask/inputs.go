@@ -11,42 +11,42 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// busyPause is how long a server that is busy and asks for nothing but patience
-// is left alone, times the round.
+// busyPause is how long to wait for a server that is busy and asks for no
+// input, multiplied by the round.
 const busyPause = 100 * time.Millisecond
 
-// InputError tells that a server asked for what it does not get. The server
-// lives; the request has failed.
+// InputError reports that a server asked for input that it does not get. The
+// server is alive; the request has failed.
 type InputError struct{ Reason string }
 
 // Error returns the reason.
 func (e *InputError) Error() string { return e.Reason }
 
-// WantsInput reports whether the result of a request asks for input, as those of
-// modern servers may (revision 2026-07-28, input_required).
+// WantsInput reports whether the result of a request asks for input, as a modern
+// server's may (revision 2026-07-28, input_required).
 func WantsInput(result json.RawMessage) bool {
 	kind, ok := jsonx.Text(jsonx.Get(result, "resultType"))
 	return ok && kind == "input_required"
 }
 
-// Inputs answers, in their order, what a result for which [WantsInput] holds asks
-// for. It returns the members to add to the params of the request, which is to
-// be sent again with them; round counts from 0. The error is an *InputError.
+// Inputs answers, in order, what a result for which [WantsInput] holds asks for.
+// It returns the members to add to the params of the request before sending it
+// again; round counts from 0. The error is an *InputError.
 func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMessage, round int) (json.RawMessage, error) {
 	requests := jsonx.Get(result, "inputRequests")
 	if !jsonx.IsNull(requests) && jsonx.KindOf(requests) != jsonx.Object {
-		return nil, &InputError{"it asks for input in a form that is none"}
+		return nil, &InputError{"its request for input is malformed"}
 	}
 	var out bytes.Buffer
 	out.WriteString(`"inputResponses":{`)
 	n := 0
 	for key, request := range jsonx.Members(requests) {
 		if n++; n > maxQuestions {
-			return nil, &InputError{fmt.Sprintf("it asks for more than %d things at once", maxQuestions)}
+			return nil, &InputError{fmt.Sprintf("it asks for more than %d inputs at once", maxQuestions)}
 		}
 		response, err := h.input(ctx, during, request)
 		if err != nil {
-			return nil, &InputError{fmt.Sprintf("it asks for what it does not get: %v", err)}
+			return nil, &InputError{fmt.Sprintf("its request for input was not answered: %v", err)}
 		}
 		if n > 1 {
 			out.WriteByte(',')
@@ -74,7 +74,7 @@ func (h *Handler) input(ctx context.Context, during *Request, request json.RawMe
 	case method == methodRoots:
 		return h.rootsResult(), nil
 	}
-	return nil, fmt.Errorf("no request that clients answer: %s", text.Quote(method))
+	return nil, fmt.Errorf("not a request that clients answer: %s", text.Quote(method))
 }
 
 // wait waits for d, or until ctx is done.

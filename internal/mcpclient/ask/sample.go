@@ -11,23 +11,23 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// codeRefusedByUser is the error of a client whose person does not want a model
-// to be asked (revision 2025-11-25, sampling).
+// codeRefusedByUser is the error code for a sampling request that the person
+// refused (revision 2025-11-25, sampling).
 const codeRefusedByUser = -1
 
-// Sampling is a question of a server for a model.
+// Sampling is a server's question for a model.
 type Sampling struct {
 	Server string
-	During string          // the request of ours during which it came, such as "tool echo"
+	During string          // our request during which it came, such as "tool echo"
 	Params json.RawMessage // of sampling/createMessage, as sent
 }
 
-// sample lets Options.Sample answer a question of the server for a model
-// (sampling/createMessage). The result is checked for what the protocol asks of
-// it and goes to the server as it is.
+// sample has Options.Sample answer the server's question for a model
+// (sampling/createMessage). The result is checked against the protocol and sent
+// to the server unchanged.
 func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMessage) (json.RawMessage, error) {
 	if h.opts.Sample == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not available here"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not available"}
 	}
 	if err := h.checkSampling(params); err != nil {
 		return nil, h.refuseSampling(jsonrpc.CodeInvalidParams, err)
@@ -41,7 +41,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 	}
 	role, _ := jsonx.Text(jsonx.Get(result, "role"))
 	if content := jsonx.Get(result, "content"); role == "" || jsonx.KindOf(content) != jsonx.Object || !json.Valid(result) {
-		return nil, h.refuseSampling(jsonrpc.CodeInternalError, errors.New("the answer is no message with a role and content"))
+		return nil, h.refuseSampling(jsonrpc.CodeInternalError, errors.New("the answer is not a message with a role and content"))
 	}
 	return result, nil
 }
@@ -50,12 +50,12 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 func (h *Handler) checkSampling(params json.RawMessage) error {
 	switch messages, ok := jsonx.Elements(jsonx.Get(params, "messages")); {
 	case !ok || len(messages) == 0:
-		return errors.New("it holds no messages")
+		return errors.New("it has no messages")
 	case int64(len(params)) > h.opts.MaxParams:
-		return fmt.Errorf("it has %d bytes, the limit is %d", len(params), h.opts.MaxParams)
+		return fmt.Errorf("it has %d bytes, but the limit is %d", len(params), h.opts.MaxParams)
 	case !jsonx.IsNull(jsonx.Get(params, "tools")) || !jsonx.IsNull(jsonx.Get(params, "toolChoice")):
 		// Only sampling without tools is advertised.
-		return errors.New("it brings tools, which the command of sampling.command does not get")
+		return errors.New("it includes tools, which sampling.command does not support")
 	}
 	return nil
 }

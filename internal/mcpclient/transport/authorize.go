@@ -9,30 +9,29 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 )
 
-// Authorizer has the access tokens for one server over HTTP. It is used by many
-// requests at once, and never asks a person.
+// Authorizer provides the access tokens for one server over HTTP. It is safe
+// for concurrent use and never asks a person.
 type Authorizer interface {
-	// Token returns the token for the next request, "" for none. An error that
-	// wraps registry.ErrNeedsLogin tells that a person has to log in.
+	// Token returns the token for the next request, "" for none. An error that wraps
+	// registry.ErrNeedsLogin means that a person must log in.
 	Token(ctx context.Context) (string, error)
 
-	// Refused is told that a request with the token sent was answered with
-	// status 401 or 403, and the WWW-Authenticate headers of that. again asks to
-	// send the request once more, with a new token. nil and false: no login would
-	// help.
+	// Refused is called when a request with the token sent was answered with status
+	// 401 or 403, with the WWW-Authenticate headers of the answer. If it returns
+	// again, the request is sent once more, with a new token. nil and false mean that
+	// no login would help.
 	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
 }
 
-// Authorize sends the tokens of a with all requests, by the query parameter
-// tokenParam where that is not "". It comes before the first request.
+// Authorize sends the tokens of a with all requests, in the query parameter
+// tokenParam if that is not "". Call it before the first request.
 func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam = a, tokenParam }
 
 // HasAuthorization reports whether the settings give an Authorization header.
 func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
 
-// roundTripAuthorized sends a request with the token there is, and once more
-// where the refusal of that token gave another. r is ours and goes to the
-// configured origin.
+// roundTripAuthorized sends a request with the current token, and once more if
+// its refusal led to a new one. r is ours and goes to the configured origin.
 func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
 	for again := false; ; again = true {
 		token, err := h.auth.Token(r.Context())
@@ -50,7 +49,7 @@ func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
 		}
 		another, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
 		if err != nil {
-			// The SDK knows what to do with the answer, and we remember why.
+			// The SDK handles the answer, and we remember the reason.
 			_ = h.noToken(err)
 			return resp, nil
 		}
@@ -67,8 +66,8 @@ func isRefusal(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
-// sendWith sends a request with a token, and takes the token out of what the
-// answer would have us show.
+// sendWith sends a request with a token, and removes the token from the parts
+// of the answer that may be shown.
 func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	switch {
@@ -107,7 +106,7 @@ func (h *HTTP) SentToken() string {
 	return h.sent
 }
 
-// noToken remembers why there is no token that the server takes.
+// noToken remembers why there is no token that the server accepts.
 func (h *HTTP) noToken(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +114,7 @@ func (h *HTTP) noToken(err error) error {
 	return err
 }
 
-// LoginFailure returns why there is no token that the server takes, nil where
+// LoginFailure returns why there is no token that the server accepts, nil if
 // there is one or none is needed.
 func (h *HTTP) LoginFailure() error {
 	if h == nil {

@@ -20,21 +20,21 @@ import (
 // Options say how a [Conn] behaves.
 type Options struct {
 	Mode        Mode
-	ProbeWindow time.Duration // how long the probe waits for its answer, see probe.go
+	ProbeWindow time.Duration // how long to wait for the answer to the probe, see probe.go
 
-	// InitializeParams are what the SDK would send, for an initialize of our own.
+	// InitializeParams are what the SDK would send, for our own initialize.
 	InitializeParams json.RawMessage
 
 	HTTP     *HTTP // of the transport below; nil: stdio
 	MaxEvent int64 // bytes of one event of the stream of the server's own messages
 
-	Logger *slog.Logger // protocol detail (debug) and malformed messages (warn); not nil
+	Logger *slog.Logger // protocol details (debug) and malformed messages (warn); not nil
 
-	// Answer answers a request of the server for which [ask.IsQuestion] holds.
-	// during is the request of ours during which it came, nil if there is none.
+	// Answer answers a request of the server for which [ask.IsQuestion] holds. during
+	// is our request during which it came, nil if there is none.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
-	// LogMessage gets the log messages of the server. nil: they are dropped.
+	// LogMessage receives the log messages of the server. If nil, they are dropped.
 	LogMessage func(level, logger, text string)
 }
 
@@ -55,10 +55,10 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.Conn, nil
 }
 
-// Conn stands between the SDK's session and a connection (stdio, streamable
-// HTTP, SSE). It keeps raw results (exchange.go), answers the SDK's probe in time
-// (probe.go), and deals with notifications itself: the SDK queues them without
-// limit and delivers progress after the result. It is safe for concurrent use.
+// Conn stands between the SDK's session and a connection (stdio, streamable HTTP,
+// SSE). It keeps raw results (exchange.go), answers the SDK's probe in time
+// (probe.go), and handles notifications itself: the SDK queues them without limit
+// and delivers progress after the result. It is safe for concurrent use.
 type Conn struct {
 	opts  Options
 	inner mcp.Connection
@@ -75,26 +75,26 @@ type Conn struct {
 	requests  requests
 	questions questions
 	handshake handshake
-	waited    bool // Wait was called: no goroutine is started any more
+	waited    bool // Wait was called: no more goroutines are started
 	running   sync.WaitGroup
 }
 
-// requests are ours to the server.
+// requests are our requests to the server.
 type requests struct {
-	pending    map[jsonrpc.ID]*pending // without an answer
+	pending    map[jsonrpc.ID]*pending // still unanswered
 	serial     int                     // of the last one
 	issued     int64                   // the highest id
-	unexpected string                  // id of an answer to none of them, "" if there was none
+	unexpected string                  // id of an answer that matches no request, "" if there was none
 }
 
-// pending is a request of ours without an answer.
+// pending is one of our requests that is still unanswered.
 type pending struct {
 	method   string
 	exchange *Exchange
 	serial   int // in the order in which they were sent
 }
 
-// newConn returns a Conn over inner that ends with ctx.
+// newConn returns a Conn over inner that ends when ctx does.
 func newConn(ctx context.Context, inner mcp.Connection, opts Options) *Conn {
 	c := &Conn{
 		opts: opts, inner: inner,
@@ -165,7 +165,7 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 
 func (c *Conn) streamable() bool { return c.opts.HTTP != nil && c.opts.HTTP.streamable }
 
-// trace logs which messages come and go, not what is in them.
+// trace logs which messages come and go, but not their content.
 func (c *Conn) trace(direction string, m jsonrpc.Message) {
 	switch m := m.(type) {
 	case *jsonrpc.Request:
@@ -205,14 +205,14 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 // logLevelID is the id of the request for log messages.
 const logLevelID = "toolreg-logs"
 
-// SetLogLevel asks a legacy server for its log messages from a level on, and
-// waits at most for limit until it has answered, in whatever way.
+// SetLogLevel asks a legacy server for log messages of at least the given
+// level, and waits up to limit for any answer.
 func (c *Conn) SetLogLevel(ctx context.Context, level string, limit time.Duration) {
 	id, err := jsonrpc.MakeID(logLevelID)
 	if err != nil {
 		return
 	}
-	// A server that is gone fails the request that follows.
+	// If the server is gone, the next request fails.
 	if c.inner.Write(ctx, &jsonrpc.Request{ID: id, Method: "logging/setLevel", Params: json.RawMessage(`{"level":` + jsonx.Quote(level) + `}`)}) == nil {
 		waitFor(c.logs.c, limit)
 	}
@@ -225,7 +225,7 @@ func (c *Conn) UnexpectedAnswer() (id string, ok bool) {
 	return c.requests.unexpected, c.requests.unexpected != ""
 }
 
-// drop forgets a request: nothing of the server answers it any more.
+// drop forgets a request: nothing from the server will answer it.
 func (c *Conn) drop(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,8 +233,8 @@ func (c *Conn) drop(id jsonrpc.ID) {
 	c.endQuestions()
 }
 
-// Forget drops what is pending for a caller that has gone, so that neither late
-// progress nor a question reaches it. It may be called more than once.
+// Forget drops the pending requests of a caller that has gone, so that neither
+// late progress nor a question reaches it. It may be called more than once.
 func (c *Conn) Forget(x *Exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,14 +242,14 @@ func (c *Conn) Forget(x *Exchange) {
 	c.endQuestions()
 }
 
-// Close implements [mcp.Connection]. It ends the SDK's reading, and with it all
-// that the SDK waits for.
+// Close implements [mcp.Connection]. It ends the SDK's reading and thereby
+// everything the SDK waits for.
 func (c *Conn) Close() error {
 	c.done.give()
 	return c.inner.Close()
 }
 
-// Wait returns when nothing of the Conn runs any more. Close comes first.
+// Wait returns when all goroutines of the Conn have ended. Call Close first.
 func (c *Conn) Wait() {
 	<-c.eof
 	c.mu.Lock()
@@ -258,7 +258,7 @@ func (c *Conn) Wait() {
 	c.running.Wait()
 }
 
-// spawn runs f, which ends when the Conn is closed or has ended.
+// spawn runs f, which must return when the Conn is closed or has ended.
 func (c *Conn) spawn(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +271,7 @@ func (c *Conn) spawnLocked(f func()) {
 	}
 }
 
-// after runs f when d has passed, unless the Conn ends before.
+// after runs f after d, unless the Conn ends first.
 func (c *Conn) after(d time.Duration, f func()) {
 	c.spawn(func() {
 		timer := time.NewTimer(d)

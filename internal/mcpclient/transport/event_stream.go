@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// listenPause is the time before a stream that ended is opened anew, unless
-	// the server names one, which may be from minListenPause, or it would have us
-	// ask without end, to maxListenPause.
+	// listenPause is the time before a stream that ended is reopened, unless the
+	// server names one between minListenPause, which keeps it from making us ask in a
+	// busy loop, and maxListenPause.
 	listenPause    = time.Second
 	minListenPause = 100 * time.Millisecond
 	maxListenPause = 30 * time.Second
 )
 
-// eventStream is what outlives one connection of an event stream (HTML, server-
-// sent events).
+// eventStream is the state that outlives one connection of an event stream
+// (HTML, server-sent events).
 type eventStream struct {
 	last  string        // id of the last event
 	pause time.Duration // before the next connection
 }
 
-// read hands on the data of each message event until the stream ends, and
+// read passes on the data of each message event until the stream ends, and
 // reports whether there was any.
 func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
 	lines := bufio.NewReader(r)
@@ -35,7 +35,7 @@ func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
 	for {
 		line, err := readLine(lines, limit-int64(len(data)))
 		if err != nil {
-			return any // an event that was not ended is none
+			return any // an unterminated event is discarded
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
@@ -63,7 +63,7 @@ func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
 	}
 }
 
-// headerValue returns an event's id as a header can carry it, "" otherwise.
+// headerValue returns an event's id if a header can carry it, otherwise "".
 func headerValue(id []byte) string {
 	if len(id) > 1<<10 || !isVisible(string(id)) {
 		return ""
@@ -71,13 +71,13 @@ func headerValue(id []byte) string {
 	return string(id)
 }
 
-// isVisible reports whether s is made of the characters that a session id may
-// have, 0x21 to 0x7E.
+// isVisible reports whether s has only the characters allowed in a session id,
+// 0x21 to 0x7E.
 func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
-var errLongEvent = errors.New("an event over the limit")
+var errLongEvent = errors.New("an event larger than the limit")
 
 // readLine returns the next line without its end, which is LF or CR LF.
 func readLine(r *bufio.Reader, limit int64) ([]byte, error) {

@@ -16,9 +16,9 @@ import (
 )
 
 // Exchange is one request whose raw answer is wanted: the SDK decodes schemas and
-// structured content into maps, which loses key order and big numbers. It
-// travels in the context from the caller to the [Conn], which fills it before
-// the SDK sees the answer.
+// structured content into maps, which loses key order and big numbers. The
+// context carries it from the caller to the [Conn], which fills it before the SDK
+// sees the answer.
 type Exchange struct {
 	request   *ask.Request            // nil: the server may not ask during it
 	progress  func(registry.Progress) // nil: nobody listens
@@ -30,9 +30,9 @@ type Exchange struct {
 	input json.RawMessage // members to add to the params: what the server asked for
 }
 
-// NewExchange returns an Exchange. request is what the server may ask during, nil
-// if it may not; progress gets the progress of the request, nil if nobody
-// listens.
+// NewExchange returns an Exchange. request is the request during which the server
+// may ask, nil if it must not; progress receives the progress of the request and
+// may be nil.
 func NewExchange(request *ask.Request, progress func(registry.Progress)) *Exchange {
 	return &Exchange{request: request, progress: progress, cancelled: signal{c: make(chan struct{})}}
 }
@@ -49,7 +49,7 @@ func exchangeOf(ctx context.Context) *Exchange {
 	return x
 }
 
-// Token returns the progress token, which is given at the first call and stays.
+// Token returns the progress token, which the first call creates.
 func (x *Exchange) Token(given string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,18 +59,18 @@ func (x *Exchange) Token(given string) string {
 	return x.token
 }
 
-// WaitCancelled waits until the server was told that the request is cancelled,
-// at most for limit.
+// WaitCancelled waits up to limit until the server has been told that the
+// request is cancelled.
 func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
 
-// Result returns the raw answer that came last, nil if none did.
+// Result returns the latest raw answer, nil if there is none.
 func (x *Exchange) Result() json.RawMessage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.raw
 }
 
-// capture keeps the raw result and leaves for the SDK what it needs to go on.
+// capture keeps the raw result and leaves the SDK what it needs to go on.
 func (x *Exchange) capture(method string, r *jsonrpc.Response) {
 	if r.Error != nil {
 		return
@@ -81,8 +81,8 @@ func (x *Exchange) capture(method string, r *jsonrpc.Response) {
 	r.Result = substitute(method, r.Result)
 }
 
-// AddInput adds members to the params of the request when it is sent again: the
-// answers to what the server asked.
+// AddInput adds members, the answers to what the server asked, to the params of
+// the request for when it is sent again.
 func (x *Exchange) AddInput(members json.RawMessage) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,8 +126,8 @@ func substitute(method string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// toolsWithHeaders returns a result of tools/list with the tools alone that tell
-// the SDK to repeat params in HTTP headers.
+// toolsWithHeaders returns a result of tools/list with only those tools that
+// tell the SDK to repeat params in HTTP headers.
 func toolsWithHeaders(raw json.RawMessage) json.RawMessage {
 	tools, _ := jsonx.Elements(jsonx.Get(raw, "tools"))
 	kept := []json.RawMessage{}

@@ -9,23 +9,23 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// handshake is the state of the beginning of a connection, see probe.go.
+// handshake is the state of a connection's handshake, see probe.go.
 type handshake struct {
 	probed      bool              // server/discover was sent
 	probeID     jsonrpc.ID        // of the SDK's server/discover
 	probeAnswer *jsonrpc.Response // the server's
 	probeOver   bool              // the SDK has its answer to server/discover
 
-	initializeID     jsonrpc.ID        // of our initialize, invalid while there is none
+	initializeID     jsonrpc.ID        // of our initialize, invalid if there is none
 	initializeAnswer *jsonrpc.Response // the server's to ours
 	sdkInitializeID  jsonrpc.ID        // of the SDK's initialize that waits for that
 
 	answered bool            // initialize was answered, or server/discover with success
-	result   json.RawMessage // of the one that counts
+	result   json.RawMessage // of the one in use
 }
 
-// Handshake reports how far the beginning of the connection came: whether the
-// probe was sent, and whether it succeeded or initialize was answered.
+// Handshake reports how far the handshake came: whether the probe was sent, and
+// whether it succeeded or initialize was answered.
 func (c *Conn) Handshake() (probed, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,15 +33,15 @@ func (c *Conn) Handshake() (probed, answered bool) {
 }
 
 // HandshakeResult returns the result of initialize or server/discover, whichever
-// counts, as the server sent it; nil before.
+// is in use, as the server sent it; nil until then.
 func (c *Conn) HandshakeResult() json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.handshake.result
 }
 
-// handshakeAnswer takes an answer of the handshake in and hands the SDK what
-// follows from it.
+// handshakeAnswer processes an answer during the handshake and gives the SDK
+// what follows from it.
 func (c *Conn) handshakeAnswer(id jsonrpc.ID, r *jsonrpc.Response) {
 	c.mu.Lock()
 	h := &c.handshake
@@ -72,8 +72,8 @@ func (c *Conn) handshakeAnswer(id jsonrpc.ID, r *jsonrpc.Response) {
 	}
 }
 
-// decide returns what to tell the SDK now, or that another window is to be
-// waited for the answer that is missing.
+// decide returns what to tell the SDK now, or that it should wait another
+// window for the missing answer.
 func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
 	initialized := h.initializeAnswer != nil && h.initializeAnswer.Error == nil
 	switch {
@@ -94,7 +94,7 @@ func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
 	return h.probeAnswer, false
 }
 
-// endProbe answers the SDK's server/discover of that id with what there is.
+// endProbe answers the SDK's server/discover with that id.
 func (c *Conn) endProbe(probe jsonrpc.ID) {
 	c.mu.Lock()
 	h := &c.handshake
@@ -112,8 +112,8 @@ func (c *Conn) endProbe(probe jsonrpc.ID) {
 	c.deliver(answer)
 }
 
-// takeResult remembers the result of a successful handshake, whose revision the
-// next request over HTTP has to tell already. c.mu is held.
+// takeResult stores the result of a successful handshake, whose revision the
+// next request over HTTP must already name. c.mu is held.
 func (c *Conn) takeResult(r *jsonrpc.Response) {
 	if r.Error != nil {
 		return
@@ -124,7 +124,7 @@ func (c *Conn) takeResult(r *jsonrpc.Response) {
 	}
 }
 
-// withID returns an answer under another id.
+// withID returns an answer with another id.
 func withID(id jsonrpc.ID, r *jsonrpc.Response) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Result: r.Result, Error: r.Error}
 }

@@ -26,33 +26,33 @@ const (
 	maxRedirects   = 5
 	maxHeaderBytes = 64 << 10
 	maxErrorBody   = 4 << 10
-	// afterDelete is how long an answer to the request that ends a session is
-	// awaited once it is written: nobody needs it.
+	// afterDelete is how long to wait for the answer to the request that ends a
+	// session once it is written: nobody needs the answer.
 	afterDelete = 30 * time.Millisecond
-	// maxDelete is the limit on writing that request.
+	// maxDelete limits the time for writing that request.
 	maxDelete = time.Second
 )
 
 // HTTP is the only way to a server over HTTP. It sends the settings' headers to
 // the configured origin and nothing to any other, limits what comes back after
 // decompression, and remembers the last refusal for error texts, since the SDK
-// keeps the text of the status alone. It is safe for concurrent use.
+// keeps only the text of the status. It is safe for concurrent use.
 type HTTP struct {
 	endpoint   string
 	origin     string // scheme://host:port
 	headers    http.Header
-	limit      *CurrentLimit // bytes of a body that is no event stream
+	limit      *CurrentLimit // bytes of a body that is not an event stream
 	base       *http.Transport
 	streamable bool                   // not SSE
-	version    atomic.Pointer[string] // negotiated legacy revision, nil before
+	version    atomic.Pointer[string] // negotiated legacy revision, nil until then
 
 	auth       Authorizer // nil: no tokens
-	tokenParam string     // the query parameter that carries the token in place of the header, "" for none
+	tokenParam string     // the query parameter that carries the token instead of the header, "" for none
 
 	mu      sync.Mutex
 	refusal *Refusal
 	sent    string // token of the last request
-	login   error  // why there is no token that the server takes
+	login   error  // why there is no token that the server accepts
 }
 
 // Refusal is an answer with an error status, or none at all.
@@ -60,11 +60,11 @@ type Refusal struct {
 	Status int    // 0: no answer
 	Text   string // status line and first line of the body, or the reason
 
-	needsLogin bool // for want of a login, or of one that allows more
+	needsLogin bool // because a login, or one with more permissions, is needed
 }
 
-// NewHTTP returns the way to a server whose strings are expanded, over streamable
-// HTTP or over SSE. limit is that of a body that is no event stream.
+// NewHTTP returns the HTTP side of a server whose strings are expanded, over
+// streamable HTTP or SSE. limit applies to a body that is not an event stream.
 func NewHTTP(s settings.Server, streamable bool, limit *CurrentLimit) (*HTTP, error) {
 	endpoint := s.HTTPURL
 	if endpoint == "" {
@@ -72,15 +72,15 @@ func NewHTTP(s settings.Server, streamable bool, limit *CurrentLimit) (*HTTP, er
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("its URL is no http or https address (%s)", s.Origin)
+		return nil, fmt.Errorf("its URL is not an http or https address (%s)", s.Origin)
 	}
 	h := &HTTP{origin: webaddr.Origin(u), headers: http.Header{}, limit: limit, streamable: streamable}
 	for _, header := range s.Headers {
 		if !httpguts.ValidHeaderFieldName(header.Name) {
-			return nil, fmt.Errorf("%s: %q is no name of an HTTP header", header.Origin, header.Name)
+			return nil, fmt.Errorf("%s: %q is not a valid HTTP header name", header.Origin, header.Name)
 		}
 		if !httpguts.ValidHeaderFieldValue(header.Value) {
-			return nil, fmt.Errorf("%s: the value of header %s holds a control character", header.Origin, header.Name)
+			return nil, fmt.Errorf("%s: the value of header %s contains a control character", header.Origin, header.Name)
 		}
 		h.headers.Add(header.Name, header.Value)
 	}
@@ -102,8 +102,8 @@ func NewHTTP(s settings.Server, streamable bool, limit *CurrentLimit) (*HTTP, er
 	return h, nil
 }
 
-// Transport returns the SDK's transport that uses h and nothing else. maxEvent is
-// the bytes of one event.
+// Transport returns the SDK's transport over h. maxEvent is the bytes of one
+// event.
 func (h *HTTP) Transport(maxEvent int64) mcp.Transport {
 	if !h.streamable {
 		return &mcp.SSEClientTransport{Endpoint: h.endpoint, HTTPClient: h.client(), MaxEventSize: int(maxEvent)}
@@ -124,7 +124,7 @@ func (h *HTTP) client() *http.Client {
 			return h.refuse(fmt.Errorf("more than %d redirects", maxRedirects))
 		}
 		if webaddr.Origin(r.URL) != h.origin {
-			return h.refuse(fmt.Errorf("it redirects to another origin, %s, which gets none of our requests; set that as its URL if you trust it", webaddr.Origin(r.URL)))
+			return h.refuse(fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", webaddr.Origin(r.URL)))
 		}
 		return nil
 	}}
@@ -133,7 +133,7 @@ func (h *HTTP) client() *http.Client {
 // RoundTrip implements [http.RoundTripper].
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	if webaddr.Origin(r.URL) != h.origin {
-		return nil, h.refuse(fmt.Errorf("it names an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
+		return nil, h.refuse(fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
 	}
 	r = r.Clone(r.Context())
 	for name, values := range h.headers {
@@ -165,7 +165,7 @@ func (h *HTTP) send(r *http.Request) (*http.Response, error) {
 func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
 	if id := resp.Header.Get("Mcp-Session-Id"); !isVisible(id) {
 		_ = resp.Body.Close()
-		return nil, h.refuse(errors.New("its session id holds other than visible ASCII characters"))
+		return nil, h.refuse(errors.New("its session id contains characters other than visible ASCII"))
 	}
 	if resp.StatusCode >= 400 {
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -180,8 +180,8 @@ func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendDelete tells the server that the session is over and does not wait
-// for what it says to that.
+// sendDelete tells the server that the session is over and does not wait for
+// the answer.
 func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), maxDelete)
 	written := signal{c: make(chan struct{})}
@@ -226,7 +226,7 @@ func (h *HTTP) refuse(err error) error {
 	return err
 }
 
-// LastRefusal returns the last refusal, nil where there was none since the last
+// LastRefusal returns the last refusal, nil if there was none since the last
 // ForgetRefusal.
 func (h *HTTP) LastRefusal() *Refusal {
 	if h == nil {
@@ -237,20 +237,21 @@ func (h *HTTP) LastRefusal() *Refusal {
 	return h.refusal
 }
 
-// wantsLogin reports whether an answer is a refusal for want of a login, or of
-// one that allows more (RFC 6750, section 3.1).
+// wantsLogin reports whether an answer refuses a request because a login, or
+// one with more permissions, is needed (RFC 6750, section 3.1).
 func wantsLogin(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized ||
 		resp.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
 }
 
-// needsLogin reports whether the last refusal was for want of a login.
+// needsLogin reports whether the last refusal was because a login is needed.
 func (h *HTTP) needsLogin() bool {
 	r := h.LastRefusal()
 	return r != nil && r.needsLogin
 }
 
-// ForgetRefusal forgets the last refusal, when something has succeeded since.
+// ForgetRefusal forgets the last refusal; call it when a later request has
+// succeeded.
 func (h *HTTP) ForgetRefusal() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

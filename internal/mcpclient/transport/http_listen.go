@@ -10,13 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// listeningKey marks the requests for the stream: their failure explains no
-// other.
+// listeningKey marks the requests for the stream: their failure does not
+// explain that of any other request.
 type listeningKey struct{}
 
 func isListening(ctx context.Context) bool { return ctx.Value(listeningKey{}) != nil }
 
-// listen opens the stream of a session's own messages behind the event with the
+// listen opens the stream of a session's own messages after the event with the
 // id last, "" for none.
 func (h *HTTP) listen(ctx context.Context, session, last string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, listeningKey{}, true), http.MethodGet, h.endpoint, http.NoBody)

@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Limit is how many bytes one message may have, and the setting that says so.
+// Limit is the maximum size of one message in bytes, and the setting that
+// defines it.
 type Limit struct {
 	Bytes   int64
 	Setting string
 }
 
-// Exceeded tells that what came, a message or a body, went over the limit.
+// Exceeded reports that a message or a body is larger than the limit.
 func (l Limit) Exceeded(what string) error {
-	return fmt.Errorf("a %s of more than %s, which is the limit (%s)", what, size(l.Bytes), l.Setting)
+	return fmt.Errorf("a %s larger than the limit of %s (%s)", what, size(l.Bytes), l.Setting)
 }
 
-// CurrentLimit is the limit that holds at the moment: the answer to a call may
-// be larger than what belongs to connecting and listing. Store comes before
-// Load. It is safe for concurrent use.
+// CurrentLimit is the limit in force: the answer to a call may be larger than
+// messages during connecting and listing. Call Store before Load. It is safe
+// for concurrent use.
 type CurrentLimit struct{ now atomic.Pointer[Limit] }
 
 // Load returns the limit.

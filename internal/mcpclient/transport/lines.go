@@ -26,10 +26,10 @@ type lineReader struct {
 	skipped Skipped
 }
 
-// maxSkipped is how many bytes of text that is no message a server may print.
+// maxSkipped is how many bytes of text other than messages a server may print.
 const maxSkipped = 1 << 20
 
-// Skipped is what a server printed on stdout that is no message.
+// Skipped is text on a server's stdout that is not a message.
 type Skipped struct {
 	Lines, Bytes int64
 	First        string // the first such line, cut
@@ -39,9 +39,8 @@ func newLineReader(r io.Reader, limit *CurrentLimit, log *slog.Logger) *lineRead
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit, log: log, first: true}
 }
 
-// next returns the next line that holds JSON, without surrounding space. The
-// line is the caller's. A broken line that was meant to be a message is a
-// *badMessageError.
+// next returns the next line of JSON, without surrounding space. The line
+// belongs to the caller. A malformed message is a *badMessageError.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.line()
@@ -52,7 +51,7 @@ func (l *lineReader) next() ([]byte, error) {
 		switch {
 		case len(line) == 0:
 		case (line[0] == '{' || line[0] == '[') && json.Valid(line):
-			return line, nil // with an error the next call meets it again
+			return line, nil // on an error the next call returns it again
 		case line[0] == '{' && errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message
 		case line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)):
@@ -91,12 +90,12 @@ func (l *lineReader) skip(line []byte) error {
 	defer l.mu.Unlock()
 	if l.skipped.Lines == 0 {
 		l.skipped.First = text.Valid(text.Head(line, 300))
-		l.log.Warn("the server prints text on stdout, which is for messages alone; skipped", "line", l.skipped.First)
+		l.log.Warn("the server prints text on stdout, which is reserved for messages; skipped", "line", l.skipped.First)
 	}
 	l.skipped.Lines++
 	l.skipped.Bytes += int64(len(line))
 	if l.skipped.Bytes > maxSkipped {
-		return fmt.Errorf("more than %s of text on stdout that is no message", size(maxSkipped))
+		return fmt.Errorf("more than %s of text on stdout that is not a message", size(maxSkipped))
 	}
 	return nil
 }

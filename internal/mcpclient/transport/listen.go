@@ -7,19 +7,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// A server of a legacy revision asks and tells on a stream of its own what
-// belongs to no request of ours: its wish for the roots, log messages (revision
+// A server of a legacy revision sends messages that belong to none of our
+// requests, such as roots/list or log messages, on a separate stream (revision
 // 2025-11-25, transports, "Listening for Messages from the Server"). Without the
-// stream it waits for an answer that never comes. The SDK opens it only on a
-// connection that nobody stands between, and waits for its headers without a
-// limit, so the stream is opened here, in the background: no request waits for
-// it, and a server that has none, or fails to keep it, loses nothing else.
+// stream it waits for an answer that never comes. The SDK opens the stream only
+// on a connection that nothing wraps, and waits for its headers without a limit,
+// so the stream is opened here, in the background: no request waits for it, and
+// a server that has none, or cannot keep it open, loses nothing else.
 
-// maxListens is how often a stream is opened in a row that brings nothing.
+// maxListens is how often in a row a stream that delivers nothing is reopened.
 const maxListens = 3
 
 // listen receives from the server's own stream until the Conn ends or the stream
-// cannot be had.
+// is not available.
 func (c *Conn) listen(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.spawn(func() {
@@ -37,7 +37,7 @@ func (c *Conn) listenUntil(ctx context.Context) {
 	for empty := 0; empty < maxListens; empty++ {
 		body, err := c.opts.HTTP.listen(ctx, c.SessionID(), s.last)
 		if err != nil {
-			c.opts.Logger.Debug("no stream of the server's own messages", "error", err)
+			c.opts.Logger.Debug("no stream for messages from the server", "error", err)
 			return
 		}
 		s.pause = listenPause
@@ -57,11 +57,11 @@ func (c *Conn) listenUntil(ctx context.Context) {
 func (c *Conn) event(ctx context.Context, data []byte) {
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		c.opts.Logger.Warn("malformed message of the server", "error", err)
+		c.opts.Logger.Warn("malformed message from the server", "error", err)
 		return
 	}
 	if _, ok := m.(*jsonrpc.Response); ok {
-		c.opts.Logger.Debug("answer on the stream of the server's own messages dropped")
+		c.opts.Logger.Debug("answer on the stream for messages from the server dropped")
 		return
 	}
 	c.receive(ctx, m)

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// decodeMessage makes a message of a valid JSON object. The result of an answer
-// stays a part of raw: it may be tens of megabytes.
+// decodeMessage decodes a valid JSON object as a message. The result of an
+// answer stays a slice of raw: it may be tens of megabytes.
 func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	var id, method, result json.RawMessage
 	var version string
@@ -38,7 +38,7 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	case version != "2.0":
 		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `it does not say "jsonrpc":"2.0"`}
 	case answer && !rid.IsValid():
-		return nil, &badMessageError{answer: anonymous, reason: "neither a request nor an answer to one" + errorText(raw)}
+		return nil, &badMessageError{answer: anonymous, reason: "neither a request nor an answer" + errorText(raw)}
 	case answer && !failed:
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
 	}
@@ -49,7 +49,7 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// answerID returns id for an answer; a request's id is another space.
+// answerID returns the id of an answer; ids of requests are a separate space.
 func answerID(answer bool, id jsonrpc.ID) jsonrpc.ID {
 	if !answer {
 		return jsonrpc.ID{}
@@ -71,7 +71,7 @@ func messageID(raw json.RawMessage) jsonrpc.ID {
 	return id
 }
 
-// errorText returns the message of an error answer, for the reader of ours.
+// errorText returns the message of an error answer, for people.
 func errorText(raw json.RawMessage) string {
 	if s, ok := jsonx.Text(jsonx.Get(jsonx.Get(raw, "error"), "message")); ok {
 		return " (" + text.Head(s, 300) + ")"
@@ -79,11 +79,11 @@ func errorText(raw json.RawMessage) string {
 	return ""
 }
 
-// badMessageError tells of JSON that is no JSON-RPC message; the connection
-// lives on.
+// badMessageError reports JSON that is not a JSON-RPC message; the connection
+// stays usable.
 type badMessageError struct {
-	id     jsonrpc.ID // of what it may answer; invalid if unknown
-	answer bool       // it looks like an answer to whatever we asked
+	id     jsonrpc.ID // of the request it may answer; invalid if unknown
+	answer bool       // it looks like an answer to one of our requests
 	reason string
 }
 

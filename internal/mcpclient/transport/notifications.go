@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxNotification is the longest progress or log message handed on, in bytes.
+// maxNotification is the longest progress or log message that is passed on, in
+// bytes.
 const maxNotification = 4 << 10
 
-// notification hands progress to the calls it belongs to, in the order in which
-// the server sent it, so before the result, and log messages to whoever shows
-// them. All others are dropped: one-shot runs do not list anew, however often a
-// server says that its list changed.
+// notification passes progress to the calls it belongs to, in the order in
+// which the server sent it and thus before the result, and log messages to
+// their receiver. All others are dropped: one-shot runs do not list again when
+// a server says that its list changed.
 func (c *Conn) notification(r *jsonrpc.Request) {
 	switch r.Method {
 	case "notifications/progress":
@@ -51,8 +52,8 @@ func (c *Conn) progress(params json.RawMessage) {
 	}
 }
 
-// withProgress returns the exchanges that wait for an answer and want to hear of
-// its progress.
+// withProgress returns the exchanges that wait for an answer and want its
+// progress.
 func (c *Conn) withProgress() []*Exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +66,8 @@ func (c *Conn) withProgress() []*Exchange {
 	return out
 }
 
-// logMessage hands a log message on. The protocol does not say what it is about.
+// logMessage passes a log message on. The protocol does not say which request it
+// belongs to.
 func (c *Conn) logMessage(params json.RawMessage) {
 	var p struct {
 		Level  string          `json:"level"`

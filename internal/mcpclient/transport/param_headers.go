@@ -16,17 +16,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// headerKeyword is the keyword of an input schema that names the HTTP header which
-// repeats a param, for what stands between client and server and reads no
-// bodies (revision 2026-07-28, streamable HTTP, "Custom Headers from Tool
-// Parameters"). The SDK fills the headers.
+// headerKeyword is the keyword of an input schema that names the HTTP header that
+// repeats a param, for intermediaries that do not read bodies (revision
+// 2026-07-28, streamable HTTP, "Custom Headers from Tool Parameters"). The SDK
+// fills the headers.
 const headerKeyword = "x-mcp-header"
 
-// maxSchemaDepth is the limit on the nesting of a schema that is searched for it.
+// maxSchemaDepth limits the nesting of schemas that are searched for the keyword.
 const maxSchemaDepth = 100
 
-// HasParamHeaders reports whether a listed tool wants params repeated in HTTP
-// headers and can be read by the SDK, which does that.
+// HasParamHeaders reports whether a listed tool requires params to be repeated
+// in HTTP headers and can be parsed by the SDK, which does that.
 func HasParamHeaders(raw json.RawMessage) bool {
 	if !bytes.Contains(raw, []byte(`"`+headerKeyword+`"`)) {
 		return false
@@ -36,8 +36,8 @@ func HasParamHeaders(raw json.RawMessage) bool {
 }
 
 // CheckParamHeaders returns what is wrong with the headers that an input schema
-// asks for. A tool with such a schema must not be offered by a client that
-// speaks streamable HTTP: the server would refuse what it cannot be sent.
+// asks for. A client that speaks streamable HTTP must not offer a tool with
+// such a schema: the server would refuse calls without the headers.
 func CheckParamHeaders(inputSchema json.RawMessage) error {
 	if !bytes.Contains(inputSchema, []byte(`"`+headerKeyword+`"`)) {
 		return nil
@@ -51,11 +51,11 @@ type headerCheck struct {
 	seen map[string]bool // header names in lower case
 }
 
-// schema checks a schema; reachable says that nothing but "properties" leads to
-// it from the root, whose depth is 0.
+// schema checks a schema; reachable says that only "properties" lead to it from
+// the root, whose depth is 0.
 func (m *headerCheck) schema(raw json.RawMessage, reachable bool, depth int) error {
 	if depth > maxSchemaDepth {
-		return fmt.Errorf("its inputSchema holds %s and is nested deeper than %d levels", headerKeyword, maxSchemaDepth)
+		return fmt.Errorf("its inputSchema uses %s and is nested deeper than %d levels", headerKeyword, maxSchemaDepth)
 	}
 	for key, value := range jsonx.Members(raw) {
 		var err error
@@ -90,17 +90,17 @@ func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error 
 	name, ok := jsonx.Text(value)
 	switch {
 	case !ok || name == "":
-		return errors.New("its " + headerKeyword + " is no name")
+		return errors.New("its " + headerKeyword + " is not a name")
 	case !reachable:
-		return fmt.Errorf("its %s %s stands where it is not reached by properties alone", headerKeyword, text.Quote(name))
+		return fmt.Errorf("its %s %s is not reachable through properties alone", headerKeyword, text.Quote(name))
 	case !httpguts.ValidHeaderFieldName(name):
-		return fmt.Errorf("its %s %s is no name of an HTTP header", headerKeyword, text.Quote(name))
+		return fmt.Errorf("its %s %s is not a valid HTTP header name", headerKeyword, text.Quote(name))
 	case m.seen[strings.ToLower(name)]:
-		return fmt.Errorf("its %s %s comes twice", headerKeyword, text.Quote(name))
+		return fmt.Errorf("its %s %s occurs twice", headerKeyword, text.Quote(name))
 	}
 	m.seen[strings.ToLower(name)] = true
 	if t, _ := jsonx.Text(kind); !slices.Contains([]string{"string", "integer", "boolean"}, t) {
-		return fmt.Errorf("its %s %s is about a param that is no string, integer or boolean", headerKeyword, text.Quote(name))
+		return fmt.Errorf("its %s %s belongs to a param that is not a string, integer or boolean", headerKeyword, text.Quote(name))
 	}
 	return nil
 }

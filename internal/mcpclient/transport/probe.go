@@ -8,15 +8,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Two generations of the protocol begin differently. A modern server (revision
-// 2026-07-28 and later) answers server/discover; a legacy one wants initialize.
-// The SDK sends server/discover first and goes on to initialize when that is
-// refused, but it waits for the refusal without a limit of its own. There are
-// servers that never answer what they do not know, and servers that take
-// seconds to start; from outside the two look alike. So silence is no reason to
-// kill or restart anything: when the window has passed without an answer, the
-// Conn sends initialize itself, behind the probe and on the same connection, and
-// then takes what comes.
+// The two generations of the protocol begin differently. A modern server
+// (revision 2026-07-28 and later) answers server/discover; a legacy one expects
+// initialize. The SDK sends server/discover first and falls back to initialize
+// when that is refused, but it waits for the refusal without a limit. Some
+// servers never answer unknown requests, and some take seconds to start; from
+// outside the two look alike. So silence is not a reason to kill or restart
+// anything: if the window passes without an answer, the Conn sends initialize
+// itself, after the probe and on the same connection, and takes whichever answer
+// comes.
 //
 //   - The probe is refused, or initialize succeeds: legacy. A server that ignores
 //     the probe costs one window, once, where what was spoken is remembered; one
@@ -29,14 +29,14 @@ import (
 // The SDK sees one answer to its server/discover, and where it sends initialize
 // after that, the answer that the Conn already got or waits for.
 
-// Mode says which generations of the protocol to try.
+// Mode selects the generations of the protocol to try.
 type Mode int
 
 // The modes.
 const (
 	ModeAuto   Mode = iota // server/discover, the probe, then initialize
-	ModeLegacy             // initialize alone
-	ModeModern             // server/discover alone, without a window
+	ModeLegacy             // only initialize
+	ModeModern             // only server/discover, without a window
 )
 
 // The first modern and the last legacy revision of the protocol.
@@ -66,8 +66,8 @@ func (c *Conn) probe(ctx context.Context, r *jsonrpc.Request) {
 	}
 }
 
-// initialize sends our own initialize unless the probe of that id was answered
-// or one was sent before.
+// initialize sends our own initialize unless the probe with that id was
+// answered or initialize was already sent.
 func (c *Conn) initialize(ctx context.Context, probe jsonrpc.ID) {
 	c.mu.Lock()
 	h := &c.handshake
@@ -84,23 +84,23 @@ func (c *Conn) initialize(ctx context.Context, probe jsonrpc.ID) {
 	}
 }
 
-// withoutValues hides the values of a context: the SDK's names the revision of
-// the probe, which initialize must not claim to be.
+// withoutValues hides the values of a context: the SDK's value names the
+// revision of the probe, which initialize must not claim.
 type withoutValues struct{ context.Context }
 
 // Value implements [context.Context].
 func (withoutValues) Value(any) any { return nil }
 
-// mayInitialize reports whether the SDK's initialize goes to the server.
+// mayInitialize reports whether the SDK's initialize is sent to the server.
 func (c *Conn) mayInitialize(id jsonrpc.ID) bool {
 	if c.opts.Mode == ModeModern {
 		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server does not speak revision " + FirstModern + " or later")})
 		return false
 	}
 	if c.streamable() && c.opts.HTTP.needsLogin() {
-		// Some servers let anybody initialize, and a modern one would answer so
-		// as to hide what it wants.
-		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server wants a login")})
+		// Some servers let anybody initialize, and a modern one would answer in a way
+		// that hides the need for a login.
+		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server requires a login")})
 		return false
 	}
 	c.mu.Lock()

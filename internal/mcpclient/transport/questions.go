@@ -16,31 +16,32 @@ const (
 	// MaxServerRequests is how many requests of a server may wait for our answer.
 	// More are refused, so that nobody waits for them.
 	MaxServerRequests = 16
-	// maxRefusals is how many refusals may wait to be written; requests beyond
-	// are dropped.
+	// maxRefusals is how many refusals may wait to be written; further requests are
+	// dropped.
 	maxRefusals = 256
-	// replyTime is the limit on writing an answer to a server that may not read.
+	// replyTime limits the time for writing an answer to a server that may not be
+	// reading.
 	replyTime = time.Second
-	// codeBusy is our code for a request that may be made again later.
+	// codeBusy is our error code for a request that may be repeated later.
 	codeBusy = -32000
 )
 
-// questions are the requests of the server.
+// questions holds the server's requests.
 type questions struct {
-	waiting     int // without an answer yet, those that the SDK answers included
-	refusing    int // of those beyond, whose refusal is being written
+	waiting     int // still unanswered, including those that the SDK answers
+	refusing    int // excess requests whose refusal is being written
 	running     map[jsonrpc.ID]context.CancelCauseFunc
 	completions map[string]chan struct{} // by the id of the elicitation
 }
 
-// The causes with which the context of a question ends.
+// The causes for which the context of a question ends.
 var (
 	ErrRequestOver = errors.New("the request during which the server asked is over")
 	ErrWithdrawn   = errors.New("the server withdrew its question")
-	errClosed      = errors.New("it was closed")
+	errClosed      = errors.New("the connection was closed")
 )
 
-// admit counts a request of the server in and reports whether it may be
+// admit counts a request from the server and reports whether it may be
 // answered.
 func (c *Conn) admit() bool {
 	c.mu.Lock()
@@ -52,9 +53,8 @@ func (c *Conn) admit() bool {
 	return true
 }
 
-// during returns the request of ours during which the server may ask, the one
-// that runs longest where there are several, nil where there is none. c.mu is
-// held.
+// during returns our request during which the server may ask: the
+// longest-running one if there are several, nil if there is none. c.mu is held.
 func (c *Conn) during() *ask.Request {
 	var oldest *pending
 	for _, p := range c.requests.pending {
@@ -68,7 +68,7 @@ func (c *Conn) during() *ask.Request {
 	return oldest.exchange.request
 }
 
-// endQuestions ends the questions that nobody waits for any more. c.mu is held.
+// endQuestions ends the questions that nobody waits for. c.mu is held.
 func (c *Conn) endQuestions() {
 	if len(c.questions.running) == 0 || c.during() != nil {
 		return
@@ -78,9 +78,9 @@ func (c *Conn) endQuestions() {
 	}
 }
 
-// question answers a request of the server beside the reading. The protocol does
-// not say which request of ours a question is about; the one that runs longest
-// stands for it.
+// question answers a request from the server while reading goes on. The protocol
+// does not say which of our requests a question is about; the longest-running
+// one is assumed.
 func (c *Conn) question(ctx context.Context, r *jsonrpc.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
@@ -109,13 +109,13 @@ func (c *Conn) question(ctx context.Context, r *jsonrpc.Request) {
 		delete(c.questions.running, r.ID)
 		c.questions.waiting--
 		c.mu.Unlock()
-		if !withdrawn { // a request that was withdrawn wants no answer
+		if !withdrawn { // a withdrawn request gets no answer
 			c.reply(ctx, &jsonrpc.Response{ID: r.ID, Result: result, Error: err})
 		}
 	})
 }
 
-// refuse refuses a request that there is no room for.
+// refuse refuses a request beyond the limit.
 func (c *Conn) refuse(ctx context.Context, r *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,8 +143,8 @@ func (c *Conn) reply(ctx context.Context, r *jsonrpc.Response) {
 	}
 }
 
-// withdraw ends a question that the server cancels, and reports whether it is
-// one of those that run.
+// withdraw ends a question that the server cancels, and reports whether it was
+// running.
 func (c *Conn) withdraw(params json.RawMessage) bool {
 	id := messageID(jsonx.Get(params, "requestId"))
 	c.mu.Lock()
@@ -156,8 +156,8 @@ func (c *Conn) withdraw(params json.RawMessage) bool {
 	return ok
 }
 
-// Completion is an [ask.Completion]: the server says by
-// notifications/elicitation/complete that what an address was opened for is done.
+// Completion is an [ask.Completion]: the server reports with
+// notifications/elicitation/complete that the person has finished at an address.
 func (c *Conn) Completion(elicitationID string) (<-chan struct{}, func()) {
 	done := make(chan struct{})
 	if elicitationID == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 )
 
-// receiveAll reads until the connection ends, after Close too: a server that
-// blocks on its stdout would not get to see that its stdin was closed.
+// receiveAll reads until the connection ends, even after Close: a server that
+// blocks on its stdout would not notice that its stdin was closed.
 func (c *Conn) receiveAll(ctx context.Context) {
 	for {
 		m, err := c.inner.Read(ctx)
@@ -32,7 +32,7 @@ func (c *Conn) receiveAll(ctx context.Context) {
 	}
 }
 
-// receive takes one message in, from whichever stream it came.
+// receive processes one message, from any stream.
 func (c *Conn) receive(ctx context.Context, m jsonrpc.Message) {
 	c.trace("from server", m)
 	c.receiving.Lock()
@@ -51,12 +51,12 @@ func (c *Conn) deliver(m jsonrpc.Message) {
 	}
 }
 
-// inject hands the SDK an answer of our own, from within its Write.
+// inject gives the SDK an answer of our own, from within its Write.
 func (c *Conn) inject(r *jsonrpc.Response) {
 	c.spawn(func() { c.deliver(r) })
 }
 
-// incoming returns what the SDK is to see of a message, nil for nothing.
+// incoming returns what the SDK gets to see of a message, nil for nothing.
 func (c *Conn) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
@@ -93,7 +93,7 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 	}
 	c.mu.Unlock()
 	if p == nil {
-		c.opts.Logger.Debug("answer to no request dropped", "id", r.ID.Raw())
+		c.opts.Logger.Debug("answer without a request dropped", "id", r.ID.Raw())
 		return false
 	}
 	c.check(r)
@@ -107,8 +107,8 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 	return true
 }
 
-// made reports whether a request of that id was made at some time; nobody may
-// wait for it any more.
+// made reports whether a request with that id was ever made; nobody may be
+// waiting for it now.
 func (r *requests) made(id jsonrpc.ID) bool {
 	switch id := id.Raw().(type) {
 	case int64:
@@ -119,7 +119,7 @@ func (r *requests) made(id jsonrpc.ID) bool {
 	return false
 }
 
-// check turns an answer that is none into an error.
+// check turns an invalid answer into an error.
 func (c *Conn) check(r *jsonrpc.Response) {
 	if r.Error != nil {
 		r.Result = nil
@@ -131,14 +131,14 @@ func (c *Conn) check(r *jsonrpc.Response) {
 		r.Result = nil
 	}
 	if len(r.Result) == 0 {
-		r.Error = malformed("the answer holds neither a result nor an error")
+		r.Error = malformed("the answer has neither a result nor an error")
 	}
 }
 
-// answerFor makes an answer of a malformed message, where it can be told what it
-// should have answered, so that nobody waits for it in vain.
+// answerFor turns a malformed message into an error answer if it is clear which
+// request it should have answered, so that nobody waits for it in vain.
 func (c *Conn) answerFor(bad *badMessageError) jsonrpc.Message {
-	c.opts.Logger.Warn("malformed message of the server", "error", bad.Error())
+	c.opts.Logger.Warn("malformed message from the server", "error", bad.Error())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id := bad.id

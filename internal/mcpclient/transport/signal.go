@@ -13,7 +13,7 @@ type signal struct {
 
 func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
 
-// waitFor waits for c to be closed, at most d.
+// waitFor waits up to d for c to be closed.
 func waitFor(c <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -16,21 +16,23 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Stdio speaks newline-delimited JSON with a child process that was started. It
-// is our own because the SDK's gives up on the first line that is no JSON, blocks
-// for ever on a server that does not read, and knows no process groups.
+// Stdio speaks newline-delimited JSON with a running child process. The SDK's
+// transport is not used because it gives up on the first line that is not JSON,
+// blocks forever on a server that does not read, and does not handle process
+// groups.
 type Stdio struct {
 	Child *process.Child // stopping it is the caller's
 	lines *lineReader    // over the child's stdout
 }
 
-// NewStdio returns the transport to a child. limit is that of one line; log,
-// which is not nil, gets a warning of text that is no message.
+// NewStdio returns the transport to a child. limit applies to one line; log,
+// which must not be nil, gets a warning about text that is not a message.
 func NewStdio(child *process.Child, limit *CurrentLimit, log *slog.Logger) *Stdio {
 	return &Stdio{Child: child, lines: newLineReader(child.Stdout, limit, log)}
 }
 
-// Skipped returns what the server printed so far that is no message.
+// Skipped returns the text that the server has printed so far that is not a
+// message.
 func (t *Stdio) Skipped() Skipped { return t.lines.skippedSoFar() }
 
 // Connect implements [mcp.Transport].
@@ -64,7 +66,7 @@ type frame struct {
 func (c *stdioConn) SessionID() string { return "" }
 
 // Read implements [mcp.Connection]. It returns a *badMessageError for JSON that
-// is no message.
+// is not a message.
 func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	for len(c.queue) == 0 {
 		line, err := c.lines.next()
@@ -91,8 +93,8 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements [mcp.Connection]. It returns when the message is written or
-// ctx is done, whichever comes first; a message that was begun is written to
-// its end in any case, so that what follows stays readable.
+// ctx is done, whichever comes first; a message once begun is always written to
+// its end, so that the following ones stay readable.
 func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -133,8 +135,8 @@ func (c *stdioConn) writeFrames() {
 }
 
 // Close implements [mcp.Connection]. It closes the server's stdin, which asks
-// it to end and frees a blocked write, and returns at once; stopping the
-// process is the session's.
+// it to exit and unblocks a pending write, and returns at once; the session
+// stops the process.
 func (c *stdioConn) Close() error {
 	c.done.give()
 	_ = c.Child.Stdin.Close() // a server that has gone closed it for us

@@ -39,13 +39,21 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parser{options: o, types: newTypes(o.Schema), seen: map[string]bool{}, lists: map[*jsonx.Value]bool{}}
-	for _, arg := range arguments {
-		if err := p.apply(root, arg); err != nil {
-			return nil, err
-		}
+	if err := newTypes(o.Schema).parse(root, arguments, o); err != nil {
+		return nil, err
 	}
 	return root.AppendTo(nil), nil
+}
+
+// parse puts what the arguments say into root.
+func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
+	p := parser{options: o, types: t, seen: map[string]bool{}, lists: map[*jsonx.Value]bool{}}
+	for _, arg := range arguments {
+		if err := p.apply(root, arg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type parser struct {

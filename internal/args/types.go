@@ -35,27 +35,37 @@ func (t types) path(key string) []string {
 func (t types) at(path []string) schemaType {
 	s := t.refs.Root()
 	for _, key := range path {
-		if s = t.property(s, key, 0); s == nil {
+		if s = t.property(s, key, visited{}); s == nil {
 			return schemaType{}
 		}
 	}
 	return t.typeOf(s, 0)
 }
 
-// maxNested bounds alternatives within each other.
-const maxNested = 16
+// visited holds the schemas that were looked at: alternatives may share schemas
+// and lead back to themselves, and a second look finds nothing new.
+type visited map[*jsonx.Value]bool
+
+// first reports whether a schema was not looked at yet.
+func (v visited) first(s *jsonx.Value) bool {
+	if s == nil || v[s] {
+		return false
+	}
+	v[s] = true
+	return true
+}
 
 // property returns the schema of a property, nil where there is none.
-func (t types) property(s *jsonx.Value, key string, depth int) *jsonx.Value {
+func (t types) property(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
-	if err != nil || depth > maxNested {
+	if err != nil || !seen.first(s) {
 		return nil
 	}
 	if p := s.Get("properties").Get(key); p != nil {
 		return p
 	}
 	for _, alternative := range alternatives(s) {
-		if p := t.property(alternative, key, depth+1); p != nil {
+		if p := t.property(alternative, key, seen); p != nil {
 			return p
 		}
 	}
@@ -81,31 +91,43 @@ type schemaType struct {
 	items *schemaType
 }
 
+// maxNested bounds lists within each other.
+const maxNested = 16
+
 func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
-	s, err := t.refs.Resolve(s)
-	if err != nil || s == nil || depth > maxNested {
-		return schemaType{}
+	var out schemaType
+	items := t.collect(s, &out, visited{})
+	if slices.Contains(out.names, "array") && depth < maxNested {
+		item := t.typeOf(items, depth+1) // tuple or boolean items: strings
+		out.items = &item
 	}
-	out := schemaType{names: typeNames(s.Get("type"))}
+	return out
+}
+
+// collect adds the types and values of s and of its alternatives to out, and
+// returns the schema of the items of the first list among them.
+func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items *jsonx.Value) {
+	s, err := t.refs.Resolve(s)
+	if err != nil || !seen.first(s) {
+		return nil
+	}
+	names := typeNames(s.Get("type"))
+	out.names = append(out.names, names...)
 	if list := s.Get("enum"); list != nil {
-		out.enum = slices.Clone(list.Items)
+		out.enum = append(out.enum, list.Items...)
 	}
 	if value := s.Get("const"); value != nil {
 		out.enum = append(out.enum, value)
 	}
-	if slices.Contains(out.names, "array") {
-		item := t.typeOf(s.Get("items"), depth+1) // tuple or boolean items: strings
-		out.items = &item
+	if slices.Contains(names, "array") {
+		items = s.Get("items")
 	}
 	for _, alternative := range alternatives(s) {
-		a := t.typeOf(alternative, depth+1)
-		out.names = append(out.names, a.names...)
-		out.enum = append(out.enum, a.enum...)
-		if out.items == nil {
-			out.items = a.items
+		if i := t.collect(alternative, out, seen); items == nil {
+			items = i
 		}
 	}
-	return out
+	return items
 }
 
 func typeNames(v *jsonx.Value) []string {

@@ -45,6 +45,7 @@ type Env struct {
 	pipe     *pipeWriter    // behind Out
 	loaded   loaded
 	reported reported
+	summary  string // for under the results
 	asker    *asker
 	sessions []*session.Session
 }

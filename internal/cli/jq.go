@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/itchyny/gojq"
 
 	"github.com/toolreg/toolreg/internal/terminal"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Filter is a compiled --jq expression.
@@ -31,9 +29,9 @@ func newFilter(expression string) (*Filter, error) {
 }
 
 // print writes each value that the expression yields on a line: a string as
-// its text, as gh does, everything else as JSON. It ends with ctx, and after half
-// a minute, since an expression may run for ever.
-func (f *Filter) print(ctx context.Context, w io.Writer, data []byte) error {
+// its text, as gh does, everything else as JSON, which a terminal shows indented.
+// It ends with ctx, and after half a minute, since an expression may run for ever.
+func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, filterLimit, &UsageError{
 		Err: fmt.Errorf("--jq: the expression did not end within %s", filterLimit), Hint: "run jq itself on the JSON output"})
 	defer cancel()
@@ -58,7 +56,7 @@ func (f *Filter) print(ctx context.Context, w io.Writer, data []byte) error {
 			}
 			return &UsageError{Err: fmt.Errorf("--jq: %w", err)}
 		}
-		if err := printJQ(w, v); err != nil {
+		if err := e.printJQ(v); err != nil {
 			return err
 		}
 	}
@@ -67,15 +65,14 @@ func (f *Filter) print(ctx context.Context, w io.Writer, data []byte) error {
 // filterLimit is how long an expression may run.
 const filterLimit = 30 * time.Second
 
-func printJQ(w io.Writer, v any) error {
+func (e *Env) printJQ(v any) error {
 	if s, ok := v.(string); ok {
-		_, err := fmt.Fprintln(w, terminal.Visible(s))
+		_, err := fmt.Fprintln(e.Out, terminal.Visible(s))
 		return err
 	}
 	line, err := gojq.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encoding for --jq: %w", err)
 	}
-	_, err = w.Write(append(text.EscapeJSON(line), '\n'))
-	return err
+	return e.PrintEncoded(line)
 }

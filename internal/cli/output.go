@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -44,13 +45,25 @@ func (e *Env) printDocument(v any, indented bool) error {
 	if e.JQ != nil {
 		return e.PrintFiltered(data)
 	}
-	if indented {
-		var b bytes.Buffer
-		if json.Indent(&b, data, "", "  ") == nil {
-			data = b.Bytes()
-		}
+	return e.writeJSON(data, indented)
+}
+
+// PrintEncoded prints a document that is encoded already: on a terminal as
+// [Env.PrintJSON] prints it, in a pipe as it is.
+func (e *Env) PrintEncoded(data []byte) error { return e.writeJSON(text.EscapeJSON(data), e.OutTTY) }
+
+// writeJSON writes encoded and escaped JSON with an end of line.
+func (e *Env) writeJSON(data []byte, indented bool) error {
+	switch color := e.OutTTY && e.Color(true); { // a reader of JSON wants no colours, --color always or not
+	case indented:
+		return e.Out.WriteStyled(EndLine(JSONText(data, color)))
+	case color:
+		return e.Out.WriteStyled(EndLine(terminal.Paint(jsonSpans(string(data)), true)))
 	}
-	_, err = e.Out.Write(data)
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(data, '\n')
+	}
+	_, err := e.Out.Write(data)
 	return err
 }
 
@@ -65,17 +78,31 @@ func (e *Env) Results() io.Writer {
 
 // PrintFiltered prints encoded JSON through --jq, which must be given.
 func (e *Env) PrintFiltered(data []byte) error {
-	return e.JQ.print(e.command.Context(), e.Out, data)
+	return e.JQ.print(e.command.Context(), e, data)
 }
 
 // Note writes text for the person to stderr.
 func (e *Env) Note(text string) { e.Screen.Note(text) }
+
+// noteSpans writes painted text to stderr. What may be foreign must have passed
+// [terminal.Line] or [terminal.Visible].
+func (e *Env) noteSpans(spans ...terminal.Span) {
+	e.Screen.Styled(terminal.Paint(spans, e.Color(e.ErrTTY)) + "\n")
+}
 
 // Notef tells what was done on stderr, in a line, unless --quiet. What it quotes
 // may be foreign text.
 func (e *Env) Notef(format string, args ...any) {
 	if !e.Globals.Quiet {
 		e.noteText(failure{message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Summary says on stderr, under the results, how many there are: on a terminal
+// only, and not with --quiet.
+func (e *Env) Summary(format string, args ...any) {
+	if e.OutTTY && e.ErrTTY && !e.Globals.Quiet {
+		e.summary = fmt.Sprintf(format, args...)
 	}
 }
 
@@ -141,24 +168,41 @@ func (e *Env) printDiagnostic(d registry.Diagnostic) {
 // noteDiagnostic prints a diagnostic, however often it comes.
 func (e *Env) noteDiagnostic(d registry.Diagnostic) {
 	if !e.Globals.JSON {
-		e.Note(diagnosticLine(d))
+		e.noteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
 		e.Note(string(line))
 	}
 }
 
-func diagnosticLine(d registry.Diagnostic) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "toolreg: %s: ", d.Severity)
+func diagnosticSpans(d registry.Diagnostic) []terminal.Span {
+	style := terminal.Yellow
+	switch d.Severity {
+	case registry.SeverityError:
+		style = terminal.Red
+	case registry.SeverityInfo:
+		style = terminal.Dim
+	}
 	message := NamingTool(d)
-	if d.Source != "" && !strings.Contains(d.Message, d.Source) {
-		b.WriteString(terminal.Line(d.Source) + ": ")
+	if d.Source != "" && !namesSource(message, d.Source) {
+		message = d.Source + ": " + message
 	}
-	b.WriteString(Indent(terminal.Visible(message)))
-	if d.Hint != "" {
-		b.WriteString("\n  hint: " + terminal.Line(d.Hint))
+	spans := []terminal.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(terminal.Visible(message))}}
+	return append(spans, hintSpans(d.Hint)...)
+}
+
+// namesSource reports whether a message names its source: as "mcp:fs" or, as
+// messages about servers do, as server "fs".
+func namesSource(message, source string) bool {
+	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
+	return strings.Contains(message, source) || isServer && strings.Contains(message, strconv.Quote(server))
+}
+
+// hintSpans is the line that says what to do.
+func hintSpans(hint string) []terminal.Span {
+	if hint == "" {
+		return nil
 	}
-	return b.String() + "\n"
+	return []terminal.Span{{Text: "\n  "}, {Text: "hint:", Style: terminal.Cyan}, {Text: " " + terminal.Line(hint)}}
 }
 
 // Indent sets further lines of a text off, so that foreign text never looks
@@ -187,11 +231,14 @@ func (e *Env) finish(ctx context.Context, err error) int {
 	return f.exit
 }
 
+// noteText tells of a failure, or of what was done.
 func (e *Env) noteText(f failure) {
-	e.Note("toolreg: " + Indent(terminal.Visible(f.message)) + "\n")
-	if f.hint != "" {
-		e.Note("  hint: " + terminal.Line(f.hint) + "\n")
+	prefix := terminal.Span{Text: "toolreg:"}
+	if f.exit != ExitOK {
+		prefix.Style = terminal.Red | terminal.Bold
 	}
+	spans := []terminal.Span{prefix, {Text: " " + Indent(terminal.Visible(f.message))}}
+	e.noteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 
 // ErrorBody is an error in JSON (spec section 3).

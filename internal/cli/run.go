@@ -60,6 +60,9 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	if err == nil {
 		err = e.pipe.failure()
 	}
+	if e.summary != "" && err == nil {
+		e.noteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})
+	}
 	return e.finish(ctx, err)
 }
 

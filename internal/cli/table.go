@@ -13,11 +13,15 @@ import (
 const maxCell = 200
 
 // Table prints rows: aligned under a header and cut to the width on a
-// terminal, tab-separated and whole in a pipe. Cells may hold foreign text.
+// terminal, tab-separated and whole in a pipe. Cells may hold foreign text. The
+// first column names the row and, like every column of names, is never cut.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	Spare  []string // columns that a narrow terminal does without, the least needed first
+	// Whole are columns whose text is always there whole, such as errors: what has
+	// no room in the table is printed under it. The first of them goes first.
+	Whole []string
+	Spare []string // columns that a narrow terminal does without, the least needed first
 }
 
 // Add adds a row.
@@ -31,47 +35,120 @@ func (t *Table) Add(cells ...string) {
 
 // Print prints the rows on stdout.
 func (t *Table) Print(e *Env) error {
-	if !e.OutTTY {
-		var b strings.Builder
-		for _, row := range t.Rows {
-			b.WriteString(strings.Join(row, "\t") + "\n")
-		}
-		_, err := io.WriteString(e.Out, b.String())
-		return err
+	if e.OutTTY {
+		return e.Out.WriteStyled(t.Text(e.Width(), e.Color(true)))
 	}
-	width := e.Width()
-	t.fit(width)
-	_, err := io.WriteString(e.Out, t.aligned(width))
+	var b strings.Builder
+	for _, row := range t.Rows {
+		b.WriteString(strings.Join(row, "\t") + "\n")
+	}
+	_, err := io.WriteString(e.Out, b.String())
 	return err
 }
 
-// fit leaves spare columns out until the rest has room in the width, the last
-// column at a third of it: what is left can be read, nothing is a stump.
-func (t *Table) fit(width int) {
-	for _, column := range t.Spare {
-		if t.needs(width) <= width {
-			return
-		}
-		i := slices.Index(t.Header, column)
-		if i < 0 {
+// Text lays the table out in a width, whatever stdout is.
+func (t *Table) Text(width int, color bool) string {
+	fitted := *t
+	under := fitted.fit(width)
+	return fitted.aligned(width, color) + underTable(t.Rows, under, width, color)
+}
+
+// remark is a column that is printed under the table.
+type remark struct {
+	title string
+	cells []string
+}
+
+// fit takes columns out of the table until the rest has room in the width, the
+// last column at a third of it: what is left can be read, nothing is a stump. It
+// returns those that must be shown all the same.
+func (t *Table) fit(width int) []remark {
+	var under []remark
+	for _, title := range t.Whole {
+		i := slices.Index(t.Header, title)
+		if i < 0 || t.needs(width) <= width {
 			continue
 		}
-		t.Header = slices.Delete(slices.Clone(t.Header), i, i+1)
-		for r, row := range t.Rows {
-			t.Rows[r] = slices.Delete(row, i, i+1)
+		if cells := t.cutCells(i, width-t.needs(width)+t.widest()[i]); cells != nil {
+			under = append(under, remark{title, cells})
 		}
 	}
+	for _, title := range t.Spare {
+		if t.needs(width) <= width {
+			break
+		}
+		t.take(title)
+	}
+	return under
+}
+
+// cutCells cuts the cells of a column to the room there is, and returns what was
+// cut. Where that is most of them, or there is hardly any room, the column is taken
+// out instead.
+func (t *Table) cutCells(column, room int) []string {
+	cells := make([]string, len(t.Rows))
+	long, filled := 0, 0
+	for r, row := range t.Rows {
+		if row[column] != "" {
+			filled++
+		}
+		if terminal.Width(row[column]) > room {
+			cells[r] = row[column]
+			long++
+		}
+	}
+	if room < minWhole || 2*long > filled {
+		return t.take(t.Header[column])
+	}
+	rows := make([][]string, len(t.Rows))
+	for r, row := range t.Rows {
+		rows[r] = slices.Clone(row)
+		rows[r][column] = terminal.Cut(row[column], room)
+	}
+	t.Rows = rows
+	return cells
+}
+
+// take takes a column out and returns its cells, nil where there is none.
+func (t *Table) take(title string) []string {
+	i := slices.Index(t.Header, title)
+	if i < 0 {
+		return nil
+	}
+	cells := make([]string, len(t.Rows))
+	rows := make([][]string, len(t.Rows))
+	for r, row := range t.Rows {
+		cells[r] = row[i]
+		rows[r] = slices.Delete(slices.Clone(row), i, i+1)
+	}
+	t.Header, t.Rows = slices.Delete(slices.Clone(t.Header), i, i+1), rows
+	return cells
+}
+
+// dropEmpty takes out those of the columns that have nothing in them.
+func (t *Table) dropEmpty(titles ...string) {
+	for _, title := range titles {
+		without := *t
+		if strings.Join(without.take(title), "") == "" {
+			*t = without
+		}
+	}
+}
+
+// uncut reports whether the cells of a column are never cut.
+func (t *Table) uncut(column int) bool {
+	switch t.Header[column] {
+	case "NAME", "TOOL", "SERVER", "PLUGIN", "PROMPT", "SOURCE", "URI", "ID", "KEY":
+		return true
+	}
+	return column == 0 || slices.Contains(t.Whole, t.Header[column])
 }
 
 // needs is the width that the table takes when only its last column is cut.
 func (t *Table) needs(width int) int {
 	total := -len(gutter)
-	for i, title := range t.Header {
-		widest := terminal.Width(title)
-		for _, row := range t.Rows {
-			widest = max(widest, terminal.Width(row[i]))
-		}
-		if i == len(t.Header)-1 {
+	for i, widest := range t.widest() {
+		if i == len(t.Header)-1 && !t.uncut(i) {
 			widest = min(widest, max(width/3, 10))
 		}
 		total += widest + len(gutter)
@@ -79,39 +156,99 @@ func (t *Table) needs(width int) int {
 	return total
 }
 
-// aligned lays the table out in the width; what has no room is cut.
-func (t *Table) aligned(width int) string {
-	all := append([][]string{t.Header}, t.Rows...)
-	widths := columnWidths(all, width)
-	var b strings.Builder
-	for _, row := range all {
-		var line strings.Builder
-		for i, c := range row {
-			c = terminal.Cut(c, widths[i])
-			line.WriteString(c + strings.Repeat(" ", widths[i]-terminal.Width(c)+len(gutter)))
+// widest returns the width of the widest cell of each column.
+func (t *Table) widest() []int {
+	widths := make([]int, len(t.Header))
+	for i, title := range t.Header {
+		widths[i] = terminal.Width(title)
+		for _, row := range t.Rows {
+			widths[i] = max(widths[i], terminal.Width(row[i]))
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return widths
+}
+
+// aligned lays the table out in the width; what has no room is cut.
+func (t *Table) aligned(width int, color bool) string {
+	widths := t.columnWidths(width)
+	var b strings.Builder
+	for r, row := range append([][]string{t.Header}, t.Rows...) {
+		var line []terminal.Span
+		pad := 0
+		for i, cell := range row {
+			if widths[i] == 0 {
+				continue
+			}
+			if !t.uncut(i) {
+				cell = terminal.Cut(cell, widths[i])
+			}
+			style := styleOf(t.Header[i], cell, i == 0)
+			if r == 0 {
+				style = terminal.Dim
+			}
+			line = append(line, terminal.Span{Text: strings.Repeat(" ", pad)}, terminal.Span{Text: cell, Style: style})
+			pad = widths[i] - terminal.Width(cell) + len(gutter)
+			if pad < len(gutter) { // a name that is wider than its column has a line of its own
+				b.WriteString(terminal.Paint(line, color) + "\n")
+				line, pad = nil, widths[i]+len(gutter)
+			}
+		}
+		for len(line) > 0 && strings.TrimSpace(line[len(line)-1].Text) == "" {
+			line = line[:len(line)-1]
+		}
+		if len(line) > 0 {
+			b.WriteString(terminal.Paint(line, color) + "\n")
+		}
 	}
 	return b.String()
+}
+
+// underTable lays out what had no room, by the name of each row.
+func underTable(rows [][]string, under []remark, width int, color bool) string {
+	var b strings.Builder
+	for r, row := range rows {
+		under := slices.DeleteFunc(slices.Clone(under), func(m remark) bool { return m.cells[r] == "" })
+		line := []terminal.Span{{Text: row[0], Style: terminal.Bold}, {Text: ": "}}
+		if len(under) > 1 {
+			b.WriteString(terminal.Paint(line, color) + "\n")
+		}
+		for _, m := range under {
+			if len(under) > 1 {
+				line = []terminal.Span{{Text: "  " + strings.ToLower(m.title) + ": ", Style: terminal.Dim}}
+			}
+			line = append(line, terminal.Span{Text: m.cells[r], Style: styleOf(m.title, m.cells[r], false)})
+			for i, part := range terminal.WrapSpans(line, max(width-4, 16)) {
+				if i > 0 {
+					b.WriteString("    ")
+				}
+				b.WriteString(terminal.Paint(part, color) + "\n")
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
 }
 
 const (
 	gutter  = "  " // between columns
 	minCell = 6    // what a column between the first and the last is shrunk to at most
+	// minWhole is the least room for a column of cells that are never cut.
+	minWhole = 12
 )
 
 // columnWidths gives every column what its widest cell takes. Where that is too
 // much it takes from the last column, then from the widest of those between, then
-// from the first, which names the row, down to half the screen; if all that is not
-// enough the last columns are left out.
-func columnWidths(rows [][]string, width int) []int {
-	widths := make([]int, len(rows[0]))
+// from the first, down to half the screen, where longer names have lines of their
+// own; if all that is not enough the last columns are left out. What is never cut
+// is not shrunk.
+func (t *Table) columnWidths(width int) []int {
+	widths := t.widest()
 	total := -len(gutter)
 	for i := range widths {
-		for _, row := range rows {
-			if i < len(row) {
-				widths[i] = max(widths[i], min(terminal.Width(row[i]), maxCell))
-			}
+		if !t.uncut(i) {
+			widths[i] = min(widths[i], maxCell)
 		}
 		total += widths[i] + len(gutter)
 	}
@@ -122,15 +259,17 @@ func columnWidths(rows [][]string, width int) []int {
 		}
 	}
 	last := len(widths) - 1
-	shrink(last, max(width/3, 10))
-	for last > 1 {
-		widest := 1
+	if !t.uncut(last) {
+		shrink(last, max(width/3, 10))
+	}
+	for total > width {
+		widest := -1
 		for i := 1; i < last; i++ {
-			if widths[i] > widths[widest] {
+			if !t.uncut(i) && widths[i] > minCell && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
-		if total <= width || widths[widest] <= minCell {
+		if widest < 0 {
 			break
 		}
 		shrink(widest, widths[widest]-1)
@@ -140,7 +279,6 @@ func columnWidths(rows [][]string, width int) []int {
 		total -= widths[i] + len(gutter)
 		widths[i] = 0
 	}
-	shrink(0, 1)
 	return widths
 }
 

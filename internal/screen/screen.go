@@ -45,14 +45,18 @@ func (s *Screen) Live(on bool) { s.live = on }
 
 // Note writes text, after the question where one stands on the terminal. There
 // is nowhere to tell that stderr is gone.
-func (s *Screen) Note(text string) {
+func (s *Screen) Note(text string) { s.Styled(terminal.Visible(text)) }
+
+// Styled is Note for text that is safe to show and may hold styles of
+// [terminal.Paint].
+func (s *Screen) Styled(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.questions > 0 && len(s.notes) < maxNotes {
 		s.notes = append(s.notes, text...)
 		return
 	}
-	_, _ = io.WriteString(s.err, text)
+	_ = s.err.WriteStyled(text)
 }
 
 // Results returns a writer of results to the same terminal. Calls that run at
@@ -108,7 +112,7 @@ func (s *Screen) release() {
 	if s.questions--; s.questions > 0 {
 		return
 	}
-	_, _ = s.err.Write(s.notes)
+	_ = s.err.WriteStyled(string(s.notes))
 	s.notes = nil
 	if s.results != nil {
 		s.results.flush()

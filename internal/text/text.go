@@ -82,6 +82,31 @@ func FirstLine(s string) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
+// FirstSentence returns the first sentence of a text, on one line: up to a full
+// stop before a blank, or to an empty line.
+func FirstSentence(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n\n")
+	s = strings.Join(strings.Fields(s), " ")
+	for at := 0; ; {
+		i := strings.IndexAny(s[at:], ".!?。")
+		if i < 0 {
+			return s
+		}
+		_, n := utf8.DecodeRuneInString(s[at+i:])
+		at += i + n
+		if end := s[:at]; at == len(s) || n > 1 || s[at] == ' ' && !abbreviated(end) {
+			return end
+		}
+	}
+}
+
+// abbreviated reports whether the full stop that s ends with is part of a word,
+// as in "e.g." and "1.".
+func abbreviated(s string) bool {
+	word := s[strings.LastIndexByte(s, ' ')+1:]
+	return strings.HasSuffix(s, ".") && (strings.Count(word, ".") > 1 || len(word) <= 2 || word == "etc." || word == "cf." || word == "vs." || word == "incl.")
+}
+
 // LastLine returns the last line of s that is not blank, without the white space
 // around it; "" where there is none.
 func LastLine(s string) string {

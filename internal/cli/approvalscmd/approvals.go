@@ -74,7 +74,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]cli.Approval{"approvals": out})
 	}
-	t := cli.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}}
+	t := cli.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range out {
 		t.Add(x.ID, string(x.Kind), x.Value, x.Source, x.Created.Local().Format(time.DateTime), x.Project)
 	}

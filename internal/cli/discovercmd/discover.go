@@ -64,7 +64,7 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 			Diagnostics []registry.Diagnostic  `json:"diagnostics"`
 		}{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
-	t := cli.AgedTable{Table: cli.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}}}
+	t := cli.AgedTable{Table: cli.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	for _, r := range reports {
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
 		if e.OutTTY {

@@ -1,10 +1,8 @@
 package listcmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +38,9 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "List the tools in the registry",
 		Long: `List the tools in the registry, or show one tool in full.
 
-They are sorted by display name, with --server by name. In a pipe each tool is one
-line: name, source, category, display name and description, separated by tabs.
+They are sorted by name, in JSON by display name. In a pipe each tool is one line:
+name, source, category, display name and the first sentence of the description,
+separated by tabs; the whole description is in the JSON.
 
 ` + costHelp + `
 Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be
@@ -131,14 +130,14 @@ func listedTools(tools []*registry.Tool) []listed {
 	return out
 }
 
+// printTools prints a line for each tool, sorted by name, which is the first
+// column: the order of the JSON is that of display names.
 func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME"}}
-	for _, tool := range tools {
-		description := tool.Description
-		if e.OutTTY { // there is room for one line
-			description, _, _ = strings.Cut(description, "\n")
-		}
-		t.Add(tool.Name, tool.Source, string(tool.Category), tool.DisplayName, description)
+	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
+	sources := map[string]bool{}
+	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Add(tool.Name, tool.Source, string(tool.Category), tool.DisplayName, text.FirstSentence(tool.Description))
+		sources[tool.Source] = true
 	}
 	if all {
 		for _, h := range hidden {
@@ -149,7 +148,19 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
+	e.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
 	return t.Print(e)
+}
+
+// hiddenCount says how many tools are hidden, and how to see them.
+func hiddenCount(n int, all bool) string {
+	switch {
+	case n == 0:
+		return ""
+	case all:
+		return fmt.Sprintf(", %d hidden", n)
+	}
+	return fmt.Sprintf(", %d hidden (--all shows them)", n)
 }
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
@@ -172,51 +183,14 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if o.examples {
 		return printExamples(e, f.Registry, tools)
 	}
-	var b strings.Builder
+	p := page{width: e.WrapWidth(), color: e.Color(e.OutTTY)}
 	for i, t := range tools {
 		if i > 0 {
-			b.WriteString("\n")
+			p.b.WriteString("\n")
 		}
-		writeTool(&b, t, session.Definition(f.Registry, t).Name)
+		p.tool(t, session.Definition(f.Registry, t).Name)
 	}
-	_, err = io.WriteString(e.Out, b.String())
-	return err
-}
-
-// writeTool shows one tool in full.
-func writeTool(b *strings.Builder, t *registry.Tool, callAs string) {
-	field := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(b, "%-14s%s\n", name+":", terminal.Line(value))
-		}
-	}
-	field("name", t.Name)
-	if t.DisplayName != t.Name {
-		field("display name", t.DisplayName)
-	}
-	field("source", t.Source)
-	field("server tool", t.ServerTool)
-	field("declared in", t.Declared)
-	field("category", string(t.Category))
-	field("tags", strings.Join(t.Tags, ", "))
-	field("version", t.Version)
-	field("author", t.Author)
-	field("icon", t.Icon)
-	if t.Optional {
-		field("optional", "yes")
-	}
-	field("aliases", strings.Join(t.Aliases, ", "))
-	field("permissions", strings.Join(t.Permissions, ", "))
-	field("annotations", string(t.Annotations))
-	field("fingerprint", t.Fingerprint())
-	if t.Description != "" {
-		b.WriteString("description:\n" + cli.Block(t.Description))
-	}
-	writeSchema(b, "input schema", t.InputSchema)
-	writeSchema(b, "output schema", t.OutputSchema)
-	for _, e := range t.Examples {
-		fmt.Fprintf(b, "%-14s%s\n  %s\n", "example:", terminal.Line(e.Description), exampleCommand(callAs, e))
-	}
+	return e.Out.WriteStyled(p.b.String())
 }
 
 // printExamples prints each example as a command, under its description as a
@@ -228,7 +202,7 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 			if e.Description != "" {
 				b.WriteString("# " + terminal.Line(e.Description) + "\n")
 			}
-			b.WriteString(exampleCommand(session.Definition(reg, t).Name, e) + "\n")
+			b.WriteString(cli.CallLine(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
 		}
 	}
 	if b.Len() == 0 {
@@ -237,36 +211,6 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 	_, err := io.WriteString(e.Out, b.String())
 	return err
 }
-
-// exampleCommand is the command line that makes the call of an example.
-func exampleCommand(name string, e registry.Example) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(plainWord, r) }) {
-		name = shellQuote(terminal.Line(name))
-	}
-	params := []byte("{}")
-	var compact bytes.Buffer
-	if json.Compact(&compact, e.Params) == nil {
-		params = text.EscapeJSON(compact.Bytes())
-	}
-	return "toolreg call " + name + " --params " + shellQuote(string(params))
-}
-
-// plainWord holds the characters of names that no shell changes.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@"
-
-func writeSchema(b *strings.Builder, title string, schema json.RawMessage) {
-	if len(schema) == 0 {
-		return
-	}
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, schema, "", "  ") != nil {
-		pretty.Reset()
-		pretty.Write(schema)
-	}
-	b.WriteString(title + ":\n" + cli.Block(pretty.String()))
-}
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // unused leaves the tools that were not called for a time, by the audit log; 0
 // leaves all.

@@ -85,7 +85,7 @@ func run(ctx context.Context, e *cli.Env) error {
 		e.Note("toolreg: no plugins; toolreg plugins new NAME makes one\n")
 		return nil
 	}
-	t := cli.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}}
+	t := cli.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
@@ -244,7 +244,7 @@ func printChecked(e *cli.Env, checked []checkedPlugin) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
 	}
-	t := cli.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}}
+	t := cli.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
 		for _, p := range c.Problems {
 			t.Add(c.ID, string(p.Severity), p.text)

@@ -156,18 +156,17 @@ func (o *options) registered(ctx context.Context, s *session.Session, format dec
 	return nil, nil
 }
 
-// printDeclarations prints the bytes as they were encoded: caches of prompts
-// hang on them.
+// printDeclarations prints the bytes as they were encoded, since caches of prompts
+// depend on them. A terminal shows JSON indented.
 func printDeclarations(e *cli.Env, format declare.Format, out declare.Output) error {
-	data := out.Data
-	if !format.Text {
-		if e.JQ != nil {
-			return e.PrintFiltered(text.EscapeJSON(data))
-		}
-		data = append(text.EscapeJSON(data), '\n')
+	switch {
+	case format.Text:
+		_, err := e.Out.Write(out.Data)
+		return err
+	case e.JQ != nil:
+		return e.PrintFiltered(text.EscapeJSON(out.Data))
 	}
-	_, err := e.Out.Write(data)
-	return err
+	return e.PrintEncoded(out.Data)
 }
 
 // tools returns the tools of the names, or of the selection where there are no

@@ -190,7 +190,7 @@ func promptTable(prompts []mcpclient.Prompt) *cli.Table {
 }
 
 func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *cli.Table {
-	t := &cli.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}}
+	t := &cli.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
 	for _, r := range resources {
 		size := ""
 		if r.Size > 0 {

@@ -78,7 +78,7 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 	if len(infos) == 0 {
 		e.Note("toolreg: no MCP servers in the settings\n")
 	}
-	t := cli.AgedTable{Table: cli.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"},
+	t := cli.AgedTable{Table: cli.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
 	for _, s := range infos {
 		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),

@@ -80,7 +80,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 		}
 		return e.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
-	t := cli.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}}
+	t := cli.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
 		t.Add(v.Key, string(v.JSON), v.Origin.String())
 	}
@@ -121,7 +121,7 @@ func runPath(e *cli.Env) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
 	}
-	t := cli.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}}
+	t := cli.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, p := range places {
 		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
 	}

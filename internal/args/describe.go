@@ -1,0 +1,209 @@
+package args
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// Param is one param of a tool as its input schema describes it. The texts are
+// those of the schema and may be foreign.
+type Param struct {
+	Name        string // as arguments spell it: "page.size" is nested
+	Type        string // "integer", "string[]", "string|null"; "any" where the schema does not say
+	Required    bool
+	Default     string   // "" where there is none; strings without quotes
+	Allowed     string   // what values may be, in words; "" means any of the type
+	Values      []string // all values there are, of an enum or a boolean
+	Example     string   // an argument, such as "limit=10"
+	Description string
+}
+
+// maxParams bounds how many params are described.
+const maxParams = 500
+
+// Describe returns the params of a tool, in the order of its schema. An object
+// with known properties is followed by these.
+func Describe(def *registry.Definition) []Param {
+	d := describer{types: newTypes(def.InputSchema)}
+	for _, e := range def.Examples {
+		if v, err := jsonx.Parse(e.Params, jsonx.Options{}); err == nil {
+			d.examples = append(d.examples, v)
+		}
+	}
+	d.object(d.types.refs.Root(), nil, true, visited{})
+	return d.params
+}
+
+// describer collects the params of one schema.
+type describer struct {
+	types    types
+	examples []*jsonx.Value
+	params   []Param
+}
+
+// maxDescribed is how deep nested objects are described.
+const maxDescribed = 3
+
+// object describes the properties of s and of the schemas that apply beside it.
+// required is whether the object itself must be there.
+func (d *describer) object(s *jsonx.Value, path []string, required bool, seen visited) {
+	s, err := d.types.refs.Resolve(s)
+	if err != nil || !seen.first(s) {
+		return
+	}
+	needed := schema.Required(s)
+	if properties := s.Get("properties"); properties != nil {
+		for _, m := range properties.Members {
+			at := append(slices.Clone(path), m.Name)
+			name := strings.Join(at, ".")
+			if len(d.params) >= maxParams || slices.ContainsFunc(d.params, func(p Param) bool { return p.Name == name }) {
+				continue
+			}
+			must := required && needed[m.Name]
+			d.params = append(d.params, d.param(m.Value, at, must))
+			if len(at) < maxDescribed {
+				d.object(m.Value, at, must, visited{})
+			}
+		}
+	}
+	for _, alternative := range alternatives(s) {
+		d.object(alternative, path, required && s.Get("allOf") != nil, seen)
+	}
+}
+
+func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
+	typ := d.types.typeOf(s, 0)
+	p := Param{Name: strings.Join(path, "."), Type: typ.String(), Required: required, Values: typ.values()}
+	resolved, err := d.types.refs.Resolve(s)
+	if err != nil {
+		resolved = nil
+	}
+	p.Description = cmp.Or(s.Get("description").Text(), resolved.Get("description").Text())
+	if v := resolved.Get("default"); v != nil {
+		p.Default = plain(v)
+	}
+	p.Allowed = d.allowed(resolved, typ)
+	if v := d.example(resolved, typ, path); v != nil {
+		p.Example = strings.Join(d.types.argument(p.Name, v), " ")
+	}
+	return p
+}
+
+// example returns a value that the param may have: one of the tool's examples, of
+// the schema's own, or a small one of its type. nil where none is known.
+func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *jsonx.Value {
+	for _, e := range d.examples {
+		for _, key := range path {
+			e = e.Get(key)
+		}
+		if e != nil {
+			return e
+		}
+	}
+	if list := s.Get("examples"); list != nil && len(list.Items) > 0 {
+		return list.Items[0]
+	}
+	if v := s.Get("example"); v != nil {
+		return v
+	}
+	if v := s.Get("default"); v != nil && !v.Is(jsonx.Null) {
+		return v
+	}
+	if typ.isList() {
+		return jsonx.NewArray(typ.items.sample(nil))
+	}
+	return typ.sample(s)
+}
+
+// sample returns a value of a type; of s, which may be nil, it knows the bounds
+// and the format.
+func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
+	if len(s.enum) > 0 {
+		return s.enum[0]
+	}
+	if len(s.names) == 0 {
+		return jsonx.NewString("TEXT")
+	}
+	switch s.names[0] {
+	case "integer", "number":
+		if least := of.Get("minimum"); least != nil {
+			return least
+		}
+		return &jsonx.Value{Kind: jsonx.Number, Token: "1"}
+	case "boolean":
+		return jsonx.NewBool(true)
+	case "string":
+		return jsonx.NewString(cmp.Or(sampleOf(of.Get("format").Text()), "TEXT"))
+	case "object":
+		return jsonx.NewObject()
+	}
+	return nil
+}
+
+// sampleOf returns a string of a format that has a form of its own; "" for others.
+func sampleOf(format string) string {
+	switch format {
+	case "date":
+		return "2026-01-31"
+	case "date-time":
+		return "2026-01-31T12:00:00Z"
+	case "uri", "url":
+		return "https://example.com/"
+	case "email":
+		return "ann@example.com"
+	case "uuid":
+		return "123e4567-e89b-12d3-a456-426614174000"
+	}
+	return ""
+}
+
+// String is the type in the notation of [Param].
+func (s schemaType) String() string {
+	var names []string
+	for _, n := range s.names {
+		if n == "array" {
+			n = s.items.String()
+			if strings.Contains(n, "|") {
+				n = "(" + n + ")"
+			}
+			n += "[]"
+		}
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	for _, v := range s.enum {
+		if n := schema.TypeOf(v); len(s.names) == 0 && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return cmp.Or(strings.Join(names, "|"), "any")
+}
+
+// values returns all values that a place may have, where these can be listed.
+func (s schemaType) values() []string {
+	if s.isList() {
+		return s.items.values()
+	}
+	var out []string
+	for _, v := range s.enum {
+		out = append(out, plain(v))
+	}
+	if out == nil && len(s.names) == 1 && s.names[0] == "boolean" {
+		return []string{"true", "false"}
+	}
+	return out
+}
+
+// plain is a value as an argument spells it.
+func plain(v *jsonx.Value) string {
+	if v.Is(jsonx.String) {
+		return v.Text()
+	}
+	return string(v.AppendTo(nil))
+}

@@ -1,0 +1,71 @@
+package args
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Format is the inverse of [Parse]: it returns arguments that give the params
+// again. ok is false where no arguments do, such as for a key with "=" in it.
+func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
+	root, err := jsonx.Parse(params, jsonx.Options{})
+	if err != nil || !root.Is(jsonx.Object) {
+		return nil, false
+	}
+	t := newTypes(inputSchema)
+	for _, m := range root.Members {
+		one := t.argument(m.Name, m.Value)
+		if one == nil {
+			return nil, false
+		}
+		arguments = append(arguments, one...)
+	}
+	return arguments, true
+}
+
+// argument returns the arguments for the value of one key: the plainest that
+// [Parse] reads as that value; nil where there are none.
+func (t types) argument(key string, v *jsonx.Value) []string {
+	spelled := []string{key + "=" + escapeAt(plain(v))}
+	if v.Is(jsonx.Array) && len(v.Items) > 0 {
+		spelled = nil
+		for _, item := range v.Items {
+			spelled = append(spelled, key+"="+escapeAt(plain(item)))
+		}
+	}
+	for _, arguments := range [][]string{spelled, {key + ":=" + string(text.EscapeJSON(v.AppendTo(nil)))}} {
+		if !slices.ContainsFunc(arguments, unreadable) && t.means(arguments, key, v) {
+			return arguments
+		}
+	}
+	return nil
+}
+
+// unreadable reports whether an argument holds what no line of a terminal shows.
+func unreadable(argument string) bool {
+	return text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
+}
+
+// means reports whether arguments are read as a value under a key.
+func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
+	root := jsonx.NewObject()
+	if t.parse(root, arguments, Options{}) != nil {
+		return false
+	}
+	for _, step := range t.path(key) {
+		root = root.Get(step)
+	}
+	return root != nil && jsonx.Canonical(root.AppendTo(nil)) == jsonx.Canonical(v.AppendTo(nil))
+}
+
+// escapeAt writes a value that begins with @, which would name a file.
+func escapeAt(value string) string {
+	if strings.HasPrefix(value, "@") {
+		return "@" + value
+	}
+	return value
+}

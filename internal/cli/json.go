@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// JSONText lays out JSON for a person: indented, with everything invisible
+// escaped, and painted where color is set. What is not JSON is only escaped.
+func JSONText(data []byte, color bool) string {
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		return terminal.Visible(string(data))
+	}
+	indented := text.EscapeJSON(b.Bytes())
+	if !color {
+		return string(indented)
+	}
+	return terminal.Paint(jsonSpans(string(indented)), true)
+}
+
+// jsonSpans styles the tokens of valid JSON: keys, strings, numbers, words.
+func jsonSpans(data string) []terminal.Span {
+	var spans []terminal.Span
+	for at := 0; at < len(data); {
+		n := tokenLength(data[at:])
+		token, rest := data[at:at+n], strings.TrimLeft(data[at+n:], " ")
+		style := terminal.Style(0)
+		switch c := token[0]; {
+		case c == '"' && strings.HasPrefix(rest, ":"):
+			style = terminal.Blue | terminal.Bold
+		case c == '"':
+			style = terminal.Green
+		case c == 't' || c == 'f':
+			style = terminal.Yellow
+		case c == 'n':
+			style = terminal.Dim
+		case c == '-' || c >= '0' && c <= '9':
+			style = terminal.Cyan
+		}
+		spans = append(spans, terminal.Span{Text: token, Style: style})
+		at += n
+	}
+	return spans
+}
+
+// tokenLength returns the length of the string, the scalar or the run of
+// punctuation that valid JSON begins with.
+func tokenLength(data string) int {
+	const punctuation = "{}[],: \n"
+	switch {
+	case data[0] == '"':
+		for i := 1; i < len(data); i++ {
+			switch data[i] {
+			case '\\':
+				i++
+			case '"':
+				return i + 1
+			}
+		}
+		return len(data)
+	case strings.IndexByte(punctuation, data[0]) >= 0:
+		return len(data) - len(strings.TrimLeft(data, punctuation))
+	}
+	if n := strings.IndexAny(data, punctuation); n > 0 {
+		return n
+	}
+	return len(data)
+}

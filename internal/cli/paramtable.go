@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// ParamTable is the table of what a tool takes. It has no rows for a tool
+// without params. [Table.Text] lays it out.
+func ParamTable(def *registry.Definition) *Table {
+	t := &Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
+		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
+	for _, p := range args.Describe(def) {
+		required := "no"
+		if p.Required {
+			required = "yes"
+		}
+		example := ""
+		if p.Example != "" {
+			example = ShellQuote(p.Example)
+		}
+		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, example, p.Description)
+	}
+	t.dropEmpty("DEFAULT", "ALLOWED")
+	return t
+}
+
+// CallLine is the command line that calls a tool with params, in the form k=v
+// where arguments can say them.
+func CallLine(name string, def *registry.Definition, params []byte) string {
+	line := "toolreg call " + ShellQuote(terminal.Line(name))
+	arguments, ok := args.Format(params, def.InputSchema)
+	if !ok {
+		var compact bytes.Buffer
+		if json.Compact(&compact, params) != nil {
+			return line
+		}
+		return line + " --params " + ShellQuote(string(text.EscapeJSON(compact.Bytes())))
+	}
+	for _, a := range arguments {
+		line += " " + ShellQuote(a)
+	}
+	return line
+}
+
+// plainWord holds the characters that no shell changes.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/:,+%"
+
+// ShellQuote writes a word so that a shell reads it as it is. Of k=v only the
+// value is quoted.
+func ShellQuote(word string) string {
+	special := func(r rune) bool { return !strings.ContainsRune(plainWord, r) }
+	key, value, found := strings.Cut(word, "=")
+	switch {
+	case !strings.ContainsFunc(word, special) && word != "":
+		return word
+	case found && key != "" && !strings.ContainsFunc(key, special):
+		if !strings.ContainsFunc(value, special) {
+			return word
+		}
+		return key + "=" + quote(value)
+	}
+	return quote(word)
+}
+
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// styleOf is how a cell looks in a column: names, states and errors are set off.
+func styleOf(title, cell string, name bool) terminal.Style {
+	switch title {
+	case "ERROR":
+		return terminal.Red
+	case "STATE", "DECISION", "OUTCOME", "RESULT":
+		return StateStyle(cell)
+	}
+	if name {
+		return terminal.Bold
+	}
+	return 0
+}
+
+// StateStyle is how the word for a state or a decision looks: green for what is
+// well, red for what failed or is refused, yellow for what wants a look.
+func StateStyle(word string) terminal.Style {
+	switch strings.ToLower(word) {
+	case "ok", "connected", "loaded", "allow", "allowed", "granted", "trusted", "read", "yes":
+		return terminal.Green
+	case "failed", "error", "deny", "denied", "refused", "invalid", "timeout", "cancelled":
+		return terminal.Red
+	case "ask", "asked", "warning", "changed", "cached", "not trusted", "needs login", "untrusted", "ignored":
+		return terminal.Yellow
+	case "skipped", "disabled", "absent", "off", "info":
+		return terminal.Dim
+	}
+	return 0
+}

@@ -192,8 +192,11 @@ func matchNotFound(err error, f *failure) bool {
 	if _, ok := errors.AsType[*session.NoServerError](err); ok {
 		f.hint = "toolreg servers shows what there is"
 	}
-	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil && e.Hidden.Setting != "" {
-		f.hint = "set at " + e.Hidden.Setting
+	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
+		f.hint = "toolreg list --all shows every tool that is left out, and why"
+		if e.Hidden.Err == nil && e.Hidden.Setting != "" {
+			f.hint = "set at " + e.Hidden.Setting
+		}
 	}
 	return true
 }

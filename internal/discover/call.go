@@ -27,7 +27,7 @@ const (
 // call runs the call command for one tool: its original name as the last
 // argument, the params on stdin (spec section 6.3). A tool that prints whole
 // results may say on stderr what it likes while it ends well.
-func (c *command) call(ctx context.Context, d declaration, isResult bool, call registry.Call) (registry.Result, error) {
+func (c *command) call(ctx context.Context, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	if err := c.opts.Call.Err; err != nil {
 		return registry.Result{}, err
 	}

@@ -141,20 +141,20 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",
 			"set toolCallCommand to the program that runs a tool by its name")
 	}
-	tools := make([]registry.Tool, 0, len(found.tools))
-	for _, d := range found.tools {
+	tools := make([]registry.Tool, len(found.tools))
+	for i := range found.tools {
+		d := &found.tools[i]
 		r, err := readRunning(d.fields, DefaultTimeout)
-		if err != nil {
-			found.diagnose(registry.SeverityError, "tool_quarantined", d.definition.Name, fmt.Sprintf("tool %q was left out: %s", d.definition.Name, err), "")
-			continue
+		if err != nil && d.quarantine == nil {
+			found.spoil(d, err)
 		}
-		tools = append(tools, c.tool(d, r))
+		tools[i] = c.tool(d, r)
 	}
 	return tools, found.diagnostics(), nil
 }
 
 // tool makes a tool of a declaration.
-func (c *command) tool(d declaration, r running) registry.Tool {
+func (c *command) tool(d *declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand
 	def.Description += c.appendix(d.original)

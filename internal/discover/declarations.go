@@ -153,6 +153,24 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	}
 }
 
+// quarantine adds a tool that is known by its name, "" where it has none, and
+// cannot be used.
+func (d *declarations) quarantine(name, reason, hint string) {
+	if name == "" || len(d.tools) >= d.maxTools {
+		d.diagnose(registry.SeverityError, "tool_quarantined", "", "a tool was left out: "+reason, hint)
+		return
+	}
+	t := declaration{original: name, definition: registry.Definition{Name: registry.ValidName(name), InputSchema: json.RawMessage(noParams)}, quarantine: errors.New(reason)}
+	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason+"; the tool was left out", hint)
+	d.tools = append(d.tools, t)
+}
+
+// spoil quarantines a tool that was declared.
+func (d *declarations) spoil(t *declaration, reason error) {
+	t.quarantine = reason
+	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason.Error()+"; the tool was left out", "")
+}
+
 // skip tells of something that is no tool.
 func (d *declarations) skip(place, format string, args ...any) {
 	d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")

@@ -65,7 +65,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 		Env:    []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")},
 		Expand: func(cmd settings.Command) ([]string, error) { return cmd.Argv, nil },
 	}}
-	tool := source.tool(declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
+	tool := source.tool(&declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, c.Params); c.Params != nil && err != nil {
 		t.Fatal(err)

@@ -110,8 +110,9 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	found := &declarations{source: p.Name(), maxTools: p.opts.MaxTools}
 	for i, o := range p.tools {
 		if problems := p.bad[i]; len(problems) > 0 {
-			cause := &settings.Error{Problems: problems}
-			found.diagnose(registry.SeverityError, "tool_quarantined", "", fmt.Sprintf("a tool was left out: %s", cause), "toolreg plugins check tells all that is wrong")
+			var name string
+			_ = json.Unmarshal(o["name"], &name) // the schema has seen to the type
+			found.quarantine(name, (&settings.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
 			continue
 		}
 		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // the document has no key twice
@@ -125,11 +126,9 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 			found.diagnose(registry.SeverityError, "factory_failed", "", p.fail(err).Error(), "the tools of its manifest are registered")
 		}
 	}
-	tools := make([]registry.Tool, 0, len(found.tools))
-	for _, d := range found.tools {
-		if t, ok := p.tool(ctx, found, d); ok {
-			tools = append(tools, t)
-		}
+	tools := make([]registry.Tool, len(found.tools))
+	for i := range found.tools {
+		tools[i] = p.tool(ctx, found, &found.tools[i])
 	}
 	return tools, found.diagnostics(), nil
 }
@@ -139,8 +138,8 @@ func (p *plugin) fail(cause error) error {
 	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
 }
 
-// tool makes a tool of a declaration; ok is false for one that cannot be run.
-func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (t registry.Tool, ok bool) {
+// tool makes a tool of a declaration; one that cannot be run is quarantined.
+func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
 	def := d.definition
 	def.Source, def.Plugin = p.Name(), p.ID
 	if def.Version == "" {
@@ -149,18 +148,9 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (
 	if def.Author == "" {
 		def.Author = p.Author
 	}
-	argv, err := p.command(d)
-	var r running
-	if err == nil {
-		r, err = readRunning(d.fields, p.timeout)
-	}
-	var c condition
-	if err == nil {
-		c, err = readCondition(d.fields)
-	}
-	if err != nil {
-		found.diagnose(registry.SeverityError, "tool_quarantined", def.Name, fmt.Sprintf("tool %q of %s was left out: %s", def.Name, p.Path, err), "")
-		return t, false
+	argv, r, c, err := p.reads(d)
+	if err != nil && d.quarantine == nil {
+		found.spoil(d, err)
 	}
 	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv), p.Path, d.quarantine
 	t.Unmet = c.unmet(ctx, p.opts.Context)
@@ -168,12 +158,24 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d declaration) (
 		return p.run(ctx, argv, d, r.isResult, call)
 	}
 	r.apply(&t, p.Path)
-	return t, true
+	return t
+}
+
+// reads reads how a tool is run, and where it is there at all.
+func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, err error) {
+	if argv, err = p.command(d); err != nil {
+		return nil, r, c, err
+	}
+	if r, err = readRunning(d.fields, p.timeout); err != nil {
+		return nil, r, c, err
+	}
+	c, err = readCondition(d.fields)
+	return argv, r, c, err
 }
 
 // command returns the argv that runs a tool: its own, or the plugin's with the
 // tool's name behind it.
-func (p *plugin) command(d declaration) ([]string, error) {
+func (p *plugin) command(d *declaration) ([]string, error) {
 	if raw := d.fields["command"]; present(raw) {
 		var argv []string
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {

@@ -29,12 +29,13 @@ func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "pl
 // readManifest reads the manifest of the plugin in p.Dir and notes every
 // mistake in it.
 func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
-	doc, problems := document.Read(p.Path)
+	doc, problems := document.ReadParts(p.Path)
 	if doc == nil {
 		p.Problems = append(p.Problems, problems...)
 		return
 	}
 	p.Sum = doc.Sum
+	p.sortOut(doc, problems)
 	raw := doc.JSON()
 	violations, err := schema.Validate(ctx, raw)
 	if err != nil {
@@ -47,6 +48,33 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	p.adopt(raw)
 	p.checkCommands(doc)
 	p.Problems = document.SortProblems(p.Problems)
+}
+
+// sortOut gives the problems of the document to the tools that have them, and the
+// others to the plugin.
+func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
+	ofTools := map[document.Problem]bool{}
+	if tools := doc.Root.Get("tools"); tools != nil {
+		for i, tool := range tools.Items {
+			for _, problem := range tool.Problems {
+				p.spoil(i, problem)
+				ofTools[problem] = true
+			}
+		}
+	}
+	for _, problem := range problems {
+		if !ofTools[problem] {
+			p.Problems = append(p.Problems, problem)
+		}
+	}
+}
+
+// spoil notes what is wrong with the tool of an index.
+func (p *Plugin) spoil(i int, problem document.Problem) {
+	if p.bad == nil {
+		p.bad = map[int][]document.Problem{}
+	}
+	p.bad[i] = append(p.bad[i], problem)
 }
 
 // adopt takes over what is of the right type; the schema names what is not.
@@ -201,10 +229,7 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
 		index, _, _ := strings.Cut(rest, "/")
 		if i, err := strconv.Atoi(index); err == nil {
-			if p.bad == nil {
-				p.bad = map[int][]document.Problem{}
-			}
-			p.bad[i] = append(p.bad[i], problem)
+			p.spoil(i, problem)
 			return
 		}
 	}
@@ -217,7 +242,7 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	q := *p
 	q.bad = maps.Clone(p.bad)
-	if doc, _ := document.Read(p.Path); doc != nil && p.Sum == doc.Sum {
+	if doc, _ := document.ReadParts(p.Path); doc != nil && p.Sum == doc.Sum {
 		q.checkTools(ctx, doc)
 	}
 	out := slices.Clone(q.Problems)
@@ -242,7 +267,7 @@ func (p *Plugin) LeftOut() []document.Problem {
 // will not understand. It runs nothing.
 func (p *Plugin) Lint(env []string) []document.Problem {
 	var out []document.Problem
-	doc, _ := document.Read(p.Path)
+	doc, _ := document.ReadParts(p.Path)
 	tell := func(pointer, message, hint string) {
 		if doc == nil {
 			out = append(out, document.Problem{File: p.Path, Message: message, Hint: hint})

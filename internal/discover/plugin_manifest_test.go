@@ -69,8 +69,13 @@ tools:
 func TestOneBadToolCostsItselfAlone(t *testing.T) {
 	p := manifestPlugin(t, "id: x\ncall: [cat]\ntools:\n- {name: good}\n- {name: bad, categry: read}\n- 7\n- {name: out, command: [../x]}\n- {name: when, when: '('}\n- {name: fine}\n")
 	tools, diags := toolsOf(t, p, PluginOptions{})
-	if len(tools) != 2 || tools["good"].Run == nil || tools["fine"].Run == nil || len(p.Problems) > 0 {
+	if len(tools) != 5 || len(p.Problems) > 0 {
 		t.Errorf("tools %v, problems %v", tools, p.Problems)
+	}
+	for name, tool := range tools {
+		if fine := name == "good" || name == "fine"; fine != (tool.Quarantine == nil) {
+			t.Errorf("%s: quarantine: %v", name, tool.Quarantine)
+		}
 	}
 	all := strings.Join(diags, "\n")
 	for _, want := range []string{`:5:15: tools.1.categry: unknown property "categry"`, ":6:3: tools.2: expected object", `:7:25: tools.3.command.0: "../x" leads out`, "its when is not a jq expression"} {

@@ -131,7 +131,7 @@ func (d *declarations) printed(stdout []byte) error {
 }
 
 // run makes one call. What a plugin says on stderr counts only when it fails.
-func (p *plugin) run(ctx context.Context, argv []string, d declaration, isResult bool, call registry.Call) (registry.Result, error) {
+func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{
 		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
 		MaxOutput: p.opts.MaxOutput, Grace: callGrace, Linger: callLinger,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
@@ -90,7 +91,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 			return nil, fmt.Errorf("calling %q: %w", c.Name, cause)
 		}
 		if err != nil {
-			answers[i] = r.notFound(f.Registry, err)
+			answers[i] = r.notFound(ctx, f.Registry, err)
 			continue
 		}
 		if f.Tool.Category != registry.CategoryRead {
@@ -115,21 +116,25 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 	return answers, nil
 }
 
-// notFound answers a call of a tool that was not found. Names of tools are those
-// that declarations have.
-func (r *roundTrip) notFound(reg *registry.Registry, err error) dialogue.Answer {
+// notFound answers a call of a tool that was not found. It names the tools that
+// are declared, by the names that declarations have.
+func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err error) dialogue.Answer {
 	e, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || e.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
+		return answerOf(registry.Result{}, err)
+	}
+	offered, _, err := r.session.Offered(ctx, reg, reg.Tools())
+	if err != nil {
 		return answerOf(registry.Result{}, err)
 	}
 	declared := r.session.Declared(reg, r.format)
 	var near, all []string
 	for _, name := range e.Near {
-		if t, err := reg.Lookup(name); err == nil && t.Name == name {
+		if slices.ContainsFunc(offered, func(t *registry.Tool) bool { return t.Name == name }) {
 			near = append(near, declared[name])
 		}
 	}
-	for _, t := range reg.Tools() {
+	for _, t := range offered {
 		all = append(all, declared[t.Name])
 	}
 	a := dialogue.ErrorAnswer(explainUnknown(e.Name, near, all))

@@ -17,7 +17,7 @@ import (
 // MaxFile is how large a settings file may be, in bytes.
 const MaxFile = 1 << 20
 
-// Document is a file that was read without problems.
+// Document is a file that was read.
 type Document struct {
 	File string // path, as given
 	Sum  string // sha256 of the bytes that were read, hex; "" where Parse made it
@@ -27,16 +27,26 @@ type Document struct {
 // Read reads a file once and parses what it read; its name tells the format. It
 // never waits for a pipe. With any problem the document is nil.
 func Read(path string) (*Document, []Problem) {
+	d, problems := ReadParts(path)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return d, nil
+}
+
+// ReadParts is [Read] for a file whose parts stand for themselves: the document
+// holds what could be read in spite of the problems, and each value has its own.
+// It is nil where nothing could be read.
+func ReadParts(path string) (*Document, []Problem) {
 	f, err := trust.Read(path, MaxFile)
 	if err != nil {
 		return nil, []Problem{Unreadable(path, err)}
 	}
 	d, problems := Parse(path, f.Data)
-	if len(problems) > 0 {
-		return nil, problems
+	if d != nil {
+		d.Sum = f.Sum
 	}
-	d.Sum = f.Sum
-	return d, nil
+	return d, problems
 }
 
 // Parse reads the bytes of a file: JSON with comments when its name ends in

@@ -49,6 +49,13 @@ func (p *parser) jsonSyntax(err error) {
 }
 
 func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *Node {
+	before := len(p.problems)
+	n := p.jsonNode(v, lines, depth)
+	n.Problems = p.since(before)
+	return n
+}
+
+func (p *parser) jsonNode(v *hujson.Value, lines *places, depth int) *Node {
 	n := &Node{}
 	n.Line, n.Col = lines.At(v.StartOffset)
 	if !p.room(n.Line, n.Col, depth) {

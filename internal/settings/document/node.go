@@ -36,6 +36,8 @@ type Node struct {
 	Fields []Field // of an object, in file order
 	Line   int     // from 1
 	Col    int     // from 1, in characters
+
+	Problems []Problem // with this value and those below it, where the document was read in spite of them
 }
 
 // Field is one member of an object.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,11 +30,20 @@ type parser struct {
 // document parses a file. It never fails as a whole without saying where.
 func (p *parser) document(data []byte) (*Document, []Problem) {
 	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
-	SortByPlace(p.problems)
+	problems := slices.Clone(p.problems) // the values share the other
+	SortByPlace(problems)
 	if root == nil {
-		return nil, p.problems
+		return nil, problems
 	}
-	return &Document{File: p.file, Root: root}, p.problems
+	return &Document{File: p.file, Root: root}, problems
+}
+
+// since returns the problems behind the first n; nil for none.
+func (p *parser) since(n int) []Problem {
+	if len(p.problems) == n {
+		return nil
+	}
+	return p.problems[n:len(p.problems):len(p.problems)]
 }
 
 func (p *parser) root(data []byte) *Node {

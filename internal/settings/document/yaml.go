@@ -50,6 +50,13 @@ func (p *parser) yamlSyntax(err error) {
 
 // fromYAML converts a node; open holds the anchors that are being expanded.
 func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
+	before := len(p.problems)
+	n := p.yamlNode(y, open, depth)
+	n.Problems = p.since(before)
+	return n
+}
+
+func (p *parser) yamlNode(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
 	n := &Node{Line: max(y.Line, 1), Col: max(y.Column, 1)}
 	if !p.room(n.Line, n.Col, depth) {
 		return n

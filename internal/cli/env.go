@@ -44,6 +44,7 @@ type Env struct {
 	command  *cobra.Command // that runs
 	pipe     *pipeWriter    // behind Out
 	loaded   loaded
+	piped    map[string][]byte // settings that could be read once, by the names of --settings
 	reported reported
 	summary  string // for under the results
 	asker    *asker
@@ -144,8 +145,11 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 		}
 		e.Dir = dir
 	}
+	if err := e.readPiped(e.Globals.Files); err != nil {
+		return settings.Options{}, err
+	}
 	o := settings.Options{
-		Dir: e.Dir, Root: e.Globals.Root, Files: e.Globals.Files,
+		Dir: e.Dir, Root: e.Globals.Root, Files: e.Globals.Files, Piped: e.piped,
 		NoProject: e.Globals.NoProject, NoUser: e.Globals.NoUser, TrustProject: e.Globals.TrustProject,
 		Environ: e.Environ, Flags: e.globalFlags(), Import: imports.Programs{},
 	}

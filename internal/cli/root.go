@@ -70,7 +70,7 @@ func newHelpCommand() *cobra.Command {
 // globalFlags are the flags that every command takes (spec section 3). Their
 // values are read through settings.ResolveGlobals, which adds the environment.
 func globalFlags(f *pflag.FlagSet) {
-	f.StringArray("settings", nil, "read this settings `file` too; naming it is consenting to it (repeatable)")
+	f.StringArray("settings", nil, "read this settings `file` too, - for stdin; naming it is consenting to it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
 	f.StringArray("import", nil, "add the MCP servers that another `program` has: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")

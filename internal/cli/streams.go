@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -152,6 +154,45 @@ func cancellable(ctx context.Context, r io.Reader) io.Reader {
 // ReadFile reads a file that the person named on the command line.
 func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
+}
+
+// readPiped reads the --settings files that can be read once: stdin, which is
+// named -, and pipes, such as those of a shell's <(…). No command reads stdin
+// after that.
+func (e *Env) readPiped(files []string) error {
+	for _, name := range files {
+		open := func() (io.Reader, error) { return e.In, nil }
+		if name != "-" {
+			path := e.Absolute(name)
+			if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+				continue
+			}
+			open = func() (io.Reader, error) { return os.Open(path) }
+		}
+		if _, read := e.piped[name]; read {
+			continue
+		}
+		data, err := untilDone(e.command.Context(), func() ([]byte, error) {
+			r, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return io.ReadAll(io.LimitReader(r, document.MaxFile+1))
+		})
+		if err != nil {
+			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
+		}
+		if name == "-" {
+			e.In = readerFunc(func([]byte) (int, error) {
+				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
+			})
+		}
+		if e.piped == nil {
+			e.piped = map[string][]byte{}
+		}
+		e.piped[name] = data
+	}
+	return nil
 }
 
 // Absolute is a path of the command line made absolute.

@@ -18,17 +18,18 @@ import (
 // Options say where [Load] looks. The zero value reads the system's settings
 // and shows, without letting them count, the current directory's project.
 type Options struct {
-	Dir          string         // working directory, absolute; "" = the process's own
-	Root         string         // --root; "" = found from Dir
-	Files        []string       // --settings, in order; naming one is consent to it alone
-	NoProject    bool           // --no-project-settings
-	NoUser       bool           // --no-user-settings
-	TrustProject bool           // --trust-project: consent for this run
-	Environ      []string       // "K=V": HOME and XDG_* say where to look
-	Flags        *pflag.FlagSet // the global flags, see [Globals]; may be nil
-	SystemDir    string         // "" = /etc/toolreg; for tests
-	Trust        *trust.Store   // remembered grants; nil = none
-	Import       Importer       // knows the files of other programs; nil = the setting imports does nothing
+	Dir          string            // working directory, absolute; "" = the process's own
+	Root         string            // --root; "" = found from Dir
+	Files        []string          // --settings, in order; naming one is consent to it alone
+	Piped        map[string][]byte // contents of those Files that can be read once, by name
+	NoProject    bool              // --no-project-settings
+	NoUser       bool              // --no-user-settings
+	TrustProject bool              // --trust-project: consent for this run
+	Environ      []string          // "K=V": HOME and XDG_* say where to look
+	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
+	SystemDir    string            // "" = /etc/toolreg; for tests
+	Trust        *trust.Store      // remembered grants; nil = none
+	Import       Importer          // knows the files of other programs; nil = the setting imports does nothing
 }
 
 // Load reads, checks and merges the settings of every place (spec section 4).
@@ -202,6 +203,10 @@ func (l *loader) readFolder(scope Scope, dir string) {
 
 // readNamed reads a --settings file; it counts behind the project's own.
 func (l *loader) readNamed(name string) {
+	if data, ok := l.opts.Piped[name]; ok {
+		l.readPiped(name, data)
+		return
+	}
 	path := l.absolute(name)
 	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
@@ -211,6 +216,19 @@ func (l *loader) readNamed(name string) {
 	layer := read(l.index, ScopeFile, path, f.Data)
 	layer.real = f.Path
 	l.named = append(l.named, layer)
+}
+
+// readPiped reads a --settings file that came through a pipe.
+func (l *loader) readPiped(name string, data []byte) {
+	if name == "-" {
+		name = "stdin"
+	}
+	if len(data) > document.MaxFile {
+		l.refused(ScopeFile, document.Unreadable(name, trust.ErrTooLarge))
+		return
+	}
+	doc, problems := document.ParsePiped(name, data)
+	l.named = append(l.named, check(l.index, ScopeFile, name, doc, problems))
 }
 
 // refused records a file that cannot be used where it would count.

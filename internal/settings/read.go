@@ -61,6 +61,11 @@ type reader struct {
 // read parses and checks a settings file. All its mistakes are in the layer.
 func read(x *table.Index, scope Scope, file string, data []byte) *layer {
 	doc, problems := document.Parse(file, data)
+	return check(x, scope, file, doc, problems)
+}
+
+// check checks what was parsed of a settings file; doc may be nil.
+func check(x *table.Index, scope Scope, file string, doc *document.Document, problems []document.Problem) *layer {
 	l := &layer{scope: scope, file: file, problems: problems}
 	r := reader{index: x, layer: l}
 	if doc != nil {

@@ -9,6 +9,7 @@
 package document
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/trust"
@@ -53,14 +54,20 @@ func ReadParts(path string) (*Document, []Problem) {
 // .json or .jsonc, YAML else. The document holds what could be read in spite of
 // the problems, which are in order of place; it is nil where that is nothing.
 func Parse(path string, data []byte) (*Document, []Problem) {
-	return (&parser{file: path, limit: maxNodes}).document(data)
+	return (&parser{file: path, isJSON: IsJSON(path), limit: maxNodes}).document(data)
+}
+
+// ParsePiped is [Parse] for bytes that came through a pipe, whose name tells
+// nothing: what begins with a brace is JSON with comments.
+func ParsePiped(name string, data []byte) (*Document, []Problem) {
+	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")), limit: maxNodes}).document(data)
 }
 
 // ParseForeign is [Parse] for a file of another program, which may hold much
 // else: it may be larger and hold strings that no setting takes. With any
 // problem the document is nil.
 func ParseForeign(path string, data []byte) (*Document, []Problem) {
-	d, problems := (&parser{file: path, limit: 10 * maxNodes, foreign: true}).document(data)
+	d, problems := (&parser{file: path, isJSON: IsJSON(path), limit: 10 * maxNodes, foreign: true}).document(data)
 	if len(problems) > 0 {
 		return nil, problems
 	}

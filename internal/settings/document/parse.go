@@ -20,6 +20,7 @@ const (
 // parser turns bytes into nodes and collects what is wrong with them.
 type parser struct {
 	file     string
+	isJSON   bool // JSON with comments, else YAML
 	nodes    int
 	limit    int  // of nodes
 	foreign  bool // another program's file: what is odd in the rest of it is its own business
@@ -52,7 +53,7 @@ func (p *parser) root(data []byte) *Node {
 		return nil
 	}
 	read := p.yaml
-	if IsJSON(p.file) {
+	if p.isJSON {
 		read = p.json
 	}
 	root := read(data)

@@ -17,14 +17,14 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// What is wrong with an edit: a file has no server of that name, or has one
-// already that adding would replace.
+// What is wrong with an edit: the file has no server of that name, or it has one
+// that adding would replace.
 var (
 	ErrNoServer     = errors.New("no such server in the file")
-	ErrServerExists = errors.New("server is there already")
+	ErrServerExists = errors.New("already exists")
 )
 
-// serversKey is the setting whose entries are edited.
+// serversKey is the setting that holds the servers.
 const serversKey = "mcpServers"
 
 // Change is one change to the servers of a settings file.
@@ -48,20 +48,71 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if c.Entry != nil {
-		if problem := settings.CheckServer(c.Name, c.Entry); problem != "" {
-			return nil, settings.NewError([]document.Problem{{File: "server " + document.Visible(c.Name), Message: problem}})
+		if err := checkServer(c.Name, c.Entry); err != nil {
+			return nil, err
 		}
 	}
 	have := before.Get(serversKey).Get(c.Name)
+	at := []string{serversKey, c.Name}
 	switch {
 	case c.Entry != nil && have != nil:
-		return nil, fmt.Errorf("%w: %s has a server %q", ErrServerExists, file, document.Visible(c.Name))
-	case c.Entry == nil && have == nil:
+		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
+	case c.Entry != nil:
+		return placed{path: at, value: nodeOf(c.Entry)}.apply(file, data, before)
+	case have == nil:
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(c.Name))
-	case c.Off != nil && have.Kind != document.Object:
+	case c.Drop:
+		return placed{path: at}.apply(file, data, before)
+	case have.Kind != document.Object:
 		return nil, fmt.Errorf("%s: server %q is no object", file, document.Visible(c.Name))
-	case c.Off != nil && have.Get("disabled").True() == *c.Off:
+	case have.Get("disabled").True() == *c.Off:
 		return data, nil
+	}
+	off := &document.Node{Kind: document.Bool, Bool: *c.Off}
+	return placed{path: append(at, "disabled"), value: off, first: true}.apply(file, data, before)
+}
+
+func checkServer(name string, entry json.RawMessage) error {
+	if problem := settings.CheckServer(name, entry); problem != "" {
+		return settings.NewError([]document.Problem{{File: "server " + document.Visible(name), Message: problem}})
+	}
+	return nil
+}
+
+// Set gives a setting, or a part of one, a value. Path leads to it by names from
+// the top of the file; what is missing on the way is made.
+type Set struct {
+	Path  []string
+	Value json.RawMessage
+}
+
+// Apply makes the change as [Change.Apply] does. A value that is replaced goes
+// with the comments inside it.
+func (s Set) Apply(file string, data []byte) ([]byte, error) {
+	before, err := parseForEdit(file, data)
+	if err != nil {
+		return nil, err
+	}
+	value := nodeOf(s.Value)
+	if have := before.at(s.Path); have != nil && bytes.Equal(have.Encode(), value.Encode()) {
+		return data, nil
+	}
+	return placed{path: s.Path, value: value}.apply(file, data, before)
+}
+
+// placed is a value to be put at a place of a file.
+type placed struct {
+	path  []string       // names from the top
+	value *document.Node // nil = what is there is removed
+	text  []byte         // how value is written in the file's format; nil = as it comes
+	first bool           // a new member goes before the others
+}
+
+func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
+	if c.value == nil { // the last entry of an object: the object goes
+		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Fields) == 1 {
+			c.path = c.path[:len(c.path)-1]
+		}
 	}
 	want := c.wanted(before).Encode()
 	for _, edit := range editors(file) {
@@ -69,7 +120,7 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		if after, err := parseForEdit(file, out); err == nil && bytes.Equal(withServers(after).Encode(), want) {
+		if after, err := parseForEdit(file, out); err == nil && bytes.Equal(after.Encode(), want) {
 			return out, nil
 		}
 	}
@@ -77,70 +128,85 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 }
 
 // editor makes a change in the bytes of a file. Its result is checked.
-type editor func(c Change, data []byte) ([]byte, error)
+type editor func(c placed, data []byte) ([]byte, error)
 
 func editors(file string) []editor {
 	if document.IsJSON(file) {
-		return []editor{Change.json}
+		return []editor{placed.json}
 	}
-	return []editor{Change.yaml, Change.yamlNodes}
+	return []editor{placed.yaml, placed.yamlNodes}
 }
 
 // errOtherWay tells that an editor cannot make a change.
 var errOtherWay = errors.New("another way is needed")
 
-func parseForEdit(file string, data []byte) (*document.Node, error) {
+// tree is what a file holds.
+type tree struct{ *document.Node }
+
+// at returns what a path leads to, nil where there is nothing.
+func (t tree) at(path []string) *document.Node {
+	n := t.Node
+	for _, name := range path {
+		n = n.Get(name)
+	}
+	return n
+}
+
+func parseForEdit(file string, data []byte) (tree, error) {
 	doc, problems := document.Parse(file, data)
 	if err := settings.NewError(problems); err != nil {
-		return nil, err
+		return tree{}, err
 	}
 	if s := doc.Root.Get(serversKey); s != nil && s.Kind != document.Object && s.Kind != document.Null {
-		return nil, settings.NewError([]document.Problem{{File: file, Line: s.Line, Col: s.Col, Message: serversKey + ": expected an object, got " + s.Kind.String()}})
+		return tree{}, settings.NewError([]document.Problem{{File: file, Line: s.Line, Col: s.Col, Message: serversKey + ": expected an object, got " + s.Kind.String()}})
 	}
-	return doc.Root, nil
+	return tree{doc.Root}, nil
 }
 
 // wanted is the file's content after the change, in the right order.
-func (c Change) wanted(before *document.Node) *document.Node {
+func (c placed) wanted(before tree) *document.Node {
 	root := before.Clone()
-	i := slices.IndexFunc(root.Fields, func(f document.Field) bool { return f.Name == serversKey })
-	if i < 0 {
-		root.Fields = append(root.Fields, document.Field{Name: serversKey, Value: &document.Node{Kind: document.Object}})
-		i = len(root.Fields) - 1
+	n := root
+	for _, name := range c.path[:len(c.path)-1] {
+		next := n.Get(name)
+		if next == nil {
+			next = &document.Node{}
+			n.Fields = append(n.Fields, document.Field{Name: name, Value: next})
+		}
+		if next.Kind == document.Null {
+			next.Kind = document.Object
+		}
+		n = next
 	}
-	servers := root.Fields[i].Value
-	at := slices.IndexFunc(servers.Fields, func(f document.Field) bool { return f.Name == c.Name })
+	name := c.path[len(c.path)-1]
+	i := slices.IndexFunc(n.Fields, func(f document.Field) bool { return f.Name == name })
 	switch {
-	case c.Drop:
-		servers.Fields = slices.Delete(servers.Fields, at, at+1)
-		if len(servers.Fields) == 0 {
-			root.Fields = slices.Delete(root.Fields, i, i+1)
-		}
-	case c.Entry != nil:
-		servers.Kind = document.Object
-		servers.Fields = append(servers.Fields, document.Field{Name: c.Name, Value: c.entry()})
-	case c.Off != nil:
-		entry := servers.Fields[at].Value
-		off := &document.Node{Kind: document.Bool, Bool: *c.Off}
-		if j := slices.IndexFunc(entry.Fields, func(f document.Field) bool { return f.Name == "disabled" }); j >= 0 {
-			entry.Fields[j].Value = off
-		} else {
-			entry.Fields = slices.Insert(entry.Fields, 0, document.Field{Name: "disabled", Value: off})
-		}
+	case c.value == nil:
+		n.Fields = slices.Delete(n.Fields, i, i+1)
+	case i >= 0:
+		n.Fields[i].Value = c.value
+	case c.first:
+		n.Fields = slices.Insert(n.Fields, 0, document.Field{Name: name, Value: c.value})
+	default:
+		n.Fields = append(n.Fields, document.Field{Name: name, Value: c.value})
 	}
-	return withServers(root)
+	return root
 }
 
-// entry is the entry to add, which was checked.
-func (c Change) entry() *document.Node {
-	doc, _ := document.Parse("entry.json", c.Entry)
-	return doc.Root
-}
-
-// withServers makes an empty object of servers that are null.
-func withServers(n *document.Node) *document.Node {
-	if s := n.Get(serversKey); s != nil && s.Kind == document.Null {
-		s.Kind = document.Object
+// nested is the value below the names that follow the first depth of the path.
+func (c placed) nested(depth int) *document.Node {
+	n := c.value
+	for _, name := range slices.Backward(c.path[depth:]) {
+		n = &document.Node{Kind: document.Object, Fields: []document.Field{{Name: name, Value: n}}}
 	}
 	return n
+}
+
+// nodeOf is the node of a JSON value.
+func nodeOf(value json.RawMessage) *document.Node {
+	doc, _ := document.Parse("value.json", []byte(`{"":`+string(value)+`}`))
+	if doc == nil {
+		return &document.Node{}
+	}
+	return doc.Root.Get("")
 }

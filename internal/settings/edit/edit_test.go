@@ -90,17 +90,99 @@ func TestEditsTouchNothingElse(t *testing.T) {
 	}
 }
 
+func TestSettingsAreSet(t *testing.T) {
+	set := func(value string, path ...string) Set { return Set{Path: path, Value: json.RawMessage(value)} }
+	tests := []struct {
+		name, file string
+		edit       Set
+		in, want   string
+	}{
+		{"new yaml", "s.yaml", set(`"plan"`, "approvalMode"), "", "approvalMode: plan\n"},
+		{"only comments", "s.yaml", set(`"plan"`, "approvalMode"), "# approvalMode: default\n", "# approvalMode: default\napprovalMode: plan\n"},
+		{"in place", "s.yaml", set(`"plan"`, "approvalMode"), "# mine\napprovalMode: default   # why\nenv: {A: b}\n", "# mine\napprovalMode: plan   # why\nenv: {A: b}\n"},
+		{"quoted", "s.yaml", set(`"plan"`, "approvalMode"), "approvalMode: \"default\" # why\nenv: {A: b}\n", "approvalMode: plan # why\nenv: {A: b}\n"},
+		{"looks like another type", "s.yaml", set(`"true"`, "env", "A"), "env:\n  A: b\n", "env:\n  A: \"true\"\n"},
+		{"nested, new", "s.yaml", set(`"deny"`, "policy", "defaults", "write"), "env: {A: b}\n", "env: {A: b}\npolicy:\n  defaults:\n    write: deny\n"},
+		{"nested, between", "s.yaml", set(`"deny"`, "policy", "defaults", "write"),
+			"policy:\n  defaults:\n    read: allow # r\n\n  # the rules\n  rules: []\n\n# next\nenv: {A: b}\n",
+			"policy:\n  defaults:\n    read: allow # r\n    write: deny\n\n  # the rules\n  rules: []\n\n# next\nenv: {A: b}\n"},
+		{"nested, last", "s.yaml", set(`"deny"`, "policy", "defaults", "write"), "policy:\n  rules: []\n  # of defaults\n  defaults:\n\n# next\nenv: {A: b}\n",
+			"policy:\n  rules: []\n  # of defaults\n  defaults:\n    write: deny\n\n# next\nenv: {A: b}\n"},
+		{"in flow", "s.yaml", set(`"30s"`, "shell", "timeout"), "shell: {timeout: 20s, banned: [x]} # why\n", "shell: {timeout: 30s, banned: [x]} # why\n"},
+		{"list", "s.yaml", set(`["a","b c"]`, "excludeTools"), "# ex\nexcludeTools: [x] # these\nenv: {A: b}\n", "# ex\nexcludeTools: [a, b c] # these\nenv: {A: b}\n"},
+		{"list over lines", "s.yaml", set(`["a"]`, "excludeTools"), "excludeTools:\n  - x # gone\n  - y\n\n# next\nenv: {A: b}\n", "excludeTools: [a]\n\n# next\nenv: {A: b}\n"},
+		{"same", "s.yaml", set(`["a"]`, "excludeTools"), "excludeTools:\n  - a\n", "excludeTools:\n  - a\n"},
+		{"new json", "s.json", set(`true`, "policy", "x"), "", "{\n  \"policy\": {\n    \"x\": true\n  }\n}\n"},
+		{"json in place", "s.json", set(`"plan"`, "approvalMode"), "{\n  // mine\n  \"approvalMode\": \"default\", // why\n  \"env\": {}\n}\n", "{\n  // mine\n  \"approvalMode\": \"plan\", // why\n  \"env\": {}\n}\n"},
+		{"json nested", "s.json", set(`"deny"`, "policy", "defaults", "write"), "{\n  \"policy\": {\n    \"defaults\": {\"read\": \"ask\"}\n  }\n}\n", "{\n  \"policy\": {\n    \"defaults\": {\"read\": \"ask\", \"write\": \"deny\"}\n  }\n}\n"},
+		{"json list", "s.json", set(`["a"]`, "excludeTools"), "{\"excludeTools\": [/* x */ \"x\"], \"n\": 1}", "{\"excludeTools\": [\"a\"], \"n\": 1}"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := test.edit.Apply(test.file, []byte(test.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, string(got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	for _, in := range []string{"policy: 3\n", "policy: &p {a: b}\nx: *p\n"} {
+		if out, err := set(`"x"`, "policy", "a", "b").Apply("s.yaml", []byte(in)); err == nil {
+			t.Errorf("%q became %q, want an error", in, out)
+		}
+	}
+}
+
+func TestEntriesAreRewritten(t *testing.T) {
+	tests := []struct {
+		name, file, in, entry, text, want string
+	}{
+		{"yaml", "s.yaml", "mcpServers:\n  # of a\n  a:\n    # the program\n    command: q # yes\n    args:\n      - x\n\n  # of b\n  b: {command: r}\n",
+			"# the program\ncommand: q # yes\nargs:\n  - x\n", "command: q # no\n# more\nenv:\n  A: b\n",
+			"mcpServers:\n  # of a\n  a:\n    command: q # no\n    # more\n    env:\n      A: b\n\n  # of b\n  b: {command: r}\n"},
+		{"yaml, last", "s.yaml", "mcpServers:\n    a:\n        command: q\n\n# next\nenv: {A: b}\n", "command: q\n", "command: r\n# end\n",
+			"mcpServers:\n    a:\n        command: r\n        # end\n\n# next\nenv: {A: b}\n"},
+		{"yaml, flow", "s.yaml", "mcpServers:\n  a: {command: q} # why\n", "command: q\n", "command: r\n", "mcpServers:\n  a: # why\n    command: r\n"},
+		{"crlf", "s.yaml", "mcpServers:\r\n  a:\r\n    command: q\r\n", "command: q\n", "command: r\n", "mcpServers:\r\n  a:\r\n    command: r\r\n"},
+		{"json", "s.json", "{\n  \"mcpServers\": {\n    // of a\n    \"a\": {\n      \"command\": \"q\" // yes\n    }, // after\n    \"b\": {}\n  }\n}\n",
+			"{\n  \"command\": \"q\" // yes\n}\n", "{\n  \"command\": \"r\", // no\n  \"cwd\": \".\"\n}\n",
+			"{\n  \"mcpServers\": {\n    // of a\n    \"a\": {\n      \"command\": \"r\", // no\n      \"cwd\": \".\"\n    }, // after\n    \"b\": {}\n  }\n}\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			entry, err := Entry(test.file, []byte(test.in), "a")
+			if err != nil || string(entry) != test.entry {
+				t.Errorf("entry %q, %v; want %q", entry, err, test.entry)
+			}
+			got, err := Rewrite{"a", []byte(test.text)}.Apply(test.file, []byte(test.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, string(got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	for text, want := range map[string]string{"command: [\n": "entry.yaml:", "args: [x]\n": "needs a command", "command: q\nargs: 3\n": "expected a list of strings"} {
+		if out, err := (Rewrite{"a", []byte(text)}).Apply("s.yaml", []byte("mcpServers:\n  a: {command: q}\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v; want an error with %q", text, out, err, want)
+		}
+	}
+}
+
 func TestEditsThatCannotBe(t *testing.T) {
 	tests := []struct {
 		name, file string
 		edit       Change
 		in, want   string
 	}{
-		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `server is there already: s.yaml has a server "a"`},
+		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `server "a" already exists in s.yaml`},
 		{"not there", "s.json", Change{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `s.json has no server "b"`},
 		{"broken", "s.yaml", add("a"), "x: [\n", "s.yaml:"},
 		{"wrong type", "s.yaml", add("a"), "mcpServers: 3\n", "s.yaml:1:13: mcpServers: expected an object, got number"},
-		{"shared by an alias", "s.yaml", Change{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}}}\nmcpServers: *s\n", "cannot be edited safely"},
+		{"shared by an alias", "s.yaml", Change{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}, b: {command: r}}}\nmcpServers: *s\n", "cannot be edited safely"},
 		{"part of another server", "s.yaml", turn("a", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
 		{"another server's value", "s.yaml", turn("b", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
 		{"no object", "s.yaml", turn("a", true), "mcpServers:\n  a: 3\n", `server "a" is no object`},
@@ -120,13 +202,24 @@ func FuzzEdit(f *testing.F) {
 		f.Add([]byte(text), true, uint8(0))
 		f.Add([]byte(text), false, uint8(1))
 		f.Add([]byte(text), false, uint8(2))
+		f.Add([]byte(text), false, uint8(3))
+		f.Add([]byte(text), true, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, isJSON bool, kind uint8) {
 		file := "s.yaml"
 		if isJSON {
 			file = "s.json"
 		}
-		e := []Change{add("new"), {Name: "a", Drop: true}, turn("a", true)}[kind%3]
+		if kind%4 == 3 {
+			set := Set{Path: []string{"a", "b"}, Value: json.RawMessage(`[1,"x"]`)}
+			if out, err := set.Apply(file, data); err == nil {
+				if doc, problems := document.Parse(file, out); len(problems) > 0 || string(doc.Root.Get("a").Get("b").Encode()) != `[1,"x"]` {
+					t.Fatalf("%q became %q: %v", data, out, problems)
+				}
+			}
+			return
+		}
+		e := []Change{add("new"), {Name: "a", Drop: true}, turn("a", true)}[kind%4]
 		out, err := e.Apply(file, data)
 		if err != nil {
 			return

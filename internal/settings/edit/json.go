@@ -8,11 +8,13 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // jsonFile is a JSON file that is being changed: its syntax tree, which holds
 // every comment and every blank, and how its author lays it out.
 type jsonFile struct {
+	mark []byte // of the encoding, or nothing
 	text []byte
 	root hujson.Value
 	unit string // of indentation
@@ -20,7 +22,18 @@ type jsonFile struct {
 }
 
 // json makes the change in JSON with comments.
-func (c Change) json(data []byte) ([]byte, error) {
+func (c placed) json(data []byte) ([]byte, error) {
+	f, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.change(c); err != nil {
+		return nil, err
+	}
+	return append(bytes.Clone(f.mark), f.root.Pack()...), nil
+}
+
+func parseJSON(data []byte) (*jsonFile, error) {
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	mark := data[:len(data)-len(text)]
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -34,87 +47,130 @@ func (c Change) json(data []byte) ([]byte, error) {
 	if !ok {
 		return nil, errOtherWay
 	}
-	f := &jsonFile{text: text, root: root, unit: "  ", eol: "\n"}
+	f := &jsonFile{mark: mark, text: text, root: root, unit: "  ", eol: "\n"}
 	if bytes.Contains(text, []byte("\r\n")) {
 		f.eol = "\r\n"
 	}
 	if indent, ownLine := lineOf(object, 0); ownLine && indent != "" {
 		f.unit = indent
 	}
-	if err := f.change(c); err != nil {
-		return nil, err
-	}
-	return append(bytes.Clone(mark), f.root.Pack()...), nil
+	return f, nil
 }
 
-func (f *jsonFile) change(c Change) error {
-	servers := f.root.Find("/" + serversKey)
+func (f *jsonFile) change(c placed) error {
+	object := &f.root
+	last := len(c.path) - 1
+	for depth, name := range c.path[:last] {
+		i := memberOf(object, name)
+		if i < 0 {
+			return f.add(object, name, c.nested(depth+1).Encode(), false)
+		}
+		object = &object.Value.(*hujson.Object).Members[i].Value
+		if l, ok := object.Value.(hujson.Literal); ok && l.Kind() == 'n' {
+			object.Value = &hujson.Object{}
+		}
+		if _, ok := object.Value.(*hujson.Object); !ok {
+			return errOtherWay
+		}
+	}
+	i := memberOf(object, c.path[last])
 	switch {
-	case servers == nil && c.Entry == nil:
-		return errOtherWay
-	case servers == nil:
-		return f.add(&f.root, serversKey, json.RawMessage(`{`+jsonx.Quote(c.Name)+`:`+string(c.Entry)+`}`))
-	case c.Entry != nil:
-		if _, ok := servers.Value.(*hujson.Object); !ok { // null
-			servers.Value = &hujson.Object{}
-		}
-		return f.add(servers, c.Name, c.Entry)
-	case c.Drop:
-		if o, ok := servers.Value.(*hujson.Object); ok && len(o.Members) == 1 && memberOf(servers, c.Name) == 0 {
-			return f.remove(&f.root, "", serversKey) // the last one: the setting goes
-		}
-		return f.remove(servers, "/"+serversKey, c.Name)
+	case c.value == nil:
+		return f.remove(object, c.path)
+	case i < 0:
+		return f.add(object, c.path[last], c.value.Encode(), c.first)
 	}
-	i := memberOf(servers, c.Name)
-	if i < 0 {
-		return errOtherWay
-	}
-	return f.turn(&servers.Value.(*hujson.Object).Members[i].Value, *c.Off)
+	return f.replace(&object.Value.(*hujson.Object).Members[i].Value, c)
 }
 
-// add puts a member behind the last one of an object, and behind the comments
-// that are there.
-func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage) error {
-	o := object.Value.(*hujson.Object)
+// replace puts a value in the place of another, between the comments around it.
+func (f *jsonFile) replace(old *hujson.Value, c placed) error {
+	indent := f.indent(old.StartOffset)
+	text := c.text
+	if text == nil {
+		text = c.value.Encode()
+		if was, ok := old.Value.(*hujson.Object); ok && bytes.ContainsRune(was.AfterExtra, '\n') || c.value.Kind == document.Object {
+			var b bytes.Buffer
+			if err := json.Indent(&b, text, "", f.unit); err != nil {
+				return err
+			}
+			text = b.Bytes()
+		}
+	}
+	parsed, err := hujson.Parse([]byte(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", f.eol+indent)))
+	if err != nil {
+		return err
+	}
+	old.Value = parsed.Value
+	return nil
+}
+
+// add puts a member behind the last one of an object and behind the comments that
+// are there, or before the first one.
+func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage, first bool) error {
+	o, ok := object.Value.(*hujson.Object)
+	if !ok {
+		return errOtherWay
+	}
 	outer := f.indent(object.StartOffset)
 	indent, ownLine := lineOf(o, 0)
 	if len(o.Members) == 0 {
-		indent, ownLine = outer+f.unit, true
+		indent, ownLine, first = outer+f.unit, true, false
 	}
-	before := hujson.Extra(" ")
 	if ownLine {
 		var b bytes.Buffer
 		if err := json.Indent(&b, value, indent, f.unit); err != nil {
 			return err
 		}
 		value = []byte(strings.ReplaceAll(b.String(), "\n", f.eol))
-		before = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+indent...)
-		o.AfterExtra = hujson.Extra(f.eol + outer)
 	}
 	parsed, err := hujson.Parse(value)
 	if err != nil {
 		return err
 	}
 	parsed.BeforeExtra = hujson.Extra(" ")
-	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // a comma behind the last one
-		parsed.AfterExtra = hujson.Extra{}
+	member := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.String(name)}, Value: parsed}
+	if first {
+		f.prepend(o, member, indent, ownLine)
+		return nil
 	}
-	o.Members = append(o.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(name)}, Value: parsed})
+	if ownLine {
+		member.Name.BeforeExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+indent...)
+		o.AfterExtra = hujson.Extra(f.eol + outer)
+	}
+	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // a comma behind the last one
+		member.Value.AfterExtra = hujson.Extra{}
+	}
+	o.Members = append(o.Members, member)
 	return nil
 }
 
-// remove takes a member out of the object at a pointer, with the comments that
-// are its own.
-func (f *jsonFile) remove(object *hujson.Value, at, name string) error {
+// prepend puts a member before the first one of an object.
+func (f *jsonFile) prepend(o *hujson.Object, member hujson.ObjectMember, indent string, ownLine bool) {
+	next := &o.Members[0].Name
+	if ownLine {
+		member.Name.BeforeExtra = hujson.Extra(f.eol + indent)
+	} else {
+		member.Name.BeforeExtra, next.BeforeExtra = next.BeforeExtra, hujson.Extra(" ")
+	}
+	o.Members = append([]hujson.ObjectMember{member}, o.Members...)
+}
+
+// remove takes the member that a path leads to out of its object, with the
+// comments that are its own.
+func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 	o, ok := object.Value.(*hujson.Object)
-	i := memberOf(object, name)
+	i := memberOf(object, path[len(path)-1])
 	if !ok || i < 0 {
 		return errOtherWay
 	}
 	last := &o.Members[len(o.Members)-1].Value
 	comma := last.AfterExtra
 	_, ownLine := lineOf(o, i)
-	pointer := at + "/" + jsonx.EscapeToken(name)
+	pointer := ""
+	for _, name := range path {
+		pointer += "/" + jsonx.EscapeToken(name)
+	}
 	if err := f.root.Patch([]byte(`[{"op":"remove","path":` + jsonx.Quote(pointer) + `}]`)); err != nil {
 		return err
 	}
@@ -125,29 +181,6 @@ func (f *jsonFile) remove(object *hujson.Value, at, name string) error {
 	if ownLine && i == len(o.Members) {
 		o.AfterExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+f.indent(object.StartOffset)...)
 	}
-	return nil
-}
-
-// turn sets disabled, or adds it as the first member.
-func (f *jsonFile) turn(entry *hujson.Value, off bool) error {
-	o, ok := entry.Value.(*hujson.Object)
-	if !ok || len(o.Members) == 0 {
-		return errOtherWay
-	}
-	if i := memberOf(entry, "disabled"); i >= 0 {
-		o.Members[i].Value.Value = hujson.Bool(off)
-		return nil
-	}
-	first := &o.Members[0].Name
-	before := first.BeforeExtra
-	if indent, ownLine := lineOf(o, 0); ownLine {
-		before = hujson.Extra(f.eol + indent)
-	} else {
-		first.BeforeExtra = hujson.Extra(" ")
-	}
-	member := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String("disabled")},
-		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.Bool(off)}}
-	o.Members = append([]hujson.ObjectMember{member}, o.Members...)
 	return nil
 }
 

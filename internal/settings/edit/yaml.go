@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,17 @@ type yamlText struct {
 
 // yaml makes the change in a YAML file of block style by inserting and taking
 // out lines.
-func (c Change) yaml(data []byte) ([]byte, error) {
+func (c placed) yaml(data []byte) ([]byte, error) {
+	t, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	err = t.change(c)
+	return []byte(strings.Join(t.lines, "")), err
+}
+
+// parseYAML reads a file of block style.
+func parseYAML(data []byte) (*yamlText, error) {
 	t := &yamlText{eol: "\n"}
 	if bytes.Contains(data, []byte("\r\n")) {
 		t.eol = "\r\n"
@@ -41,8 +52,7 @@ func (c Change) yaml(data []byte) ([]byte, error) {
 	} else {
 		t.lines[last] += t.eol
 	}
-	err := t.change(c)
-	return []byte(strings.Join(t.lines, "")), err
+	return t, nil
 }
 
 func isBlock(n *yaml.Node) bool {
@@ -62,70 +72,109 @@ func keyOf(n *yaml.Node, name string) int {
 	return -1
 }
 
-func (t *yamlText) change(c Change) error {
-	i := keyOf(t.root, serversKey)
-	switch {
-	case i < 0 && c.Entry == nil:
-		return errOtherWay
-	case i < 0:
-		return t.addServers(c)
-	case c.Entry != nil:
-		return t.add(c, t.root.Content[i], t.root.Content[i+1], t.end(t.root, i))
+func (t *yamlText) change(c placed) error {
+	if t.root == nil {
+		return t.add(c, 0, len(t.lines), 0)
 	}
-	servers := t.root.Content[i+1]
-	j := keyOf(servers, c.Name)
-	if j >= 0 && c.Drop && len(servers.Content) == 2 { // the last one: the setting goes
-		t.lines = slices.Delete(t.lines, t.root.Content[i].Line-1, t.end(t.root, i))
+	n, limit := t.root, len(t.lines) // the mapping, and the line behind it
+	for depth, name := range c.path {
+		i := keyOf(n, name)
+		last := depth == len(c.path)-1
+		switch {
+		case i < 0 && isBlock(n):
+			at := limit
+			if c.first {
+				at = n.Content[0].Line - 1
+			}
+			return t.add(c, depth, at, n.Content[0].Column-1)
+		case i < 0 && last && c.first && len(n.Content) > 0:
+			return t.addFirstInFlow(c, n)
+		case i < 0:
+			return errOtherWay
+		}
+		key, value := n.Content[i], n.Content[i+1]
+		switch block := isBlock(n); {
+		case block:
+			limit = t.end(n, i, limit)
+		case last:
+			return t.replaceScalar(c, value)
+		}
+		switch {
+		case last:
+			return t.replaceMember(c, key, value, limit)
+		case isBlock(n) && value.Kind == yaml.ScalarNode && value.Value == "":
+			return t.add(c, depth+1, key.Line, key.Column-1+2)
+		}
+		n = value
+	}
+	return errOtherWay
+}
+
+// add writes the value with the names from depth on as lines.
+func (t *yamlText) add(c placed, depth, at, indent int) error {
+	lines, err := t.render(c.nested(depth), indent)
+	if err == nil {
+		t.lines = slices.Insert(t.lines, at, lines...)
+	}
+	return err
+}
+
+// addFirstInFlow puts a scalar before the other members of {…}.
+func (t *yamlText) addFirstInFlow(c placed, n *yaml.Node) error {
+	lines, err := t.render(c.nested(len(c.path)-1), 0)
+	if err != nil || len(lines) != 1 {
+		return errOtherWay
+	}
+	return t.replace(n.Line, n.Column, "{", "{"+strings.TrimSpace(lines[0])+", ")
+}
+
+// replaceScalar writes a scalar in the place of another, in its line.
+func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
+	if c.value == nil || c.text != nil || old.Kind != yaml.ScalarNode || old.Style != 0 || isMany(c.value) {
+		return errOtherWay
+	}
+	text, err := encodeYAML(toYAML(c.value))
+	if err != nil {
+		return err
+	}
+	return t.replace(old.Line, old.Column, old.Value, strings.TrimSpace(string(text)))
+}
+
+func isMany(n *document.Node) bool { return n.Kind == document.Object || n.Kind == document.List }
+
+// replaceMember writes a member of a block anew, or takes it out. end is the line
+// behind it.
+func (t *yamlText) replaceMember(c placed, key, old *yaml.Node, end int) error {
+	at, indent := key.Line-1, key.Column-1
+	switch {
+	case c.value == nil:
+		t.lines = slices.Delete(t.lines, at, end)
+		return nil
+	case c.text != nil && isBlock(old) && old.Line > key.Line:
+		t.lines = slices.Replace(t.lines, key.Line, end, t.indented(c.text, old.Column-1)...)
+		return nil
+	case t.replaceScalar(c, old) == nil:
 		return nil
 	}
-	if j < 0 || c.Drop && !isBlock(servers) {
-		return errOtherWay
+	lines, err := t.render(c.nested(len(c.path)-1), indent)
+	if err != nil {
+		return err
 	}
-	if !c.Drop {
-		return t.turn(servers.Content[j+1], *c.Off)
+	if comment := cmp.Or(old.LineComment, key.LineComment); comment != "" {
+		lines[0] = strings.TrimRight(lines[0], "\r\n") + " " + comment + t.eol
 	}
-	end := t.end(servers, j)
-	if j+2 == len(servers.Content) {
-		end = t.back(t.end(t.root, i), servers.Content[0].Column)
-	}
-	t.lines = slices.Delete(t.lines, servers.Content[j].Line-1, end)
+	t.lines = slices.Replace(t.lines, at, end, lines...)
 	return nil
 }
 
-// addServers adds the setting with its first entry at the end of the file.
-func (t *yamlText) addServers(c Change) error {
-	indent := 0
-	if t.root != nil {
-		indent = t.root.Content[0].Column - 1
-	}
-	lines, err := t.render(c, indent+2)
-	t.insert(len(t.lines), append([]string{strings.Repeat(" ", indent) + serversKey + ":" + t.eol}, lines...))
-	return err
-}
-
-func (t *yamlText) add(c Change, key, servers *yaml.Node, end int) error {
-	indent, at := key.Column-1+2, key.Line
-	switch {
-	case isBlock(servers):
-		indent, at = servers.Content[0].Column-1, end
-	case servers.Kind != yaml.ScalarNode || servers.Value != "":
-		return errOtherWay
-	}
-	lines, err := t.render(c, indent)
-	if err == nil {
-		t.insert(at, lines)
-	}
-	return err
-}
-
-// end returns the index of the line behind the member at i of a block mapping;
-// comments and empty lines before the next member are that one's.
-func (t *yamlText) end(n *yaml.Node, i int) int {
-	line := len(t.lines)
+// end returns the index of the line behind the member at i of a block mapping,
+// which itself ends before limit; comments and empty lines before the next member
+// are that one's.
+func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	if i+2 < len(n.Content) {
-		line = n.Content[i+2].Line - 1
+		limit = n.Content[i+2].Line - 1
 	}
-	return t.back(line, n.Content[0].Column)
+	return t.back(limit, n.Content[0].Column)
 }
 
 // back goes up over empty lines and over comments that stand no deeper than
@@ -142,24 +191,6 @@ func (t *yamlText) back(line, column int) int {
 	return line
 }
 
-// turn sets disabled, or adds it as the first member.
-func (t *yamlText) turn(entry *yaml.Node, off bool) error {
-	if entry.Kind != yaml.MappingNode || len(entry.Content) == 0 {
-		return errOtherWay
-	}
-	if i := keyOf(entry, "disabled"); i >= 0 {
-		v := entry.Content[i+1]
-		return t.replace(v.Line, v.Column, v.Value, strconv.FormatBool(off))
-	}
-	text := "disabled: " + strconv.FormatBool(off)
-	if !isBlock(entry) {
-		return t.replace(entry.Line, entry.Column, "{", "{"+text+", ")
-	}
-	first := entry.Content[0]
-	t.insert(first.Line-1, []string{strings.Repeat(" ", first.Column-1) + text + t.eol})
-	return nil
-}
-
 // replace changes text at a place where it is known to stand.
 func (t *yamlText) replace(line, column int, old, text string) error {
 	runes := []rune(t.lines[line-1])
@@ -174,22 +205,25 @@ func (t *yamlText) replace(line, column int, old, text string) error {
 	return nil
 }
 
-func (t *yamlText) insert(at int, lines []string) {
-	t.lines = slices.Insert(t.lines, at, lines...)
-}
-
-// render writes the entry of a Change as lines.
-func (t *yamlText) render(c Change, indent int) ([]string, error) {
-	object := &document.Node{Kind: document.Object, Fields: []document.Field{{Name: c.Name, Value: c.entry()}}}
+// render writes an object as lines.
+func (t *yamlText) render(object *document.Node, indent int) ([]string, error) {
 	data, err := encodeYAML(toYAML(object))
 	if err != nil {
 		return nil, err
 	}
+	return t.indented(data, indent), nil
+}
+
+// indented are the lines of a text, set in.
+func (t *yamlText) indented(text []byte, indent int) []string {
 	var out []string
-	for line := range strings.Lines(string(data)) {
-		out = append(out, strings.Repeat(" ", indent)+strings.TrimSuffix(line, "\n")+t.eol)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			line = strings.Repeat(" ", indent) + line
+		}
+		out = append(out, line+t.eol)
 	}
-	return out, nil
+	return out
 }
 
 func encodeYAML(n *yaml.Node) ([]byte, error) {
@@ -230,45 +264,42 @@ func toYAML(n *document.Node) *yaml.Node {
 
 // yamlNodes makes the change in any YAML file by writing all of it anew.
 // Comments stay, the way things are written may change.
-func (c Change) yamlNodes(data []byte) ([]byte, error) {
+func (c placed) yamlNodes(data []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errOtherWay
 	}
-	root := doc.Content[0]
-	i := keyOf(root, serversKey)
-	if i < 0 && c.Entry != nil {
-		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: serversKey}, &yaml.Node{Kind: yaml.MappingNode})
-		i = len(root.Content) - 2
-	}
-	if i < 0 || root.Content[i+1].Kind == yaml.AliasNode {
-		return nil, errOtherWay
-	}
-	servers := root.Content[i+1]
-	if servers.Kind == yaml.ScalarNode || len(servers.Content) == 0 {
-		*servers = yaml.Node{Kind: yaml.MappingNode, HeadComment: servers.HeadComment, LineComment: servers.LineComment, FootComment: servers.FootComment}
-	}
-	j := keyOf(servers, c.Name)
-	switch {
-	case c.Entry != nil:
-		servers.Content = append(servers.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.Name}, toYAML(c.entry()))
-	case j < 0:
-		return nil, errOtherWay
-	case c.Drop:
-		if servers.Content = slices.Delete(servers.Content, j, j+2); len(servers.Content) == 0 {
-			root.Content = slices.Delete(root.Content, i, i+2)
+	n := doc.Content[0]
+	last := len(c.path) - 1
+	for _, name := range c.path[:last] {
+		i := keyOf(n, name)
+		if i < 0 {
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}, &yaml.Node{Kind: yaml.MappingNode})
+			i = len(n.Content) - 2
 		}
+		if n = n.Content[i+1]; n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+			*n = yaml.Node{Kind: yaml.MappingNode, HeadComment: n.HeadComment, LineComment: n.LineComment, FootComment: n.FootComment}
+		}
+		if n.Kind != yaml.MappingNode {
+			return nil, errOtherWay
+		}
+	}
+	i := keyOf(n, c.path[last])
+	switch {
+	case c.value == nil && i < 0:
+		return nil, errOtherWay
+	case c.value == nil:
+		n.Content = slices.Delete(n.Content, i, i+2)
+	case i >= 0:
+		value := toYAML(c.value)
+		value.LineComment = n.Content[i+1].LineComment
+		n.Content[i+1] = value
 	default:
-		turnNode(servers.Content[j+1], *c.Off)
+		at := len(n.Content)
+		if c.first {
+			at = 0
+		}
+		n.Content = slices.Insert(n.Content, at, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.path[last]}, toYAML(c.value))
 	}
 	return encodeYAML(&doc)
-}
-
-func turnNode(entry *yaml.Node, off bool) {
-	value := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(off)}
-	if i := keyOf(entry, "disabled"); i >= 0 {
-		entry.Content[i+1] = value
-	} else if entry.Kind == yaml.MappingNode {
-		entry.Content = slices.Insert(entry.Content, 0, &yaml.Node{Kind: yaml.ScalarNode, Value: "disabled"}, value)
-	}
 }

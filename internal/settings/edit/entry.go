@@ -1,0 +1,106 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Entry returns the entry of a server as it is written in a file, with its
+// comments, to be edited in the format of the file. The error wraps [ErrNoServer]
+// or is an [*settings.Error].
+func Entry(file string, data []byte, name string) ([]byte, error) {
+	root, err := parseForEdit(file, data)
+	if err != nil {
+		return nil, err
+	}
+	n := root.at([]string{serversKey, name})
+	if n == nil {
+		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
+	}
+	if document.IsJSON(file) {
+		return jsonEntry(data, name)
+	}
+	if text := yamlEntry(data, name); text != nil {
+		return text, nil
+	}
+	return encodeYAML(toYAML(n))
+}
+
+func jsonEntry(data []byte, name string) ([]byte, error) {
+	f, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	v := f.root
+	for _, name := range []string{serversKey, name} {
+		i := memberOf(&v, name)
+		if i < 0 {
+			return nil, errOtherWay
+		}
+		v = v.Value.(*hujson.Object).Members[i].Value
+	}
+	indent := f.indent(v.StartOffset)
+	v.BeforeExtra, v.AfterExtra = nil, nil
+	return append(bytes.ReplaceAll(v.Pack(), []byte("\n"+indent), []byte("\n")), '\n'), nil
+}
+
+// yamlEntry returns the lines of an entry that stands below its name, nil where
+// it is written otherwise.
+func yamlEntry(data []byte, name string) []byte {
+	t, err := parseYAML(data)
+	if err != nil {
+		return nil
+	}
+	n, from, to := t.root, 0, len(t.lines)
+	for _, name := range []string{serversKey, name} {
+		i := keyOf(n, name)
+		if i < 0 || !isBlock(n) {
+			return nil
+		}
+		from, to, n = n.Content[i].Line, t.end(n, i, to), n.Content[i+1]
+	}
+	if !isBlock(n) || n.Line <= from {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, line := range t.lines[from:to] {
+		b.WriteString(strings.TrimPrefix(strings.TrimRight(line, "\r\n"), strings.Repeat(" ", n.Column-1)) + "\n")
+	}
+	return b.Bytes()
+}
+
+// Rewrite replaces the entry of a server by what a person made of its [Entry].
+type Rewrite struct {
+	Name string
+	Text []byte
+}
+
+// Apply makes the change as [Change.Apply] does. Comments of the text stay where
+// the file is written in lines. What is wrong with the text is an
+// [*settings.Error].
+func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
+	before, err := parseForEdit(file, data)
+	if err != nil {
+		return nil, err
+	}
+	at := []string{serversKey, r.Name}
+	if before.at(at) == nil {
+		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(r.Name))
+	}
+	doc, problems := document.Parse("entry"+filepath.Ext(file), r.Text)
+	if err := settings.NewError(problems); err != nil {
+		return nil, err
+	}
+	entry := doc.Root.Encode()
+	if err := checkServer(r.Name, entry); err != nil {
+		return nil, err
+	}
+	return placed{path: at, value: nodeOf(entry), text: r.Text}.apply(file, data, before)
+}

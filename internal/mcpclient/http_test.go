@@ -441,25 +441,45 @@ func TestLostSession(t *testing.T) {
 // TestSessionLostWhileListing: a server that forgot the session is listed in a new
 // one (revision 2025-11-25, session management); one that always forgets fails.
 func TestSessionLostWhileListing(t *testing.T) {
-	for _, always := range []bool{false, true} {
-		t.Run(fmt.Sprint("always ", always), func(t *testing.T) {
-			var asked atomic.Int32
-			web := serve(t, func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					body, _ := io.ReadAll(r.Body)
-					r.Body = io.NopCloser(strings.NewReader(string(body)))
-					if strings.Contains(string(body), "tools/list") && (asked.Add(1) == 1 || always) {
-						http.Error(w, "session not found", http.StatusNotFound)
-						return
-					}
-					next.ServeHTTP(w, r)
-				})
-			}, "--protocol", "2025-11-25")
-			tools, _, err := source(t, httpServer(web.URL)).Discover(t.Context())
-			if always != (err != nil) || always == (len(tools) > 0) || asked.Load() != 2 {
-				t.Errorf("%d tools, %v, asked %d times", len(tools), err, asked.Load())
-			}
-		})
+	lists := map[string]func(*Source) (int, error){
+		"tools/list": func(s *Source) (int, error) {
+			tools, _, err := s.Discover(t.Context())
+			return len(tools), err
+		},
+		"prompts/list": func(s *Source) (int, error) {
+			prompts, _, err := s.Prompts(t.Context())
+			return len(prompts), err
+		},
+		"resources/list": func(s *Source) (int, error) {
+			resources, _, _, err := s.Resources(t.Context())
+			return len(resources), err
+		},
+		"resources/templates/list": func(s *Source) (int, error) {
+			_, templates, _, err := s.Resources(t.Context())
+			return len(templates), err
+		},
+	}
+	for method, list := range lists {
+		for _, always := range []bool{false, true} {
+			t.Run(fmt.Sprint(method, " always ", always), func(t *testing.T) {
+				var asked atomic.Int32
+				web := serve(t, func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						body, _ := io.ReadAll(r.Body)
+						r.Body = io.NopCloser(strings.NewReader(string(body)))
+						if strings.Contains(string(body), `"`+method+`"`) && (asked.Add(1) == 1 || always) {
+							http.Error(w, "session not found", http.StatusNotFound)
+							return
+						}
+						next.ServeHTTP(w, r)
+					})
+				}, "--protocol", "2025-11-25", "--offers")
+				n, err := list(source(t, httpServer(web.URL)))
+				if always != (err != nil) || always == (n > 0) || asked.Load() != 2 {
+					t.Errorf("%d listed, %v, asked %d times", n, err, asked.Load())
+				}
+			})
+		}
 	}
 }
 

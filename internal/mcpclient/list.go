@@ -70,6 +70,22 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 	return l, s.errorf(listMethod(key), err, sess.failure(err))
 }
 
+// relist is list, and begins anew in a new session where the server has forgotten
+// this one, as the protocol requires. It returns the session used last.
+func (s *Source) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
+	l, err := s.list(ctx, sess, key)
+	if !errors.Is(err, mcp.ErrSessionMissing) {
+		return l, sess, err
+	}
+	sess.end()
+	next, err := s.session(ctx)
+	if err != nil {
+		return l, sess, err
+	}
+	l, err = s.list(ctx, next, key)
+	return l, next, err
+}
+
 func (s *Source) listPages(ctx context.Context, sess *session, key string) (listing, error) {
 	var l listing
 	limits := s.opts.Limits
@@ -128,8 +144,8 @@ func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []j
 }
 
 // discover lists the server's tools and, if requested, counts its prompts and
-// resources.
-func (s *Source) discover(ctx context.Context, sess *session) ([]registry.Tool, []registry.Diagnostic, error) {
+// resources. It returns the session used last.
+func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
 	caps := sess.client.InitializeResult().Capabilities
 	if caps == nil {
 		caps = &mcp.ServerCapabilities{}
@@ -137,8 +153,8 @@ func (s *Source) discover(ctx context.Context, sess *session) ([]registry.Tool, 
 	var l listing
 	if caps.Tools != nil {
 		var err error
-		if l, err = s.list(ctx, sess, listTools); err != nil {
-			return nil, nil, err
+		if l, sess, err = s.relist(ctx, sess, listTools); err != nil {
+			return sess, nil, nil, err
 		}
 		s.mu.Lock()
 		s.paramHeaders = slices.ContainsFunc(l.items, transport.HasParamHeaders)
@@ -147,21 +163,23 @@ func (s *Source) discover(ctx context.Context, sess *session) ([]registry.Tool, 
 	tools, diags := s.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts
 	if counted {
-		failed := s.countOthers(ctx, sess, caps)
+		var failed []registry.Diagnostic
+		sess, failed = s.countOthers(ctx, sess, caps)
 		counted = len(failed) == 0
 		diags = append(diags, failed...)
 	}
 	s.storeListing(ctx, l, tools, counted)
-	return tools, diags, nil
+	return sess, tools, diags, nil
 }
 
-func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.ServerCapabilities) []registry.Diagnostic {
+func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
 	var diags []registry.Diagnostic
 	count := func(offered bool, key string) int {
 		if !offered {
 			return 0
 		}
-		l, err := s.list(ctx, sess, key)
+		l, last, err := s.relist(ctx, sess, key)
+		sess = last
 		if err != nil {
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "count_failed", "", err.Error(), ""))
 		}
@@ -169,7 +187,7 @@ func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.Serve
 	}
 	prompts, resources := count(caps.Prompts != nil, listPrompts), count(caps.Resources != nil, listResources)
 	s.update(func(i *Info) { i.Prompts, i.Resources = prompts, resources })
-	return diags
+	return sess, diags
 }
 
 func (s *Source) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {

@@ -138,7 +138,8 @@ func (c *session) offers(what string) bool {
 // offered lists all pages of one kind. On failure it sets o.err.
 func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
 	s := o.source
-	l, err := s.list(ctx, o.sess, key)
+	l, last, err := s.relist(ctx, o.sess, key)
+	o.sess = last
 	if err != nil {
 		o.err = err
 		return nil

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -125,15 +123,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 		return nil, nil, err
 	}
 	s.setState(StateListing, nil)
-	tools, diags, err := s.discover(ctx, sess)
-	if errors.Is(err, mcp.ErrSessionMissing) { // the protocol requires a new session
-		sess.end()
-		if sess, err = s.session(ctx); err != nil {
-			s.setState(failedState(err), err)
-			return nil, nil, err
-		}
-		tools, diags, err = s.discover(ctx, sess)
-	}
+	sess, tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
 		s.setState(failedState(err), err)
 		sess.end()

@@ -81,6 +81,8 @@ func rooms() map[string][]string {
 		"internal/mcpclient/transport": {"internal/registry", "internal/mcpclient/ask", "internal/process", "internal/settings", "internal/webaddr"},
 		"internal/mcptest":             {"internal/registry"},
 		"internal/middleware":          {"internal/registry", "internal/state"},
+		"internal/page":                {"internal/terminal"},
+		"internal/picker":              {"internal/terminal"},
 		"internal/picture":             {},
 		"internal/oauth":               {"internal/registry", "internal/settings", "internal/state", "internal/webaddr"},
 		"internal/policy":              {"internal/registry", "internal/state", "internal/policy/shellline"},

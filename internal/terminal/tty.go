@@ -102,11 +102,17 @@ func (t *TTY) ask(ctx context.Context, text string, limit time.Duration) (string
 
 // write writes text, which may hold styles of ours, and gives up with ctx: a terminal may be stopped by Ctrl-S.
 func (t *TTY) write(ctx context.Context, text string) error {
+	return t.writeEscapes(ctx, Styled(text))
+}
+
+// writeEscapes is write for text that is safe to show but for escape sequences
+// that we made ourselves.
+func (t *TTY) writeEscapes(ctx context.Context, text string) error {
 	if t.out.SetWriteDeadline(time.Time{}) == nil {
 		stop := context.AfterFunc(ctx, func() { _ = t.out.SetWriteDeadline(time.Unix(1, 0)) })
 		defer stop()
 	}
-	_, err := io.WriteString(t.out, Styled(text))
+	_, err := io.WriteString(t.out, text)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

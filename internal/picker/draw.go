@@ -1,0 +1,165 @@
+package picker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+func (p *picker) draw(ctx context.Context) error {
+	columns, rows := p.screen.Size()
+	if p.shown != "" {
+		return p.screen.Draw(ctx, p.drawPage(columns, rows), -1, 0)
+	}
+	lines, column := p.drawList(columns, rows)
+	return p.screen.Draw(ctx, lines, 0, column)
+}
+
+// line paints a line that is as wide as the screen at most.
+func (p *picker) line(columns int, spans ...terminal.Span) string {
+	head, _ := terminal.SplitSpans(spans, columns)
+	return terminal.Paint(head, p.options.Color)
+}
+
+func dim(text string) terminal.Span { return terminal.Span{Text: text, Style: terminal.Dim} }
+
+// drawList draws the prompt, the count, the items and the keys, and says in which
+// column the cursor stands in the prompt.
+func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
+	query := terminal.Line(p.query)
+	if room := columns - 3; terminal.Width(query) > room { // its end is what is being typed
+		query = lastColumns(query, room)
+	}
+	lines = append(lines, p.line(columns, terminal.Span{Text: "> ", Style: terminal.Bold}, terminal.Span{Text: query}))
+	count := fmt.Sprintf("  %d/%d", len(p.found), len(p.items))
+	if p.note != "" {
+		count += "  " + terminal.Line(p.note)
+	}
+	lines = append(lines, p.line(columns, dim(terminal.Cut(count, columns))))
+	p.rows = max(rows-len(lines)-1, 1)
+	p.top = max(min(p.top, p.selected), p.selected-p.rows+1)
+	p.top = max(min(p.top, len(p.found)-p.rows), 0)
+	visible := p.found[p.top:min(p.top+p.rows, len(p.found))]
+	widths := p.widths(visible, columns)
+	for i, m := range visible {
+		lines = append(lines, p.row(m, p.top+i == p.selected, widths, columns))
+	}
+	if len(p.found) == 0 && p.query != "" {
+		lines = append(lines, p.line(columns, dim("  nothing matches; Ctrl-U clears the filter")))
+	}
+	return p.withKeys(lines, columns, rows, "Enter: show   ↑↓: select   Esc: quit"), 2 + terminal.Width(query)
+}
+
+// withKeys puts the line of keys at the bottom, where there is room for it.
+func (p *picker) withKeys(lines []string, columns, rows int, keys string) []string {
+	lines = lines[:min(len(lines), rows)]
+	if len(lines) >= rows {
+		return lines
+	}
+	for len(lines) < rows-1 {
+		lines = append(lines, "")
+	}
+	return append(lines, p.line(columns, dim(terminal.Cut("  "+keys, columns))))
+}
+
+// lastColumns is the end of a line that fits into a width.
+func lastColumns(line string, width int) string {
+	runes := []rune(line)
+	for len(runes) > 0 && terminal.Width(string(runes)) > width {
+		runes = runes[1:]
+	}
+	return string(runes)
+}
+
+// layout is how many columns names and sources have; a source may have none.
+type layout struct{ name, source int }
+
+// minForSource is the width of a screen that has room for sources.
+const minForSource = 70
+
+func (p *picker) widths(visible []match, columns int) layout {
+	var w layout
+	for _, m := range visible {
+		w.name = max(w.name, terminal.Width(terminal.Line(p.items[m.index].Name)))
+		w.source = max(w.source, terminal.Width(terminal.Line(p.items[m.index].Source)))
+	}
+	w.name = min(w.name, max(columns*2/5, 16))
+	w.source = min(w.source, columns/5)
+	if columns < minForSource {
+		w.source = 0
+	}
+	return w
+}
+
+// row draws an item.
+func (p *picker) row(m match, selected bool, w layout, columns int) string {
+	item := p.items[m.index]
+	mark, base := "  ", terminal.Style(0)
+	if selected {
+		mark = "> "
+		if p.options.Color {
+			base = terminal.Reverse
+		}
+	}
+	spans := append([]terminal.Span{{Text: mark, Style: base | terminal.Bold}}, nameSpans(item.Name, m.marks, w.name, base)...)
+	spans = append(spans, padding(terminal.SpansWidth(spans)-2, w.name, base))
+	if w.source > 0 {
+		source := terminal.Cut(terminal.Line(item.Source), w.source)
+		spans = append(spans, terminal.Span{Text: source, Style: base | terminal.Cyan}, padding(terminal.Width(source), w.source, base))
+	}
+	room := columns - terminal.SpansWidth(spans)
+	description := terminal.Cut(terminal.Line(text.FirstLine(strings.TrimSpace(item.Text))), room)
+	spans = append(spans, terminal.Span{Text: description, Style: base})
+	if rest := columns - terminal.SpansWidth(spans); selected && rest > 0 {
+		spans = append(spans, terminal.Span{Text: strings.Repeat(" ", rest), Style: base})
+	}
+	return p.line(columns, spans...)
+}
+
+func padding(used, width int, style terminal.Style) terminal.Span {
+	return terminal.Span{Text: strings.Repeat(" ", max(width-used, 0)+2), Style: style}
+}
+
+// nameSpans is a name, cut to a width, with what matched in it set off. Names with
+// what has to be escaped are not marked.
+func nameSpans(name string, marks []int, width int, base terminal.Style) []terminal.Span {
+	shown := terminal.Cut(terminal.Line(name), width)
+	if shown != name || len(marks) == 0 {
+		return []terminal.Span{{Text: shown, Style: base | terminal.Bold}}
+	}
+	var spans []terminal.Span
+	for i := range len(name) {
+		style := base | terminal.Bold
+		if _, hit := slices.BinarySearch(marks, i); hit {
+			style |= terminal.Green | terminal.Underline
+		}
+		if n := len(spans); n > 0 && spans[n-1].Style == style {
+			spans[n-1].Text += name[i : i+1]
+		} else {
+			spans = append(spans, terminal.Span{Text: name[i : i+1], Style: style})
+		}
+	}
+	return spans
+}
+
+// drawPage draws an item in full.
+func (p *picker) drawPage(columns, rows int) []string {
+	if p.page == nil || p.width != columns {
+		p.page, p.width = p.options.Show(p.shown, columns), columns
+	}
+	p.rows = max(rows-2, 1)
+	p.scroll = max(min(p.scroll, len(p.page)-p.rows), 0)
+	lines := slices.Clone(p.page[p.scroll:min(p.scroll+p.rows, len(p.page))])
+	for len(lines) < rows-1 {
+		lines = append(lines, "")
+	}
+	keys := "Enter: " + p.options.Enter + "   Esc: back"
+	if len(p.page) > p.rows {
+		keys += fmt.Sprintf("   ↑↓: scroll (%d%%)", 100*(p.scroll+p.rows)/len(p.page))
+	}
+	return p.withKeys(lines, columns, rows, keys)
+}

@@ -1,0 +1,114 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Full is the whole screen of a terminal, on which one program draws lines and
+// reads keys. Make it with [TTY.Full]; Close gives the terminal back as it was.
+// Its methods are for one goroutine.
+type Full struct {
+	tty     *TTY
+	restore func() // the modes of the terminal
+	drawn   []string
+	keys    *keyReader
+	resized chan os.Signal
+	forget  func() // stops the notes about the size
+}
+
+// What turns the screen over to us and back: the alternate screen, pasted text
+// marked as such, no breaks of long lines; the cursor is shown at the end.
+const (
+	enterFull = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J"
+	leaveFull = "\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l"
+)
+
+// Full takes the whole screen. The error wraps [errors.ErrUnsupported] on systems
+// where this is not possible.
+func (t *TTY) Full(ctx context.Context) (*Full, error) {
+	t.mu.Lock()
+	f := &Full{tty: t}
+	err := f.enter(ctx)
+	if err == nil {
+		if f.keys, err = newKeyReader(t.in); err != nil {
+			f.leave(ctx)
+		}
+	}
+	if err != nil {
+		t.mu.Unlock()
+		return nil, fmt.Errorf("taking the whole screen: %w", err)
+	}
+	f.resized, f.forget = watchSize()
+	return f, nil
+}
+
+func (f *Full) enter(ctx context.Context) error {
+	restore, err := raw(f.tty.in)
+	if err != nil {
+		return err
+	}
+	f.restore, f.drawn = restore, nil
+	return f.tty.writeEscapes(ctx, enterFull)
+}
+
+// leave gives the screen back, when ctx has ended too.
+func (f *Full) leave(ctx context.Context) {
+	_ = f.tty.writeEscapes(context.WithoutCancel(ctx), leaveFull) // there is nobody to tell
+	f.restore()
+}
+
+// Close gives the terminal back.
+func (f *Full) Close(ctx context.Context) {
+	f.forget()
+	f.keys.close()
+	f.leave(ctx)
+	f.tty.mu.Unlock()
+}
+
+// Keys are the keys as they are pressed. It is closed where the terminal is gone.
+func (f *Full) Keys() <-chan Key { return f.keys.keys }
+
+// Resized gets a note when the size has changed.
+func (f *Full) Resized() <-chan os.Signal { return f.resized }
+
+// Size returns columns and rows.
+func (f *Full) Size() (columns, rows int) { return f.tty.Size() }
+
+// Suspend stops the program, as Ctrl-Z does, with the terminal given back, until
+// it is continued.
+func (f *Full) Suspend(ctx context.Context) error {
+	f.leave(ctx)
+	stopSelf(ctx)
+	return f.enter(ctx)
+}
+
+// Draw shows lines from the top, one each, and puts the cursor into a line and
+// column counted from 0; a negative line hides it. Lines may hold styles of
+// [Paint]; what has no room is cut by the terminal.
+func (f *Full) Draw(ctx context.Context, lines []string, cursorLine, cursorColumn int) error {
+	var b strings.Builder
+	b.WriteString("\x1b[?25l")
+	for i := range max(len(lines), len(f.drawn)) {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		if i >= len(f.drawn) || line != f.drawn[i] {
+			fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s", i+1, Styled(line))
+		}
+	}
+	f.drawn = append(f.drawn[:0], lines...)
+	if cursorLine >= 0 {
+		fmt.Fprintf(&b, "\x1b[%d;%dH\x1b[?25h", cursorLine+1, cursorColumn+1)
+	}
+	return f.tty.writeEscapes(ctx, b.String())
+}
+
+// Clear makes the next Draw write every line, such as after a change of the size.
+func (f *Full) Clear(ctx context.Context) error {
+	f.drawn = nil
+	return f.tty.writeEscapes(ctx, "\x1b[2J")
+}

@@ -1,0 +1,174 @@
+//go:build unix
+
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// raw makes a terminal hand out each key as it is pressed, unechoed, until
+// restore is called.
+func raw(f *os.File) (restore func(), err error) {
+	var state *term.State
+	if err := control(f, func(fd int) (err error) { state, err = term.MakeRaw(fd); return err }); err != nil {
+		return nil, err
+	}
+	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }, nil
+}
+
+// watchSize returns what gets a note when the size of the terminal has changed,
+// until forget is called.
+func watchSize() (changed chan os.Signal, forget func()) {
+	changed = make(chan os.Signal, 1)
+	signal.Notify(changed, unix.SIGWINCH)
+	return changed, func() { signal.Stop(changed) }
+}
+
+// orphanWait is how long a stop may take. A process that no shell looks after is
+// not stopped at all.
+const orphanWait = time.Second
+
+// stopSelf stops the process group, as Ctrl-Z does, and returns when it goes on.
+func stopSelf(ctx context.Context) {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	defer signal.Stop(continued)
+	if unix.Kill(0, unix.SIGTSTP) != nil {
+		return
+	}
+	select {
+	case <-continued:
+	case <-time.After(orphanWait):
+	case <-ctx.Done():
+	}
+}
+
+// keyReader reads keys. It waits with select(2), since the runtime's poller
+// cannot wait for /dev/tty on every system and a read that is left behind would
+// take the next key from whoever asks then.
+type keyReader struct {
+	keys      chan Key
+	tty       *os.File
+	quit      chan struct{}
+	wake, end *os.File // of a pipe: closing end wakes the select
+	done      chan struct{}
+}
+
+func newKeyReader(tty *os.File) (*keyReader, error) {
+	wake, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	r := &keyReader{keys: make(chan Key), tty: tty, quit: make(chan struct{}), wake: wake, end: end, done: make(chan struct{})}
+	go r.run()
+	return r, nil
+}
+
+// close ends the reading; keys that were not taken are lost.
+func (r *keyReader) close() {
+	close(r.quit)
+	_ = r.end.Close() // nothing was written
+	<-r.done
+	_ = r.wake.Close()
+}
+
+// escapeWait is how long after an ESC the rest of a key's sequence may take.
+const escapeWait = 50 * time.Millisecond
+
+func (r *keyReader) run() {
+	defer close(r.done)
+	defer close(r.keys)
+	var typed []byte
+	for {
+		limit := escapeWait
+		if len(typed) == 0 || isPaste(typed) {
+			limit = 0
+		}
+		err := r.more(&typed, limit)
+		final := errors.Is(err, os.ErrDeadlineExceeded)
+		for len(typed) > 0 {
+			key, n := decodeKey(typed, final)
+			if n == 0 {
+				break
+			}
+			if typed = typed[n:]; !r.send(key) {
+				return
+			}
+		}
+		if err != nil && !final {
+			return
+		}
+	}
+}
+
+func (r *keyReader) send(key Key) bool {
+	select {
+	case r.keys <- key:
+		return true
+	case <-r.quit:
+		return false
+	}
+}
+
+// more appends what is typed next. The error is os.ErrDeadlineExceeded where that
+// takes longer than limit, which is none if 0, and io.EOF at the end.
+func (r *keyReader) more(typed *[]byte, limit time.Duration) error {
+	for {
+		ready, err := r.wait(limit)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return err
+		case !ready:
+			return os.ErrDeadlineExceeded
+		}
+		buf := make([]byte, 1024)
+		n := 0
+		err = control(r.tty, func(fd int) (err error) { n, err = unix.Read(fd, buf); return err })
+		switch {
+		case errors.Is(err, syscall.EINTR), errors.Is(err, syscall.EAGAIN):
+			continue
+		case err != nil:
+			return err
+		case n <= 0:
+			return io.EOF
+		}
+		*typed = append(*typed, buf[:n]...)
+		return nil
+	}
+}
+
+// wait waits until something is typed, or close was called, which is io.EOF.
+func (r *keyReader) wait(limit time.Duration) (ready bool, err error) {
+	var timeout *unix.Timeval
+	if limit > 0 {
+		t := unix.NsecToTimeval(limit.Nanoseconds())
+		timeout = &t
+	}
+	err = control(r.tty, func(tty int) error {
+		return control(r.wake, func(wake int) error {
+			var set unix.FdSet
+			set.Set(tty)
+			set.Set(wake)
+			if _, err := unix.Select(max(tty, wake)+1, &set, nil, nil, timeout); err != nil {
+				return err
+			}
+			if set.IsSet(wake) {
+				return io.EOF
+			}
+			ready = set.IsSet(tty)
+			return nil
+		})
+	})
+	return ready, err
+}

@@ -30,7 +30,7 @@ last line says what the unused tools cost in every request.
 
 func (o *costOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
-	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost: the `format` of the declarations")
+	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
 }
 
 // cost is what declarations take in every request. Name is that of a tool, a

@@ -28,6 +28,7 @@ type options struct {
 	inactive time.Duration
 	examples bool
 	costs    costOptions
+	html     string // file; "" = none
 }
 
 // New is the command list.
@@ -48,14 +49,21 @@ of, or with --strict any).`,
 		Example: `  toolreg list
   toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json
-  toolreg list read_file`,
+  toolreg list read_file
+  toolreg list --html tools.html`,
 		Args: cli.ArgsBetween(0, 1, "at most one tool"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &cli.UsageError{Err: errors.New("--versions and --examples want a tool"), Hint: "toolreg list TOOL --versions"}
 			}
-			if cmd.Flags().Changed("format") && !o.costs.wanted {
-				return &cli.UsageError{Err: errors.New("--format wants --cost"), Hint: "toolreg schema --format prints declarations"}
+			if cmd.Flags().Changed("format") && !o.costs.wanted && o.html == "" {
+				return &cli.UsageError{Err: errors.New("--format wants --cost or --html"), Hint: "toolreg schema --format prints declarations"}
+			}
+			if o.html != "" {
+				if len(argv) > 0 || o.costs.wanted {
+					return &cli.UsageError{Err: errors.New("--html goes with neither a tool nor --cost"), Hint: "the page has every tool with its cost"}
+				}
+				return runHTML(cmd.Context(), e, o)
 			}
 			if o.costs.wanted {
 				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
@@ -72,6 +80,7 @@ of, or with --strict any).`,
 	cmd.Flags().BoolVar(&o.all, "all", false, "show hidden tools too, and which setting hides them")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
 	o.costs.flags(cmd.Flags())
+	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd
 }

@@ -1,8 +1,8 @@
-// Package page writes a registry as one HTML page that needs nothing beside it:
+// Package webpage writes a registry as one HTML page that needs nothing beside it:
 // no network, no file, no script but its own, and it can be read without that
 // one. Everything that it shows is foreign text and escaped; a content security
 // policy allows the page's own style and script by their hashes and nothing else.
-package page
+package webpage
 
 import (
 	"crypto/sha256"

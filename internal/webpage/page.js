@@ -2,10 +2,13 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const list = $("tools");
+  const number = (n) => n.toLocaleString("en");
+  const costsIn = (element) => Object.fromEntries(Array.from(element?.querySelectorAll("tr[data-format]") ?? [], (row) => [row.dataset.format, Number(row.dataset.tokens)]));
+  const totals = costsIn($("costs"));
   const tools = Array.from(list.children, (element) => ({
     element,
     text: element.querySelector(".name").textContent.toLowerCase() + " " + element.querySelector(".body").textContent.toLowerCase(),
-    costs: Object.fromEntries(Array.from(element.querySelectorAll("tr[data-format]"), (row) => [row.dataset.format, Number(row.dataset.tokens)])),
+    costs: costsIn(element),
     data: element.dataset,
   }));
   const byName = tools.slice();
@@ -22,8 +25,10 @@
         tokens += tool.costs[$("format").value] || 0;
       }
     }
-    const all = tools.length.toLocaleString("en");
-    $("count").textContent = `${shown.toLocaleString("en")} of ${all} tools, ${tokens.toLocaleString("en")} tokens`;
+    if (shown === tools.length) { // together they have a frame that counts too
+      tokens = totals[$("format").value] ?? tokens;
+    }
+    $("count").textContent = `${number(shown)} of ${number(tools.length)} tools, ${number(tokens)} tokens per request`;
     $("nothing").hidden = shown > 0 || tools.length === 0;
   };
 
@@ -37,7 +42,7 @@
     for (const tool of tools) {
       const cell = tool.element.querySelector(".tokens");
       if (cell) {
-        cell.textContent = (tool.costs[$("format").value] || 0).toLocaleString("en");
+        cell.textContent = number(tool.costs[$("format").value] || 0);
       }
     }
     sort();

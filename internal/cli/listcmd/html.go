@@ -1,0 +1,175 @@
+package listcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/webpage"
+)
+
+// runHTML writes the tools of a selection as a page to a file.
+func runHTML(ctx context.Context, e *cli.Env, o *options) error {
+	if e.Globals.JSON {
+		return &cli.UsageError{Err: errors.New("--html and --json exclude each other"), Hint: "leave one of them out"}
+	}
+	if _, err := declare.Lookup(o.costs.format); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+	if err != nil {
+		return err
+	}
+	reg, err := s.All(ctx) // whatever is selected: differences from the lock file are those of all
+	if err != nil {
+		return err
+	}
+	if err := o.CheckCategory(reg); err != nil {
+		return err
+	}
+	noticed := s.Diagnostics(reg)
+	e.Diagnose(noticed)
+	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
+	if err != nil {
+		return err
+	}
+	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+		return err
+	}
+	p := &webpage.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
+	changes := lockPage(p, s.Settings(), reg)
+	decider, err := s.Policy(reg)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range tools {
+		p.Tools = append(p.Tools, pageTool(t, session.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
+	}
+	pageCosts(p, reg, tools)
+	if o.all {
+		for _, h := range slices.Concat(reg.Hidden(), denied) {
+			p.Hidden = append(p.Hidden, webpage.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
+		}
+	}
+	for _, d := range noticed {
+		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
+	}
+	var b bytes.Buffer
+	if err := webpage.Write(&b, p); err != nil {
+		return err
+	}
+	if err := os.WriteFile(e.Absolute(o.html), b.Bytes(), 0o666); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
+	}
+	e.Notef("%s written to %s", cli.Counted(len(tools), "tool"), o.html)
+	return o.StrictFailure(reg)
+}
+
+// lockKey is what the lock file knows a tool by.
+type lockKey struct{ source, name, version string }
+
+// lockPage compares all tools with the lock file, if there is one that can be
+// read, as lock --check does, and returns the changes by tool.
+func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*webpage.Change {
+	was, err := lock.Read(set.ProjectRoot)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			p.Notices = append(p.Notices, webpage.Notice{Severity: string(registry.SeverityError), Message: err.Error()})
+		}
+		return nil
+	}
+	recorder := &lock.Recorder{}
+	for _, t := range reg.Tools() {
+		for _, v := range reg.Versions(t.Name) {
+			if !ownServer(set, was, v) {
+				recorder.Filter(v)
+			}
+		}
+	}
+	changes := slices.DeleteFunc(lock.Compare(was, recorder.File()), func(c lock.Change) bool { // of a source that failed nobody knows
+		return c.Kind == lock.Removed && slices.ContainsFunc(reg.Reports(), func(r registry.SourceReport) bool { return r.Name == c.Source && r.State == registry.StateFailed })
+	})
+	p.Lock = &webpage.Lock{File: lock.Name, Changes: make([]webpage.Change, len(changes))}
+	byTool := map[lockKey]*webpage.Change{}
+	for i, c := range changes {
+		p.Lock.Changes[i] = webpage.Change{Kind: c.Kind, Source: c.Source, Name: c.Name, Parts: c.Parts, Diff: c.Diff}
+		byTool[lockKey{c.Source, c.Name, c.Version}] = &p.Lock.Changes[i]
+	}
+	return byTool
+}
+
+// ownServer reports whether a tool is of a server in the user's own settings that
+// the lock file leaves out.
+func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
+	return slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Name == t.Server && s.Origin.Scope == settings.ScopeUser }) &&
+		!slices.ContainsFunc(was.Tools, func(e lock.Entry) bool { return e.Source == t.Source })
+}
+
+func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage.Change) webpage.Tool {
+	out := webpage.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
+		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
+	for _, p := range args.Describe(&t.Definition) {
+		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: p.Example, Description: p.Description})
+	}
+	for _, x := range t.Examples {
+		out.Examples = append(out.Examples, webpage.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
+	}
+	var schema bytes.Buffer
+	if json.Indent(&schema, t.InputSchema, "", "  ") == nil {
+		out.Schema = schema.String()
+	}
+	return out
+}
+
+// pageFacts is what else there is to know of a tool, short values only.
+func pageFacts(t *registry.Tool) []webpage.Fact {
+	optional := ""
+	if t.Optional {
+		optional = "yes"
+	}
+	var out []webpage.Fact
+	for _, f := range []webpage.Fact{
+		{Name: "Server tool", Value: t.ServerTool}, {Name: "Declared in", Value: t.Declared}, {Name: "Version", Value: t.Version}, {Name: "Author", Value: t.Author},
+		{Name: "Tags", Value: strings.Join(t.Tags, ", ")}, {Name: "Aliases", Value: strings.Join(t.Aliases, ", ")},
+		{Name: "Permissions", Value: strings.Join(t.Permissions, ", ")}, {Name: "Annotations", Value: string(t.Annotations)},
+		{Name: "Optional", Value: optional}, {Name: "Fingerprint", Value: t.Fingerprint()},
+	} {
+		if f.Value != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// pageCosts measures the declarations of the tools in every format.
+func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) {
+	defs, names := session.Definitions(reg, tools), session.Names(reg)
+	at := make(map[string]int, len(defs))
+	for i := range defs {
+		at[defs[i].Name] = i
+	}
+	for _, f := range declare.Formats() {
+		out, _ := f.Encode(defs, declare.Options{Registered: names})
+		for _, d := range out.Declarations {
+			t := &p.Tools[at[d.Tool]]
+			t.Costs = append(t.Costs, webpage.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)})
+		}
+		p.Costs = append(p.Costs, webpage.Cost{Format: f.Name, Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)})
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ func (a *asker) Confirmer() exec.Confirmer {
 	if a.nobody() != "" {
 		return nil
 	}
-	tty, err := terminal.OpenTTY()
+	tty, err := a.env.OpenTTY()
 	if err != nil {
 		a.env.Log.Debug("no terminal to ask on", "err", err)
 		return nil
@@ -46,7 +47,7 @@ func (a *asker) Confirmer() exec.Confirmer {
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	a.ttys = append(a.ttys, tty)
-	return &inTurn{&a.asking, &terminal.Confirmer{TTY: tty, Color: a.env.Color(true), Editor: a.env.editor(), Before: a.env.Screen.Hold}}
+	return &inTurn{&a.asking, &terminal.Confirmer{TTY: tty}}
 }
 
 // close gives the terminal back.
@@ -85,17 +86,17 @@ func (a *asker) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, erro
 	if err := context.Cause(ctx); err != nil {
 		return declined, err
 	}
-	tty, err := terminal.OpenTTY()
+	tty, err := a.env.OpenTTY()
 	if err != nil {
 		return declined, &session.NobodyError{Reason: "nobody is there to ask"}
 	}
 	defer tty.Close()
-	asker := terminal.Asker{TTY: tty, Color: a.env.Color(true), Before: a.env.Screen.Hold, Open: terminal.Browser{Environ: a.env.Environ}.Open}
-	reply, content, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
+	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: a.env.Environ}.Open}
+	reply, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
 	if context.Cause(ctx) != nil {
 		time.Sleep(withdrawnRest) // nobody waits for this but the next question
 	}
-	return ask.Answer{Action: actionOf(reply), Content: content}, err
+	return ask.Answer{Action: actionOf(reply.Action), Content: reply.Content, Said: reply.Said}, err
 }
 
 // withdrawnRest is how long the terminal rests after a question was taken off it
@@ -103,9 +104,9 @@ func (a *asker) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, erro
 // then must not answer the next question, which could come on purpose.
 const withdrawnRest = 500 * time.Millisecond
 
-// actionOf is a reply in the words of the protocol.
-func actionOf(r terminal.Reply) string {
-	switch r {
+// actionOf is an action in the words of the protocol.
+func actionOf(a terminal.Action) string {
+	switch a {
 	case terminal.Accept:
 		return "accept"
 	case terminal.Cancel:
@@ -114,11 +115,26 @@ func actionOf(r terminal.Reply) string {
 	return "decline"
 }
 
-func (e *Env) editor() string {
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if v := e.Getenv(name); v != "" {
-			return v
-		}
+// OpenTTY opens the terminal for questions. An error means that nobody is there
+// to ask. Close it when done.
+func (e *Env) OpenTTY() (*terminal.TTY, error) {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	tty.Color, tty.Before = e.Color(true), e.Screen.Hold
+	tty.Editor = cmp.Or(e.Getenv("VISUAL"), e.Getenv("EDITOR"))
+	tty.Pager = cmp.Or(e.Getenv("TOOLREG_PAGER"), e.Getenv("PAGER"))
+	return tty, nil
+}
+
+// AskYes asks a question whose answers are yes and no. An error that is
+// [terminal.ErrNoAnswer] is no answer, and not a no.
+func AskYes(ctx context.Context, tty *terminal.TTY, q terminal.Query) (yes bool, err error) {
+	q.Answers = []string{"yes", "no"}
+	chosen, err := tty.Choose(ctx, q)
+	if cause := context.Cause(ctx); cause != nil {
+		return false, cause
+	}
+	return err == nil && chosen.Word == q.Answers[0], err
 }

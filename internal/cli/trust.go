@@ -47,13 +47,14 @@ func DescribeProject(p *settings.Project) string {
 // AskTrust shows what trusting a project means and asks. An error that is
 // terminal.ErrNoAnswer is no answer, and not a no.
 func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
-	text := fmt.Sprintf("\nProject %s\n%s\nTrust this project? [y]es, [n]o: ", terminal.Line(p.Root), DescribeProject(p))
-	answer, err := tty.Ask(ctx, text, 0)
-	if cause := context.Cause(ctx); cause != nil {
-		return false, cause
+	about := "Project " + terminal.Line(p.Root) + ": " + Counted(len(p.Files), "file")
+	if n := len(p.Runs); n > 0 {
+		about += ", " + Counted(n, "program") + " to run or reach"
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return err == nil && (answer == "y" || answer == "yes"), err
+	return AskYes(ctx, tty, terminal.Query{
+		Text:  fmt.Sprintf("\nProject %s\n%s\n", terminal.Line(p.Root), DescribeProject(p)),
+		About: about + "\n", Question: "Trust this project?",
+	})
 }
 
 // GrantTrust remembers that the project may do what it says now.
@@ -83,7 +84,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.declined(p) {
 		return false, nil
 	}
-	tty, err := terminal.OpenTTY()
+	tty, err := e.OpenTTY()
 	if err != nil {
 		return false, nil // nobody is there; the warning says what to do
 	}

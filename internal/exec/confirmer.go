@@ -72,16 +72,15 @@ type Rememberer interface {
 	Remember(context.Context, *registry.Tool, policy.Scope) error
 }
 
-// choices lists the answers that apply to a question.
+// choices lists the answers that apply to a question, each once: where a server
+// can be allowed for good, always is AlwaysTool.
 func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember bool) []Choice {
 	out := []Choice{Yes}
 	if canRemember && len(v.Scopes) > 0 {
-		out = append(out, Always)
 		if _, ok := v.Scope(policy.ScopeServer); ok {
-			out = append(out, AlwaysServer)
-			if _, ok := v.Scope(policy.ScopeTool); ok {
-				out = append(out, AlwaysTool)
-			}
+			out = append(out, AlwaysTool, AlwaysServer)
+		} else {
+			out = append(out, Always)
 		}
 	}
 	if p.Kind == registry.PreviewEdit && t.Revise != nil {

@@ -218,7 +218,7 @@ func TestChoices(t *testing.T) {
 		revise   bool
 		want     []Choice
 	}{
-		"server's tool":             {ask(tool...), true, false, []Choice{Yes, Always, AlwaysServer, AlwaysTool, No}},
+		"server's tool":             {ask(tool...), true, false, []Choice{Yes, AlwaysTool, AlwaysServer, No}},
 		"command":                   {ask(command...), true, false, []Choice{Yes, Always, No}},
 		"edit":                      {ask(policy.Scope{Kind: policy.ScopeEdits}), true, true, []Choice{Yes, Always, Edit, No}},
 		"nothing may be remembered": {ask(), true, false, []Choice{Yes, No}},
@@ -244,14 +244,22 @@ func TestChoices(t *testing.T) {
 
 func TestRemember(t *testing.T) {
 	tool, server := policy.Scope{Kind: policy.ScopeTool}, policy.Scope{Kind: policy.ScopeServer}
-	for answer, want := range map[Choice][]policy.Scope{Yes: nil, Always: {tool}, AlwaysTool: {tool}, AlwaysServer: {server}} {
-		r := newRig(ask(tool, server))
-		r.script.answers = []Answer{{Choice: answer}}
+	for _, tt := range []struct {
+		answer        Choice
+		offered, want []policy.Scope
+	}{
+		{Yes, []policy.Scope{tool, server}, nil},
+		{Always, []policy.Scope{tool}, []policy.Scope{tool}},
+		{AlwaysTool, []policy.Scope{tool, server}, []policy.Scope{tool}},
+		{AlwaysServer, []policy.Scope{tool, server}, []policy.Scope{server}},
+	} {
+		r := newRig(ask(tt.offered...))
+		r.script.answers = []Answer{{Choice: tt.answer}}
 		if _, err := r.execute(t, `{}`); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, r.memory.scopes); diff != "" {
-			t.Errorf("%s: %s", answer, diff)
+		if diff := cmp.Diff(tt.want, r.memory.scopes); diff != "" {
+			t.Errorf("%s: %s", tt.answer, diff)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package policy
 
+import "strings"
+
 // Verdict is the decision on one call and the reason for it. The zero value
 // asks.
 type Verdict struct {
@@ -93,4 +95,14 @@ type Scope struct {
 	Kind ScopeKind
 	// Values holds the programs of ScopeCommand and the hosts of ScopeHost.
 	Values []string
+}
+
+// Covers says which command lines a scope of programs covers, as in
+// `"git status …"`: "…" stands for any arguments.
+func (s *Scope) Covers() string {
+	covers := make([]string, len(s.Values))
+	for i, v := range s.Values {
+		covers[i] = `"` + v + ` …"`
+	}
+	return strings.Join(covers, ", ")
 }

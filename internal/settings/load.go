@@ -30,6 +30,13 @@ type Options struct {
 	SystemDir    string            // "" = /etc/toolreg; for tests
 	Trust        *trust.Store      // remembered grants; nil = none
 	Import       Importer          // knows the files of other programs; nil = the setting imports does nothing
+	Proposed     *Proposed         // read in the place of the project's own file; nil = that file
+}
+
+// Proposed is the project's own settings file as it would be.
+type Proposed struct {
+	Path string // absolute
+	Data []byte
 }
 
 // Load reads, checks and merges the settings of every place (spec section 4).

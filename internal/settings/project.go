@@ -20,6 +20,9 @@ import (
 func (l *loader) readProject() (dir, path string) {
 	dir = filepath.Join(l.root, projectDir)
 	path, problem := findFile(dir)
+	if l.opts.Proposed != nil {
+		path, problem = l.opts.Proposed.Path, nil
+	}
 	if problem != nil {
 		l.refuse("project_settings_invalid", nil, *problem)
 		return dir, ""
@@ -41,7 +44,7 @@ func (l *loader) readProject() (dir, path string) {
 }
 
 func (l *loader) readOwnProject(path string) (trust.File, bool) {
-	f, err := trust.ReadOwned(path, document.MaxFile)
+	f, err := l.projectFile(path)
 	if err == nil {
 		f.Name = trust.Name(l.root, path)
 		return f, true
@@ -53,6 +56,13 @@ func (l *loader) readOwnProject(path string) (trust.File, bool) {
 	}
 	l.refuse("project_settings_refused", []string{path}, p)
 	return trust.File{}, false
+}
+
+func (l *loader) projectFile(path string) (trust.File, error) {
+	if p := l.opts.Proposed; p != nil {
+		return trust.Proposed(path, p.Data), nil
+	}
+	return trust.ReadOwned(path, document.MaxFile)
 }
 
 // refuse leaves the project out. Where its settings were asked for, that is an

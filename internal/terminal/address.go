@@ -15,7 +15,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	d.heading("wants you to open an address")
 	u, err := url.Parse(d.q.URL)
 	if err != nil || u.Host == "" {
-		return Decline, nil
+		return Reply{}, nil
 	}
 	d.v.printf("The address:")
 	d.v.quote(Line(d.q.URL))
@@ -29,27 +29,29 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	} else {
 		d.v.printf("yes: in the browser; myself: you open it by hand")
 	}
-	word, err := d.choose(ctx, "Open it?", words...)
+	d.head = d.v.b.String()
+	about := d.line("Open " + Line(d.q.URL) + " for MCP server " + name(d.q.Server))
+	chosen, err := d.choose(ctx, about, "Open it?", words...)
 	switch {
 	case err != nil:
-		return Cancel, err
-	case word == "cancel":
-		return Cancel, nil
-	case word == "no":
-		return Decline, nil
-	case word == "yes":
+		return Reply{}, err
+	case chosen.Word == "cancel":
+		return Reply{Action: Cancel}, nil
+	case chosen.Word == "no":
+		return Reply{Said: chosen.Said}, nil
+	case chosen.Word == "yes":
 		if err := d.open(ctx, u.String()); err != nil {
 			d.v.printf("%s; open the address above by hand.", Line(err.Error()))
 		}
 	}
-	return d.waitUntilDone(ctx)
+	return d.waitUntilDone(ctx, about)
 }
 
 // waitUntilDone waits until the person is done at the address, where the server
 // waits for that.
-func (d *dialog) waitUntilDone(ctx context.Context) (Reply, error) {
+func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error) {
 	if d.q.Done == nil {
-		return Accept, d.tty.write(ctx, d.flushed())
+		return Reply{Action: Accept}, d.tty.write(ctx, d.flushed())
 	}
 	done := errors.New("the server says that it is done")
 	inner, cancel := context.WithCancelCause(ctx)
@@ -61,16 +63,18 @@ func (d *dialog) waitUntilDone(ctx context.Context) (Reply, error) {
 		case <-inner.Done():
 		}
 	}()
-	word, err := d.choose(inner, "Done there?", "yes", "cancel", "no")
+	chosen, err := d.choose(inner, about, "Done there?", "yes", "cancel", "no")
 	switch {
 	case errors.Is(err, done):
-		return Accept, nil
-	case err != nil || word == "cancel":
-		return Cancel, err
-	case word == "yes":
-		return Accept, nil
+		return Reply{Action: Accept}, nil
+	case err != nil:
+		return Reply{}, err
+	case chosen.Word == "cancel":
+		return Reply{Action: Cancel}, nil
+	case chosen.Word == "yes":
+		return Reply{Action: Accept}, nil
 	}
-	return Decline, nil
+	return Reply{Said: chosen.Said}, nil
 }
 
 // warnOfHost says what of an address may deceive.
@@ -85,13 +89,13 @@ func (d *dialog) warnOfHost(u *url.URL) {
 		unicode = host
 	}
 	if ascii != unicode {
-		d.v.printf("Mind: the host has letters beyond a to z, which can look like others:")
+		d.v.printf("Note: the host has letters beyond a to z, which can look like others:")
 		d.v.quote(Line(ascii) + " is shown as " + Line(unicode))
 	}
 	if u.Scheme == "http" {
-		d.v.printf("Mind: it leads to a program on this machine, unencrypted.")
+		d.v.printf("Note: it leads to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		d.v.printf("Mind: the host has many parts; what counts is the end of it.")
+		d.v.printf("Note: the host has many parts; the last ones say whose it is.")
 	}
 }

@@ -14,19 +14,18 @@ import (
 type typing struct{ when, what string }
 
 // asked runs one question while the person answers it.
-func asked(t *testing.T, a *Asker, q Asked, person ...typing) (Reply, string, *pty) {
+func asked(t *testing.T, a *Asker, q Asked, person ...typing) (Reply, *pty) {
 	t.Helper()
 	p := newPTY(t)
 	a.TTY = p.tty
 	type outcome struct {
-		reply   Reply
-		content json.RawMessage
-		err     error
+		reply Reply
+		err   error
 	}
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		o.reply, o.content, o.err = a.Ask(t.Context(), q)
+		o.reply, o.err = a.Ask(t.Context(), q)
 		done <- o
 	}()
 	times := map[string]int{}
@@ -39,7 +38,7 @@ func asked(t *testing.T, a *Asker, q Asked, person ...typing) (Reply, string, *p
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
-	return o.reply, string(o.content), p
+	return o.reply, p
 }
 
 func parseForm(t *testing.T, schema string) *form.Form {
@@ -57,12 +56,12 @@ const personSchema = `{"type":"object","required":["name"],"properties":{
 	"color":{"type":"string","enum":["red","green"],"default":"green"}}}`
 
 func TestForm(t *testing.T) {
-	const send = "Send this? [y]es, [e]dit, [c]ancel, [n]o: "
+	const send = "Send this? [y]es, [e]dit, [c]ancel, [v]iew, [n]o: "
 	name, age, color := typing{"1 of 3:", "Ann\n"}, typing{"2 of 3:", "7\n"}, typing{"3 of 3:", "\n"}
 	for _, tt := range []struct {
 		name    string
 		person  []typing
-		reply   Reply
+		reply   Action
 		content string
 		shows   []string
 	}{
@@ -76,14 +75,16 @@ func TestForm(t *testing.T) {
 		{"refused in a field", []typing{name, {"2 of 3:", "/decline\n"}}, Decline, "", nil},
 		{"no", []typing{name, age, color, {send, "n\n"}}, Decline, "", nil},
 		{"cancelled", []typing{name, age, color, {send, "c\n"}}, Cancel, "", nil},
-		{"no answer that applies", []typing{name, age, color, {send, "x\n"}, {send, "\n"}, {send, "maybe\n"}}, Decline, "", []string{"Answer with one of the letters in brackets."}},
+		{"what is no answer asks again", []typing{name, age, color, {send, "x\n"}, {send, "maybe\n"}, {send, "y\n"}}, Accept, `{"name":"Ann","age":7,"color":"green"}`,
+			[]string{"Please answer yes, edit, cancel, view or no.\r\nSend to MCP server \"s\": name=Ann, age=7, color=green\r\n"}},
+		{"Enter", []typing{name, age, color, {send, "\n"}}, Decline, "", nil},
 		{"end of input", []typing{{"1 of 3:", "\x04"}}, Cancel, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := Asked{Server: "s", During: `tool "t"`, Message: "Tell me\x07", Form: parseForm(t, personSchema)}
-			reply, content, screen := asked(t, &Asker{}, q, tt.person...)
-			if reply != tt.reply || content != tt.content {
-				t.Errorf("reply %d with %s, want %d with %s", reply, content, tt.reply, tt.content)
+			reply, screen := asked(t, &Asker{}, q, tt.person...)
+			if reply.Action != tt.reply || string(reply.Content) != tt.content {
+				t.Errorf("%+v, want %d with %s", reply, tt.reply, tt.content)
 			}
 			for _, text := range tt.shows {
 				screen.await(text, 1)
@@ -93,14 +94,14 @@ func TestForm(t *testing.T) {
 }
 
 func TestFormWithoutFields(t *testing.T) {
-	reply, content, screen := asked(t, &Asker{}, Asked{Server: "s", Form: parseForm(t, `{"type":"object"}`)}, typing{"Agree? [y]es, [c]ancel, [n]o: ", "y\n"})
-	if reply != Accept || content != "{}" || strings.Contains(screen.output(), "What you type") {
-		t.Errorf("reply %d with %s:\n%s", reply, content, screen.output())
+	reply, screen := asked(t, &Asker{}, Asked{Server: "s", Form: parseForm(t, `{"type":"object"}`)}, typing{"Agree? [y]es, [c]ancel, [v]iew, [n]o: ", "y\n"})
+	if reply.Action != Accept || string(reply.Content) != "{}" || strings.Contains(screen.output(), "What you type") {
+		t.Errorf("%+v:\n%s", reply, screen.output())
 	}
 }
 
 func TestAddress(t *testing.T) {
-	const open, byHand = "Open it? [y]es, [m]yself, [c]ancel, [n]o: ", "Open it? [m]yself, [c]ancel, [n]o: "
+	const open, byHand = "Open it? [y]es, [m]yself, [c]ancel, [v]iew, [n]o: ", "Open it? [m]yself, [c]ancel, [v]iew, [n]o: "
 	over := make(chan struct{})
 	close(over)
 	for _, tt := range []struct {
@@ -109,7 +110,7 @@ func TestAddress(t *testing.T) {
 		noBrowser bool
 		fails     error
 		done      chan struct{}
-		reply     Reply
+		reply     Action
 		opened    string
 		shows     string
 	}{
@@ -121,10 +122,10 @@ func TestAddress(t *testing.T) {
 		{name: "it does not open", url: "https://a.example/", person: []typing{{open, "y\n"}}, fails: errors.New("no\x07"), reply: Accept,
 			opened: "https://a.example/", shows: `no\x07; open the address above by hand.`},
 		{name: "letters that look alike", url: "https://аpple.com/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "  │ xn--pple-43d.com is shown as"},
-		{name: "this machine", url: "http://localhost:1/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Mind: it leads to a program on this machine, unencrypted."},
-		{name: "many parts", url: "https://a.b.c.d.e.example/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Mind: the host has many parts"},
+		{name: "this machine", url: "http://localhost:1/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Note: it leads to a program on this machine, unencrypted."},
+		{name: "many parts", url: "https://a.b.c.d.e.example/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Note: the host has many parts"},
 		{name: "no address", url: "mailto:x", reply: Decline},
-		{name: "done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there? [y]es, [c]ancel, [n]o: ", "y\n"}}, done: make(chan struct{}), reply: Accept},
+		{name: "done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there? [y]es, [c]ancel, [v]iew, [n]o: ", "y\n"}}, done: make(chan struct{}), reply: Accept},
 		{name: "not done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there?", "n\n"}}, done: make(chan struct{}), reply: Decline},
 		{name: "put off there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there?", "c\n"}}, done: make(chan struct{}), reply: Cancel},
 		{name: "the server says that it is done", url: "https://a.example/", person: []typing{{open, "m\n"}}, done: over, reply: Accept},
@@ -135,9 +136,9 @@ func TestAddress(t *testing.T) {
 			if tt.noBrowser {
 				a.Open = nil
 			}
-			reply, _, screen := asked(t, a, Asked{Server: "s", URL: tt.url, Done: tt.done}, tt.person...)
-			if reply != tt.reply || opened != tt.opened {
-				t.Errorf("reply %d, opened %q; want %d and %q", reply, opened, tt.reply, tt.opened)
+			reply, screen := asked(t, a, Asked{Server: "s", URL: tt.url, Done: tt.done}, tt.person...)
+			if reply.Action != tt.reply || opened != tt.opened {
+				t.Errorf("%+v, opened %q; want %d and %q", reply, opened, tt.reply, tt.opened)
 			}
 			screen.await(strings.ReplaceAll(tt.shows, "\n", "\r\n"), 1)
 		})

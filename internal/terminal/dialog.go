@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/form"
@@ -20,12 +21,19 @@ type Asked struct {
 }
 
 // Reply is what the person answered.
-type Reply int
+type Reply struct {
+	Action  Action
+	Content json.RawMessage // of Accept of a form
+	Said    string          // of Decline: the person's reason, "" for none
+}
 
-// The replies. The zero value declines.
+// Action is what is done about a question.
+type Action int
+
+// The actions. The zero value declines.
 const (
-	Decline Reply = iota
-	Cancel        // no answer: end of input, or put off
+	Decline Action = iota
+	Cancel         // no answer: end of input, or put off
 	Accept
 )
 
@@ -35,6 +43,7 @@ type dialog struct {
 	open func(context.Context, string) error // nil: the person does it
 	q    Asked
 	v    *view
+	head string // what the server asks, drawn
 }
 
 // flushed returns what was drawn since.
@@ -44,22 +53,22 @@ func (d *dialog) flushed() string {
 	return text
 }
 
-// choose asks for one of a few words by its letter; nothing typed asks again.
-// Three answers that are none of them are no.
-func (d *dialog) choose(ctx context.Context, question string, words ...string) (string, error) {
-	text := prompt(question, words)
-	shown := d.flushed() + text
-	for range attempts {
-		line, err := d.tty.ask(ctx, shown, 0)
-		if err != nil {
-			return "", err
-		}
-		if i := answered(line, words); i >= 0 {
-			return words[i], nil
-		}
-		shown = wrongAnswer + text
+// choose asks for one of a few words behind what was drawn since. about is
+// repeated with the answers.
+func (d *dialog) choose(ctx context.Context, about, question string, words ...string) (Chosen, error) {
+	lead := d.flushed()
+	text := lead
+	if !strings.HasPrefix(lead, d.head) {
+		text = d.head + lead
 	}
-	return "no", nil
+	return d.tty.choose(ctx, Query{Text: text, About: about, Question: question, Answers: words}, lead)
+}
+
+// line draws a line that may end in foreign text.
+func (d *dialog) line(text string) string {
+	v := view{width: d.v.width}
+	v.line(text)
+	return v.b.String()
 }
 
 // maxNamed is how many columns are shown of what the server was asked for.
@@ -76,4 +85,5 @@ func (d *dialog) heading(wants string) {
 		d.v.printf("In its words (not checked):")
 		d.v.quote(d.q.Message)
 	}
+	d.head = d.v.b.String()
 }

@@ -34,6 +34,20 @@ func Diff(text string) [][]Span {
 	return rows
 }
 
+// diffCounts returns how many lines a unified diff adds and removes.
+func diffCounts(text string) (added, removed int) {
+	var s diffScanner
+	for l := range strings.Lines(text) {
+		switch s.next(strings.TrimRight(l, "\r\n")) {
+		case diffAdded:
+			added++
+		case diffRemoved:
+			removed++
+		}
+	}
+	return added, removed
+}
+
 // DiffLength returns how many of the lines are one unified diff that begins
 // with the first of them; 0 where there is none. It reads one line behind it at
 // most.

@@ -16,17 +16,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// editorGrace is what an editor gets to end in.
-const editorGrace = 500 * time.Millisecond
+// childGrace is what an editor or a pager gets to end in.
+const childGrace = 500 * time.Millisecond
 
 // maxEdited is the longest content that is taken back from an editor, in bytes.
 const maxEdited = 64 << 20
 
-// textEditor is the person's editor.
-type textEditor struct {
-	tty  *TTY
-	line string // its command line; "" means vi (notepad on Windows)
-}
+// textEditor is the person's editor: vi (notepad on Windows) where none is set.
+type textEditor struct{ tty *TTY }
 
 // edit opens the editor on the proposed content and returns what it was changed
 // to, which may be nothing at all.
@@ -72,11 +69,9 @@ func editName(name string) string {
 	return "content" + ext
 }
 
-// run runs the editor on the terminal and waits for it. It stays in our
-// session: an editor has to read the terminal, which the children of
-// internal/process must not.
+// run runs the editor on the terminal and waits for it.
 func (e textEditor) run(ctx context.Context, file string) error {
-	argv, err := editorArgv(e.line)
+	argv, err := editorArgv(e.tty.Editor)
 	if err != nil {
 		return err
 	}
@@ -84,25 +79,42 @@ func (e textEditor) run(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("starting the editor %q: %w; set VISUAL or EDITOR", argv[0], err)
 	}
-	in, out, err := e.tty.reopen()
+	if err := e.tty.runChild(ctx, program, append(argv, file), nil); err != nil {
+		return fmt.Errorf("editing: %w; nothing was changed", err)
+	}
+	return nil
+}
+
+// runChild runs a program on the terminal and waits for it. It stays in our
+// session: it has to read the terminal, which the children of internal/process
+// must not. stdin is the terminal where it is nil.
+func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin *os.File) error {
+	in, out, err := t.reopen()
 	if err != nil {
-		return fmt.Errorf("opening the terminal for the editor: %w", err)
+		return fmt.Errorf("opening the terminal for %q: %w", argv[0], err)
 	}
 	defer func() { _ = errors.Join(in.Close(), out.Close()) }()
 	defer restore(out)()
-	proc, err := os.StartProcess(program, append(argv, file), &os.ProcAttr{Env: os.Environ(), Files: []*os.File{in, out, out}})
-	if err != nil {
-		return fmt.Errorf("starting the editor %q: %w", argv[0], err)
+	if stdin == nil {
+		stdin = in
 	}
-	return waitForEditor(ctx, proc, argv[0])
+	env := os.Environ()
+	if os.Getenv("LESSCHARSET") == "" {
+		env = append(env, "LESSCHARSET=utf-8") // whatever the locale, our texts are
+	}
+	proc, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: []*os.File{stdin, out, out}})
+	if err != nil {
+		return fmt.Errorf("starting %q: %w", argv[0], err)
+	}
+	return waitForChild(ctx, proc, argv[0])
 }
 
-// waitForEditor ends the editor with ctx. One that is asked to end gives the
+// waitForChild ends the program with ctx. One that is asked to end gives the
 // terminal back; one that is killed leaves it as it is.
-func waitForEditor(ctx context.Context, proc *os.Process, name string) error {
+func waitForChild(ctx context.Context, proc *os.Process, name string) error {
 	stop := context.AfterFunc(ctx, func() {
 		_ = proc.Signal(syscall.SIGTERM)
-		time.AfterFunc(editorGrace, func() { _ = proc.Kill() })
+		time.AfterFunc(childGrace, func() { _ = proc.Kill() })
 	})
 	defer stop()
 	state, err := proc.Wait()
@@ -110,9 +122,9 @@ func waitForEditor(ctx context.Context, proc *os.Process, name string) error {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("waiting for the editor %q: %w", name, err)
+		return fmt.Errorf("waiting for %q: %w", name, err)
 	case !state.Success():
-		return fmt.Errorf("the editor %q ended with %s; nothing was changed", name, state)
+		return fmt.Errorf("%q ended with %s", name, state)
 	}
 	return nil
 }

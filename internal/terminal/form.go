@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/form"
 )
@@ -16,7 +17,7 @@ const (
 )
 
 // fill asks for each field, shows what would be sent, and asks whether to.
-func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
+func (d *dialog) fill(ctx context.Context) (Reply, error) {
 	d.heading("asks you something")
 	fields := d.q.Form.Fields
 	if len(fields) > 0 {
@@ -30,21 +31,35 @@ func (d *dialog) fill(ctx context.Context) (Reply, json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for {
 		if refused, err := d.fields(ctx, values); err != nil || refused {
-			return Decline, nil, err
+			return Reply{}, err
 		}
 		d.review(values)
-		word, err := d.choose(ctx, question, words...)
+		chosen, err := d.choose(ctx, d.about(values), question, words...)
 		switch {
 		case err != nil:
-			return Cancel, nil, err
-		case word == "yes":
-			return Accept, d.q.Form.Encode(values), nil
-		case word == "cancel":
-			return Cancel, nil, nil
-		case word == "no":
-			return Decline, nil, nil
+			return Reply{}, err
+		case chosen.Word == "yes":
+			return Reply{Action: Accept, Content: d.q.Form.Encode(values)}, nil
+		case chosen.Word == "cancel":
+			return Reply{Action: Cancel}, nil
+		case chosen.Word == "no":
+			return Reply{Said: chosen.Said}, nil
 		}
 	}
+}
+
+// about says in a line what would be sent, or agreed to.
+func (d *dialog) about(values map[string]json.RawMessage) string {
+	if len(d.q.Form.Fields) == 0 {
+		return d.line("Answer MCP server " + name(d.q.Server) + ": " + Line(d.q.Message))
+	}
+	var parts []string
+	for _, f := range d.q.Form.Fields {
+		if value := values[f.Name]; value != nil {
+			parts = append(parts, Line(f.Name)+"="+Line(f.Show(value)))
+		}
+	}
+	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
 }
 
 // fields asks for each field and puts the answers into values, which may hold
@@ -91,7 +106,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 	d.describe(f, i, suggestion)
 	shown := d.flushed() + "> "
 	for {
-		line, err := d.tty.ask(ctx, shown, 0)
+		line, err := d.tty.ask(ctx, shown)
 		if err != nil {
 			return nil, false, err
 		}
@@ -110,7 +125,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 		if err == nil {
 			return value, false, nil
 		}
-		shown = "Not so: " + Line(err.Error()) + ".\n> "
+		shown = "Please try again: " + Line(err.Error()) + ".\n> "
 	}
 }
 

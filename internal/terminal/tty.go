@@ -14,8 +14,33 @@ import (
 // TTY is the controlling terminal of the process, beside its standard streams.
 // One question at a time is asked; further ones wait.
 type TTY struct {
+	// Color allows colours in what is asked.
+	Color bool
+	// Pager and Editor are command lines of the person's programs; "" means the
+	// usual ones.
+	Pager, Editor string
+	// Before is called before a question is written, such as to take progress
+	// lines off the screen, and what it returns after the answer. Both may be
+	// nil.
+	Before func() (after func())
+
 	in, out *os.File
 	mu      sync.Mutex
+}
+
+// begin makes the terminal free for one question: others wait until end.
+func (t *TTY) begin() (end func()) {
+	t.mu.Lock()
+	after := func() {}
+	if t.Before != nil {
+		if f := t.Before(); f != nil {
+			after = f
+		}
+	}
+	return func() {
+		after()
+		t.mu.Unlock()
+	}
 }
 
 // OpenTTY opens the controlling terminal. An error means that nobody is there
@@ -63,25 +88,19 @@ func (t *TTY) Size() (columns, rows int) {
 // maxAnswer is the longest answer that is read, in bytes.
 const maxAnswer = 4096
 
-// ErrNoAnswer is the error when the person gave no answer: end of input, or no
-// key within the time limit.
+// ErrNoAnswer is the error when the person gave no answer, as at the end of
+// input.
 var ErrNoAnswer = errors.New("no answer")
 
 // Ask writes text and reads one line, without its end. What was typed before is
 // thrown away first, so that nothing answers a question it has not seen. The
 // error is the cause of ctx, or wraps ErrNoAnswer.
-func (t *TTY) Ask(ctx context.Context, text string, limit time.Duration) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ask(ctx, text, limit)
+func (t *TTY) Ask(ctx context.Context, text string) (string, error) {
+	defer t.begin()()
+	return t.ask(ctx, text)
 }
 
-func (t *TTY) ask(ctx context.Context, text string, limit time.Duration) (string, error) {
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w within %s", ErrNoAnswer, limit))
-		defer cancel()
-	}
+func (t *TTY) ask(ctx context.Context, text string) (string, error) {
 	if err := context.Cause(ctx); err != nil {
 		return "", err
 	}

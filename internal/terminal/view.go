@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,7 +39,7 @@ func (v *view) question(q exec.Question) string {
 	}
 	v.printf("Why you are asked: %s", Line(q.Verdict.Reason))
 	v.changes(q.Verdict.Changes)
-	v.legend(q)
+	v.b.WriteString("\n")
 	return v.b.String()
 }
 
@@ -75,6 +76,14 @@ func (v *view) diff(text string) {
 	}
 }
 
+// DiffText draws a unified diff of foreign text as questions show it, behind bars
+// and whole, for a screen of that width.
+func DiffText(diff string, width int, color bool) string {
+	v := view{width: width, color: color}
+	v.diff(diff)
+	return v.b.String()
+}
+
 func (v *view) edit(q exec.Question) {
 	v.printf("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
 	v.diff(q.Preview.Diff)
@@ -82,17 +91,13 @@ func (v *view) edit(q exec.Question) {
 
 func (v *view) exec(q exec.Question) {
 	v.printf("%s wants to run:", toolName(q.Tool))
-	command := q.Preview.Command
-	if command == "" {
-		command = string(q.Call.Params)
-	}
-	v.quote(command)
+	v.quote(commandOf(q))
 	if roots := q.Verdict.Roots(); len(roots) > 0 {
 		v.printf("Programs: %s", Line(strings.Join(roots, ", ")))
 	}
 	for _, c := range q.Verdict.Commands {
 		if c.Root == "" && c.Decision != policy.Allow {
-			v.printf("Mind: %s", Line(c.Reason))
+			v.printf("Note: %s", Line(c.Reason))
 		}
 	}
 	dir := q.Preview.Directory
@@ -173,30 +178,65 @@ func lines(s string) string {
 	return s + "\n"
 }
 
-// legend says what each kind of always would stand for.
-func (v *view) legend(q exec.Question) {
-	if !slices.Contains(q.Choices, exec.Always) {
+// about repeats what a question is about and says what "always" would cover. It
+// is short, so that it stands on the screen with the answers.
+func (v *view) about(q exec.Question) {
+	v.brief(q)
+	if !slices.ContainsFunc(q.Choices, func(c exec.Choice) bool { return c == exec.Always || c == exec.AlwaysTool }) {
 		return
 	}
+	letter := exec.Always.String()[:1]
 	for _, s := range q.Verdict.Scopes {
-		switch s.Kind {
-		case policy.ScopeServer:
-			v.printf("server: every tool of %s, in this project, from now on", name(q.Tool.Server))
-		case policy.ScopeCommand:
-			v.printf("always: every command that begins with %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
-		case policy.ScopeHost:
-			v.printf("always: every address at %s, in this project, from now on", Line(strings.Join(s.Values, ", ")))
-		case policy.ScopeEdits:
-			v.printf("always: every edit in this workspace, from now on")
-		default:
-			word := "always"
-			if slices.Contains(q.Choices, exec.AlwaysTool) {
-				word = "always, tool"
-			}
-			v.printf("%s: this tool, in this project, from now on", word)
+		if s.Kind == policy.ScopeServer {
+			letter = exec.AlwaysServer.String()[:1]
+		} else if slices.Contains(q.Choices, exec.AlwaysTool) {
+			letter = exec.AlwaysTool.String()[:1]
 		}
+		v.printf("[%s] allows %s from now on", letter, covered(q.Tool, s))
 	}
 }
+
+// covered says which calls a remembered answer would allow.
+func covered(t *registry.Tool, s policy.Scope) string {
+	switch s.Kind {
+	case policy.ScopeServer:
+		return "every tool of MCP server " + name(t.Server) + " in this project"
+	case policy.ScopeCommand:
+		return Line(s.Covers()) + " in this project"
+	case policy.ScopeHost:
+		return "every call of " + toolName(t) + " to an address at " + Line(strings.Join(s.Values, ", ")) + " in this project"
+	case policy.ScopeEdits:
+		return "every edit in this workspace"
+	}
+	if t.IsMCP() {
+		return "every call of " + name(t.ServerTool) + " in this project"
+	}
+	return "every call of " + toolName(t) + " in this project"
+}
+
+// brief says in a line or two what would be done.
+func (v *view) brief(q exec.Question) {
+	switch p := q.Preview; {
+	case p.Kind == registry.PreviewEdit:
+		added, removed := diffCounts(p.Diff)
+		v.line("Change " + name(p.FileName) + fmt.Sprintf(": +%d -%d", added, removed))
+	case p.Kind == registry.PreviewExec:
+		v.line("Run: " + Line(commandOf(q)))
+		v.line("In:  " + Line(cmp.Or(p.Directory, ".")))
+	case p.Kind == registry.PreviewMCP:
+		v.line("Call " + name(q.Tool.ServerTool) + " of MCP server " + name(q.Tool.Server))
+	case len(p.URLs) > 0:
+		v.line("Call " + toolName(q.Tool) + ": " + Line(strings.Join(p.URLs, ", ")))
+	default:
+		v.line("Call " + toolName(q.Tool))
+	}
+}
+
+// line writes a line that may end in foreign text, cut so that it stays one.
+func (v *view) line(text string) { v.printf("%s", Cut(text, max(v.width-1, 40))) }
+
+// commandOf is the command line that a call would run.
+func commandOf(q exec.Question) string { return cmp.Or(q.Preview.Command, string(q.Call.Params)) }
 
 // toolName names a tool with its source, both of which may be foreign text.
 func toolName(t *registry.Tool) string {

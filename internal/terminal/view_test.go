@@ -27,7 +27,10 @@ func question(choices ...exec.Choice) exec.Question {
 
 func shown(width int, color bool, q exec.Question) string {
 	v := view{width: width, color: color}
-	return v.question(q)
+	text := v.question(q)
+	v.b.Reset()
+	v.about(q)
+	return text + v.b.String()
 }
 
 func want(t *testing.T, got string, lines ...string) {
@@ -52,10 +55,13 @@ func TestViewExec(t *testing.T) {
 		`  │ make all`,
 		`  │ \x1b[2Jgo test`,
 		`Programs: make, go`,
-		`Mind: it writes to a file by redirection`,
+		`Note: it writes to a file by redirection`,
 		`Directory: "sub"`,
 		`Why you are asked: tools of category command require confirmation`,
-		`always: every command that begins with make, go, in this project, from now on`)
+		``,
+		`Run: make all\n\x1b[2Jgo test`,
+		`In:  sub`,
+		`[a] allows "make …", "go …" in this project from now on`)
 }
 
 func TestViewServer(t *testing.T) {
@@ -66,7 +72,7 @@ func TestViewServer(t *testing.T) {
 		Preview: registry.Preview{Kind: registry.PreviewMCP},
 		Verdict: policy.Verdict{Reason: "its description changed since you allowed it", Scopes: []policy.Scope{{Kind: policy.ScopeTool}, {Kind: policy.ScopeServer}},
 			Changes: []policy.Change{{Part: "description", Old: "Old.", New: "Harmless."}, {Part: "inputSchema"}}},
-		Choices: []exec.Choice{exec.Yes, exec.Always, exec.AlwaysServer, exec.AlwaysTool, exec.No},
+		Choices: []exec.Choice{exec.Yes, exec.AlwaysTool, exec.AlwaysServer, exec.No},
 	}),
 		`MCP server "my srv" wants to run its tool "do\nit" with:`,
 		`  │ {`,
@@ -86,8 +92,10 @@ func TestViewServer(t *testing.T) {
 		`  │ -Old.`,
 		`  │ +Harmless.`,
 		`Changed: inputSchema (too long to show, or not kept)`,
-		`always, tool: this tool, in this project, from now on`,
-		`server: every tool of "my srv", in this project, from now on`)
+		``,
+		`Call "do\nit" of MCP server "my srv"`,
+		`[t] allows every call of "do\nit" in this project from now on`,
+		`[s] allows every tool of MCP server "my srv" in this project from now on`)
 }
 
 func TestChanges(t *testing.T) {
@@ -120,7 +128,9 @@ func TestViewInfo(t *testing.T) {
 		`Addresses:`,
 		`  │ https://a.org/?x=\u200b1`,
 		`Why you are asked: why`,
-		`always: every address at a.org, in this project, from now on`)
+		``,
+		`Call look (plugin:p): https://a.org/?x=\u200b1`,
+		`[a] allows every call of look (plugin:p) to an address at a.org in this project from now on`)
 }
 
 func editQuestion(diff string) exec.Question {
@@ -136,11 +146,11 @@ func TestViewEdit(t *testing.T) {
 	diff := "--- a.go\n+++ a.go\n@@ -1 +1 @@\n-old\n+new\x1b[0m\n same\n"
 	want(t, shown(80, false, editQuestion(diff)),
 		`edit wants to change "a.go":`, `  │ --- a.go`, `  │ +++ a.go`, `  │ @@ -1 +1 @@`, `  │ -old`, `  │ +new\x1b[0m`, `  │  same`,
-		`Why you are asked: why`, `always: every edit in this workspace, from now on`)
+		`Why you are asked: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
 	want(t, shown(80, true, editQuestion(diff)),
 		`edit wants to change "a.go":`, "  │ \x1b[1m--- a.go\x1b[0m", "  │ \x1b[1m+++ a.go\x1b[0m", "  │ \x1b[36m@@ -1 +1 @@\x1b[0m",
 		"  │ \x1b[31m-old\x1b[0m", "  │ \x1b[32m+new\\x1b[0m\x1b[0m", `  │  same`,
-		`Why you are asked: why`, `always: every edit in this workspace, from now on`)
+		`Why you are asked: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
 }
 
 // TestViewIsWhole makes sure that nothing of a long payload is lost, and that

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -72,8 +73,26 @@ func read(path string, limit int64, owned bool) (File, error) {
 	if int64(len(data)) > limit {
 		return File{}, fmt.Errorf("reading %s: %w: the limit is %d bytes", path, ErrTooLarge, limit)
 	}
+	return newFile(resolved(path), data), nil
+}
+
+// Proposed returns a file as [Read] will once it has this content. It need not be
+// there yet.
+func Proposed(path string, data []byte) File {
+	real, rest := path, ""
+	for {
+		found, err := filepath.EvalSymlinks(real)
+		if parent := filepath.Dir(real); err != nil && parent != real {
+			real, rest = parent, filepath.Join(filepath.Base(real), rest)
+			continue
+		}
+		return newFile(filepath.Join(cmp.Or(found, real), rest), data)
+	}
+}
+
+func newFile(path string, data []byte) File {
 	sum := sha256.Sum256(data)
-	return File{Path: resolved(path), Sum: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}, nil
+	return File{Path: path, Sum: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
 // Foreign reports why a folder or file is not safe to be taken for this

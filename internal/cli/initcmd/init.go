@@ -2,6 +2,7 @@
 package initcmd
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -73,7 +74,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		place.root, place.dir, place.mode, place.folder = "", settings.UserDir(e.Environ), 0o600, 0o700
 	}
 	d := initDocument{Found: cli.OrEmpty(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ))}
-	if d.Created, err = createStarter(place, o.format, programsOf(d.Found)); err != nil {
+	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
 		return err
 	}
 	if e.Globals.JSON {
@@ -89,7 +90,7 @@ type place struct {
 }
 
 // createStarter writes the file where the folder has no settings yet.
-func createStarter(p place, format string, programs []string) (string, error) {
+func createStarter(ctx context.Context, e *cli.Env, p place, format string, programs []string) (string, error) {
 	if p.dir == "" {
 		return "", errors.New("no folder for your settings is known: HOME is not set")
 	}
@@ -99,13 +100,18 @@ func createStarter(p place, format string, programs []string) (string, error) {
 	}
 	path := filepath.Join(p.dir, "settings."+format)
 	if there == "" {
-		err = edit.Create(p.root, path, starter(format, programs), p.mode, p.folder)
+		text := starter(format, programs)
+		_, err = e.WriteSettings(ctx, cli.SettingsWrite{
+			File: path, New: text,
+			Summary: fmt.Sprintf("%d lines to start from, all of them comments; nothing in it runs", bytes.Count(text, []byte("\n"))),
+			Write:   func() error { return edit.Create(p.root, path, text, p.mode, p.folder) },
+		})
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}
 		there = path
 	}
-	return "", &cli.UsageError{Err: fmt.Errorf("%s is there already", there), Hint: "edit it, or move it away first"}
+	return "", &cli.UsageError{Err: fmt.Errorf("%s already exists", there), Hint: "edit it, or move it away first"}
 }
 
 // starter is the file to start from, with the programs that have servers.

@@ -203,7 +203,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 	if err != nil {
 		return err
 	}
-	file, err := editFirst(ctx, e, s.ProjectRoot, files, change)
+	file, granted, err := editFirst(ctx, e, s.ProjectRoot, files, change)
 	if errors.Is(err, edit.ErrNoServer) {
 		return noServerToEdit(s, change.Name)
 	}
@@ -213,7 +213,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 	if err != nil {
 		return err
 	}
-	reportEdit(e, s, file, action, change)
+	reportEdit(e, s, file, action, change, granted)
 	if e.Globals.JSON {
 		return e.PrintJSON(editedServer{change.Name, action, file})
 	}
@@ -262,38 +262,57 @@ func settingsFileIn(dir string) (string, error) {
 	return path, err
 }
 
-// editFirst makes the change in the first file where it is possible. Runs that
-// come at once wait for each other.
-func editFirst(ctx context.Context, e *cli.Env, project string, files []string, change edit.Change) (file string, err error) {
+// editFirst makes the change in the first file where it is possible, which is the
+// one that it returns; granted tells that the project is trusted with it.
+func editFirst(ctx context.Context, e *cli.Env, project string, files []string, change edit.Change) (file string, granted bool, err error) {
 	err = edit.ErrNoServer
-	apply := func() {
-		for _, file = range files {
-			root := ""
-			if rel, relErr := filepath.Rel(filepath.Join(project, ".toolreg"), file); relErr == nil && filepath.IsLocal(rel) {
-				root = project
-			}
-			err = edit.File(root, file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
-			if !errors.Is(err, edit.ErrNoServer) {
-				return
-			}
+	for _, file = range files {
+		granted, err = editOne(ctx, e, project, file, change)
+		if !errors.Is(err, edit.ErrNoServer) {
+			break
 		}
 	}
+	return file, granted, err
+}
+
+func editOne(ctx context.Context, e *cli.Env, project, file string, change edit.Change) (granted bool, err error) {
+	old, err := edit.Read(file)
+	if err != nil {
+		return false, err
+	}
+	text, err := change.Apply(file, old)
+	if err != nil {
+		return false, err
+	}
+	root := ""
+	if rel, err := filepath.Rel(filepath.Join(project, ".toolreg"), file); err == nil && filepath.IsLocal(rel) {
+		root = project
+	}
+	return e.WriteSettings(ctx, cli.SettingsWrite{File: file, Old: old, New: text, Write: func() error {
+		return inTurn(ctx, e, func() error {
+			return edit.File(root, file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
+		})
+	}})
+}
+
+// inTurn writes while no other run of this program does. Without a state folder
+// nothing keeps them apart.
+func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 	done := false
 	if d, stateErr := e.Folders.State(); stateErr == nil {
 		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
-			apply()
-			done = true
+			err, done = write(), true
 			return nil, nil
 		})
 		if cause := context.Cause(ctx); cause != nil && !done {
-			return "", cause
+			return cause
 		}
 		e.Log.Debug("lock for editing settings", "err", lockErr)
 	}
-	if !done { // without a state folder the edit is made without a lock
-		apply()
+	if !done {
+		err = write()
 	}
-	return file, err
+	return err
 }
 
 // noServerToEdit says where a server comes from that no file to edit has.
@@ -309,11 +328,11 @@ func noServerToEdit(s *settings.Settings, name string) error {
 }
 
 // reportEdit says what was changed, and what it means for trust and precedence.
-func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change edit.Change) {
+func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change edit.Change, granted bool) {
 	if !e.Globals.Quiet && !e.Globals.JSON {
 		e.Note(fmt.Sprintf("toolreg: %s server %q in %s\n", action, change.Name, terminal.Line(file)))
 	}
-	if file == projectFile(s) {
+	if file == projectFile(s) && !granted {
 		message := "the server counts once the settings of this project are trusted"
 		if s.Project != nil && s.Project.Trusted {
 			message = "the settings of this project have changed, so they do not count until they are trusted again"

@@ -228,7 +228,7 @@ func (l *login) ways() oauth.LoginOptions {
 
 // agree asks whether an authorization server may have a secret of the settings.
 func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error) {
-	tty, err := terminal.OpenTTY()
+	tty, err := l.env.OpenTTY()
 	if err != nil {
 		return false, err
 	}
@@ -237,14 +237,16 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	if u, err := url.Parse(issuer); err == nil {
 		host = u.Host
 	}
-	defer l.env.Screen.Hold()()
-	answer, err := tty.Ask(ctx, fmt.Sprintf("Server %q names the authorization server %s (%s), and your settings do not (oauth.issuer).\nSend your %s to %s? [y]es, [n]o: ",
-		terminal.Line(l.server.Name), terminal.Line(host), terminal.Line(issuer), setting, terminal.Line(host)), 0)
-	answer = strings.ToLower(strings.TrimSpace(answer))
+	host = terminal.Line(host)
+	server := terminal.Line(l.server.Name)
+	agreed, err := cli.AskYes(ctx, tty, terminal.Query{
+		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), and your settings do not (oauth.issuer).\n\n", server, host, terminal.Line(issuer)),
+		About: fmt.Sprintf("Login of server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
+	})
 	if errors.Is(err, terminal.ErrNoAnswer) {
 		return false, nil
 	}
-	return answer == "y" || answer == "yes", err
+	return agreed, err
 }
 
 // loginNotice is the JSON that tells a script which address to open.
@@ -270,12 +272,12 @@ func (l *login) show(address string, opened bool) {
 }
 
 func (l *login) ask(ctx context.Context) (string, error) {
-	tty, err := terminal.OpenTTY()
+	tty, err := l.env.OpenTTY()
 	if err != nil {
 		return "", err
 	}
 	defer tty.Close()
-	return tty.Ask(ctx, "Log in there; if the browser cannot come back here, paste the address that it ended at: ", 0)
+	return tty.Ask(ctx, "Log in there; if the browser cannot come back here, paste the address that it ended at: ")
 }
 
 // readLine reads a line of stdin. A read that nobody waits for any more ends

@@ -174,7 +174,7 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 	if e.Globals.NonInteractive {
 		return &grantNeedsPerson{}
 	}
-	tty, err := terminal.OpenTTY()
+	tty, err := e.OpenTTY()
 	if err != nil {
 		return &grantNeedsPerson{}
 	}

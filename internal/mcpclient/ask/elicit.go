@@ -49,6 +49,7 @@ type Elicitation struct {
 type Answer struct {
 	Action  string          // "accept", "decline" or "cancel"
 	Content json.RawMessage // accept of a form: one JSON object
+	Said    string          // decline: the person's reason, "" for none; not for the server
 }
 
 // elicit puts the server's question to the person and returns the result of

@@ -113,6 +113,13 @@ func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error 
 	return err
 }
 
+// Read returns the bytes of a settings file as [File] hands them to its change;
+// nil where there is none.
+func Read(path string) ([]byte, error) {
+	data, _, err := readForEdit(path)
+	return data, err
+}
+
 // readForEdit returns the bytes of a file and what it is; nil and nil where there
 // is none.
 func readForEdit(path string) ([]byte, fs.FileInfo, error) {

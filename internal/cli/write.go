@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// SettingsWrite is a change that a command makes to a settings file for the
+// person who runs it.
+type SettingsWrite struct {
+	File     string       // absolute
+	Old, New []byte       // its content before and after; Old is nil where there is no file yet
+	Summary  string       // shown in place of the difference, which [v]iew shows then; "" = the difference
+	Write    func() error // makes the change; trust is granted where it made New of the file
+}
+
+// WriteSettings writes a settings file. Where it is the project's own and a person
+// is at the terminal, the change is shown with all that it would allow and is
+// not granted yet; a yes writes it and grants trust. Otherwise it is written and
+// nothing is granted. A no is a [registry.ErrDenied], and nothing is written. The
+// settings are read anew afterwards.
+func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool, err error) {
+	before, _, err := e.LoadSettings(ctx)
+	if err != nil {
+		return false, err
+	}
+	shown, err := e.proposed(before, w)
+	if err != nil {
+		return false, err
+	}
+	if shown != nil {
+		if err := e.askToWrite(ctx, w, before.Project, shown); err != nil {
+			return false, err
+		}
+	}
+	if err := w.Write(); err != nil {
+		return false, err
+	}
+	e.loaded = loaded{}
+	if shown == nil {
+		return false, nil
+	}
+	return true, e.grantShown(ctx, shown)
+}
+
+// proposed is the project as the change would make it, nil where trust in it is
+// not to be asked about.
+func (e *Env) proposed(before *settings.Settings, w SettingsWrite) (*settings.Project, error) {
+	if !e.atKeyboard() || !isProjectFile(before.ProjectRoot, w.File) {
+		return nil, nil
+	}
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return nil, err
+	}
+	options.Proposed = &settings.Proposed{Path: w.File, Data: w.New}
+	after, _, err := settings.Load(options)
+	if err != nil {
+		return nil, err
+	}
+	if p := after.Project; p != nil && p.Obstacle == "" {
+		return p, nil
+	}
+	return nil, nil
+}
+
+// atKeyboard reports whether a person runs the command at a terminal, and not a
+// script or a tool.
+func (e *Env) atKeyboard() bool {
+	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !session.Inside(e.Environ)
+}
+
+// isProjectFile reports whether a file is what is read as the settings of the
+// project at root, or would be.
+func isProjectFile(root, file string) bool {
+	dir, name := filepath.Split(file)
+	if filepath.Clean(dir) != filepath.Join(root, ".toolreg") {
+		return false
+	}
+	there, err := settings.FileIn(filepath.Clean(dir))
+	return err == nil && (there == file || there == "" && slices.Contains([]string{"settings.yaml", "settings.yml", "settings.json"}, name))
+}
+
+// askToWrite shows a change and asks. nil is a yes.
+func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *settings.Project) error {
+	tty, err := e.OpenTTY()
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	columns, _ := tty.Size()
+	name := terminal.Line(w.File)
+	short := terminal.Line(trust.Name(after.Root, w.File))
+	diff := terminal.DiffText(udiff.Unified(short, short, string(w.Old), string(w.New)), columns, tty.Color)
+	fresh := notGranted(w.File, before, after)
+	q := terminal.Query{
+		Text:     fmt.Sprintf("\nThis changes %s:\n%s", name, diff),
+		About:    "Write " + name + about(fresh) + "\n",
+		Question: "Write it and trust this project?",
+	}
+	if w.Summary != "" {
+		q.Whole, q.Text = q.Text, fmt.Sprintf("\nThis makes %s: %s\n", name, w.Summary)
+	}
+	if described := DescribeProject(fresh); described != "" {
+		q.Text += "Trust in the project also covers what was not granted before:\n" + described
+	}
+	q.Text += "\n"
+	agreed, err := AskYes(ctx, tty, q)
+	switch {
+	case err != nil && !errors.Is(err, terminal.ErrNoAnswer):
+		return err
+	case !agreed:
+		return fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
+	}
+	return nil
+}
+
+// about counts what a person would agree to beside the file itself.
+func about(p *settings.Project) string {
+	text := ""
+	if n := len(p.Runs); n > 0 {
+		text += ", which adds " + Counted(n, "program") + " to run or reach"
+	}
+	return text
+}
+
+// notGranted is what trust in a changed project would cover that trust in it so
+// far does not, but for the file that is shown.
+func notGranted(file string, before, after *settings.Project) *settings.Project {
+	isFile := func(path string) bool { return path == trust.Proposed(file, nil).Path }
+	isChange := func(c trust.Change) bool { return c.Name == trust.Name(after.Root, file) }
+	fresh := *after
+	fresh.Files = slices.DeleteFunc(slices.Clone(after.Files), isFile)
+	if before == nil {
+		return &fresh
+	}
+	if !slices.ContainsFunc(before.Changes, isChange) { // all that is new in it is the change that is shown
+		fresh.Changes = slices.DeleteFunc(slices.Clone(after.Changes), isChange)
+	}
+	if before.Trusted {
+		fresh.Files = without(fresh.Files, before.Files)
+		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens, before.Loosens), withoutPlaces(after.Expands, before.Expands)
+	}
+	return &fresh
+}
+
+// without returns what is in list and not in known.
+func without(list, known []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
+}
+
+// withoutPlaces is without for lines that begin with "file:line: ": a change moves
+// what it does not touch.
+func withoutPlaces(list, known []string) []string {
+	behind := func(s string) string { _, rest, _ := strings.Cut(s, ": "); return rest }
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return behind(k) == behind(s) })
+	})
+}
+
+// grantShown trusts the project if it is what was shown.
+func (e *Env) grantShown(ctx context.Context, shown *settings.Project) error {
+	now, _, err := e.LoadSettings(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Project == nil || now.Project.Hash != shown.Hash {
+		return errors.New("written, but not trusted: a file of the project changed meanwhile; see toolreg trust grant")
+	}
+	err = e.GrantTrust(ctx, now.Project)
+	e.loaded = loaded{}
+	return err
+}

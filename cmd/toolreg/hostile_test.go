@@ -129,7 +129,7 @@ var drawn = regexp.MustCompile(`\x1b\[([0-79]|3[1-6])(;([0-79]|3[1-6]))*m|\x1b\[
 // checkShown looks for what a person cannot see, or what moves the cursor.
 func checkShown(t *testing.T, argv []string, where, shown string) {
 	t.Helper()
-	if strings.Contains(shown, "panic:") || strings.Contains(shown, "DATA RACE") {
+	if strings.Contains(shown, "panic:") || strings.Contains(shown, "SIGQUIT:") || strings.Contains(shown, "DATA RACE") {
 		t.Errorf("%q: %s", argv, shown)
 	}
 	for line := range strings.Lines(drawn.ReplaceAllString(shown, "")) {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,6 +38,11 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What is caught here is not ignored in the programs that are started, as it
+	// would be where the tests themselves run under nohup.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(repo, "testdata", "script"),
 		RequireExplicitExec: true,
@@ -141,6 +148,10 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// terminalLimit is how long a program may run at a terminal: many times what any
+// needs on a busy machine.
+const terminalLimit = 2 * time.Minute
+
 // atTerminal runs cmd with a new controlling terminal, which is also its stderr
 // where it has none.
 func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
@@ -165,6 +176,10 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 		return "", err
 	}
 	tty.Close()
+	// A program that waits for ever would cost the other tests their results. Its
+	// stacks are on the screen then, and the terminal hangs up as its leader ends.
+	limit := time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	defer limit.Stop()
 	var screen bytes.Buffer
 	var wg sync.WaitGroup
 	wg.Go(func() { converse(control, &screen, answers) })

@@ -85,7 +85,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 		return err
 	}
 	if g.Verbose {
-		e.Log = slog.New(slog.NewTextHandler(e.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		e.Log = slog.New(slog.NewTextHandler(e.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	e.Screen.Live(e.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
 	return nil

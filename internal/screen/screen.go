@@ -47,6 +47,12 @@ func (s *Screen) Live(on bool) { s.live = on }
 // is nowhere to tell that stderr is gone.
 func (s *Screen) Note(text string) { s.Styled(terminal.Visible(text)) }
 
+// Write is Note for what writes whole lines to an [io.Writer], as a log does.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.Note(string(p))
+	return len(p), nil
+}
+
 // Styled is Note for text that is safe to show and may hold styles of
 // [terminal.Paint].
 func (s *Screen) Styled(text string) {

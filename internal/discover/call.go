@@ -52,20 +52,39 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
 	}
-	if d.definition.CanUpdateOutput && call.Emit != nil && !isResult {
-		spec.Output = emitter(call.Emit)
-	}
+	stream(&spec, d, isResult, call)
 	start := time.Now()
 	outcome, err := process.Run(ctx, spec)
 	if err == nil && isResult && ended(outcome) {
 		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
 	}
-	result := callResult(outcome, err, d.definition.Name)
+	result := callResult(outcome, limited(err, c.opts.MaxOutput), d.definition.Name)
 	if result.IsError && ctx.Err() != nil {
 		result.ErrorCategory = interrupted(ctx.Err())
 	}
 	result.Duration = time.Since(start)
 	return result, nil
+}
+
+// stream passes on what the program prints: to whoever watches, and to the file
+// that holds it all, so that no more than head and tail stay in memory. What is
+// read as a whole is not cut.
+func stream(spec *process.Spec, d *declaration, isResult bool, call registry.Call) {
+	if isResult {
+		return
+	}
+	show := func(int, []byte) {}
+	if d.definition.CanUpdateOutput && call.Emit != nil {
+		show = emitter(call.Emit)
+	}
+	spill := func([]byte) {}
+	if call.Spill != nil && len(d.definition.OutputSchema) == 0 {
+		spec.Keep, spill = call.Keep, call.Spill
+	}
+	spec.Output = func(stream int, p []byte) {
+		show(stream, p)
+		spill(p)
+	}
 }
 
 // emitter passes stdout on as it comes, in whole characters.
@@ -88,14 +107,24 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 func callResult(o process.Outcome, err error, tool string) registry.Result {
 	if err == nil && ended(o) {
 		if len(o.Stderr) == 0 {
-			return textResult(o.Stdout, tool)
+			return textResult(o, tool)
 		}
 		// What it says beside a good exit is for the model to judge.
-		return registry.TextResult(report(o, err))
+		result := registry.TextResult(report(o, err))
+		result.Truncated = o.Truncated
+		return result
 	}
 	result := registry.ErrorResult(registry.ErrorExecution, report(o, err))
-	result.Summary = summary(o, err)
+	result.Summary, result.Truncated = summary(o, err), o.Truncated
 	return result
+}
+
+// limited names the setting behind the limit that a call reached.
+func limited(err error, limit int64) error {
+	if errors.Is(err, process.ErrOutputLimit) {
+		return fmt.Errorf("%w: more than %d bytes on stdout or stderr (limits.result)", err, limit)
+	}
+	return err
 }
 
 // ended reports whether a program ended as it should.
@@ -136,7 +165,7 @@ func report(o process.Outcome, err error) string {
 		code = startCode(err)
 	}
 	// One allocation: the output may be large.
-	return "Stdout: " + orEmpty(printed(o.Stdout)) + "\nStderr: " + orEmpty(decode(o.Stderr)) +
+	return "Stdout: " + orEmpty(printed(o.Stdout, o.StdoutHead, o.StdoutBytes)) + "\nStderr: " + orEmpty(cutText(o.Stderr, o.StderrHead, o.StderrBytes)) +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
@@ -157,11 +186,21 @@ func startCode(err error) string {
 }
 
 // printed is what a program printed as text; what is none is only named.
-func printed(b []byte) string {
-	if mime := mediaType(b); mime != "" {
-		return binaryNote(mime, b)
+func printed(kept []byte, head int, total int64) string {
+	if mime := mediaType(kept); mime != "" {
+		return binaryNote(mime, max(total, int64(len(kept))))
 	}
-	return decode(b)
+	return cutText(kept, head, total)
+}
+
+// cutText is the text of a stream of total bytes, of which what lies behind the
+// first head bytes that were kept may be missing.
+func cutText(kept []byte, head int, total int64) string {
+	missing := total - int64(len(kept))
+	if missing <= 0 || head >= len(kept) {
+		return decode(kept)
+	}
+	return decode(kept[:head]) + fmt.Sprintf("\n[… %d of %d bytes cut here …]\n", missing, total) + decode(kept[head:])
 }
 
 func orEmpty(s string) string {

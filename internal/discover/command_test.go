@@ -252,7 +252,7 @@ func TestCallThatTakesTooLong(t *testing.T) {
 
 func TestCallIsKilledAtItsOutputLimit(t *testing.T) {
 	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "yes", func(o *CommandOptions) { o.MaxOutput = 10 }), registry.Call{})
-	want := "Stdout: y\ny\ny\ny\ny\n\nStderr: (empty)\nError: output limit reached\nExit Code: (none)\nSignal: SIGKILL"
+	want := "Stdout: y\ny\ny\ny\ny\n\nStderr: (empty)\nError: output limit reached: more than 10 bytes on stdout or stderr (limits.result)\nExit Code: (none)\nSignal: SIGKILL"
 	if !got.IsError || got.ErrorCategory != registry.ErrorExecution || got.Text() != want {
 		t.Errorf("category %q, text %q", got.ErrorCategory, got.Text())
 	}
@@ -284,6 +284,32 @@ func TestCallStreams(t *testing.T) {
 		if s := strings.Join(streamed, ""); s != want {
 			t.Errorf("streamed %q, want %q", streamed, want)
 		}
+	}
+}
+
+// What a program prints beyond what is kept goes past us: only head and tail of
+// each stream stay, and a picture that is cut is only named. What is read as
+// a whole is never cut.
+func TestCallKeepsHeadAndTail(t *testing.T) {
+	for name, tt := range map[string]struct{ tool, script, want, spilled string }{
+		"text":      {`{"name":"a"}`, `printf 0123456789`, "01\n[… 6 of 10 bytes cut here …]\n89", "0123456789"},
+		"it fits":   {`{"name":"a"}`, `printf 0123`, "0123", "0123"},
+		"a failure": {`{"name":"a"}`, `printf 0123456789; exit 1`, "Stdout: 01\n[… 6 of 10 bytes cut here …]\n89\nStderr: (empty)", "0123456789"},
+		"stderr":    {`{"name":"a"}`, `printf 0123456789 >&2`, "Stdout: (empty)\nStderr: 01\n[… 6 of 10 bytes cut here …]\n89", "0123456789"},
+		"a picture": {`{"name":"a"}`, `printf 'GIF87a\0\0\0\0\0\0\0\0'`, "[image/gif, 14 bytes]", "GIF87a\x00\x00\x00\x00\x00\x00\x00\x00"},
+		"a result":  {`{"name":"a","output":"result"}`, `printf '{"llmContent":"long enough"}'`, "long enough", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var spilled []byte
+			keep := int64(4)
+			if name == "a picture" {
+				keep = 12
+			}
+			got := call(t, t.Context(), callable(t, tt.tool, tt.script, nil), registry.Call{Keep: keep, Spill: func(p []byte) { spilled = append(spilled, p...) }})
+			if !strings.HasPrefix(got.Text(), tt.want) || string(spilled) != tt.spilled || got.Truncated != (int64(len(tt.spilled)) > keep) {
+				t.Errorf("result %q, truncated %v, spilled %q", got.Text(), got.Truncated, spilled)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -44,7 +45,7 @@ func wholeResult(ctx context.Context, stdout []byte, root string, schema json.Ra
 		out, err = in.result(root)
 	}
 	if err != nil {
-		return refusedOutput("the tool says that it prints a result (output: result), but what it printed is none: "+err.Error(), printed(stdout))
+		return refusedOutput("the tool says that it prints a result (output: result), but what it printed is none: "+err.Error(), printed(stdout, len(stdout), int64(len(stdout))))
 	}
 	if len(schema) > 0 && !out.IsError {
 		return structured(ctx, schema, in.Structured, out)
@@ -128,12 +129,14 @@ func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 
 // textResult is the result of a tool that prints for the model: text, or the one
 // part that its bytes are.
-func textResult(stdout []byte, tool string) registry.Result {
-	mime := mediaType(stdout)
-	if mime == "" {
-		return registry.TextResult(decode(stdout))
+func textResult(o process.Outcome, tool string) registry.Result {
+	mime := mediaType(o.Stdout)
+	if mime == "" || o.Truncated {
+		r := registry.TextResult(printed(o.Stdout, o.StdoutHead, o.StdoutBytes))
+		r.Truncated = o.Truncated
+		return r
 	}
-	c := registry.Content{MIMEType: mime, Data: stdout}
+	c := registry.Content{MIMEType: mime, Data: o.Stdout}
 	switch kind, _, _ := strings.Cut(mime, "/"); kind {
 	case "image":
 		c.Type = registry.ContentImage
@@ -142,11 +145,11 @@ func textResult(stdout []byte, tool string) registry.Result {
 	default:
 		c.Type, c.URI = registry.ContentResource, "toolreg://"+tool+"/stdout"
 	}
-	return registry.Result{Content: []registry.Content{c}, Summary: binaryNote(mime, stdout)}
+	return registry.Result{Content: []registry.Content{c}, Summary: binaryNote(mime, int64(len(o.Stdout)))}
 }
 
-func binaryNote(mime string, data []byte) string {
-	return fmt.Sprintf("[%s, %d bytes]", mime, len(data))
+func binaryNote(mime string, size int64) string {
+	return fmt.Sprintf("[%s, %d bytes]", mime, size)
 }
 
 // mediaType names the type of bytes that are no text, "" for text and for what

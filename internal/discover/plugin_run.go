@@ -139,18 +139,16 @@ func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResul
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
 	}
-	if d.definition.CanUpdateOutput && call.Emit != nil && !isResult {
-		spec.Output = emitter(call.Emit)
-	}
+	stream(&spec, d, isResult, call)
 	start := time.Now()
 	o, err := process.Run(ctx, spec)
 	if err == nil && ended(o) {
-		o.Stderr = nil
+		o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
 		if isResult {
 			return wholeResult(ctx, o.Stdout, p.opts.ProjectRoot, d.definition.OutputSchema), nil
 		}
 	}
-	result := callResult(o, err, d.definition.Name)
+	result := callResult(o, limited(err, p.opts.MaxOutput), d.definition.Name)
 	switch {
 	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())

@@ -46,6 +46,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 		if r, ok := c.load(name); ok && !c.Renew {
 			return r, nil
 		}
+		call.Keep, call.Spill = 0, nil // a result is stored whole or not at all
 		r, err := run(ctx, call)
 		if err == nil && !r.IsError && !r.Truncated && !r.Asked {
 			if err := c.store(name, r); err != nil && c.Failed != nil {

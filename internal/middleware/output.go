@@ -19,21 +19,20 @@ type Output struct {
 	Dir func() (*state.Dir, error)
 }
 
+// markRoom is what stays free of the limit for the remarks of tools that cut their
+// output themselves.
+const markRoom = 512
+
 // Wrap is a [registry.Middleware].
 func (o Output) Wrap(t registry.Tool) registry.Tool {
 	if o.Limit <= 0 {
 		return t
 	}
-	run, name, emits := t.Run, t.Name, t.CanUpdateOutput
+	run, name := t.Run, t.Name
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		s := o.spill(name)
-		if emits {
-			emit := call.Emit
-			call.Emit = func(c registry.Content) {
-				s.add(c.Text)
-				emit(c)
-			}
-		}
+		call.Keep = o.Limit - min(o.Limit/4, markRoom)
+		call.Spill = func(p []byte) { s.add(string(p)) }
 		r, err := run(ctx, call)
 		return o.limit(r, s), err
 	}

@@ -31,6 +31,7 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		call.Keep, call.Spill = 0, nil // the file would hold every attempt
 		delay := cmp.Or(r.Delay, DefaultDelay)
 		for attempt := 1; ; attempt++ {
 			result, err := run(ctx, call)

@@ -8,6 +8,7 @@ import (
 // capture keeps the head and the tail of one stream, in bounded memory. It is
 // not safe for concurrent use.
 type capture struct {
+	limit   int64 // bytes that may come; negative = any number
 	headMax int64 // bytes kept from the start; negative = all
 	tailMax int   // bytes kept from the end, behind the head
 	total   int64
@@ -16,12 +17,13 @@ type capture struct {
 	oldest  int    // where tail begins once it is full: it is written over in a circle
 }
 
-// newCapture returns a capture for a stream with a limit of so many bytes.
-func newCapture(limit int64, headTail bool) *capture {
-	if limit >= 0 && headTail {
-		return &capture{headMax: limit / 2, tailMax: int(limit - limit/2)}
+// newCapture returns a capture for a stream of at most limit bytes, of which keep
+// are kept; 0 = all.
+func newCapture(limit, keep int64) *capture {
+	if keep > 0 && (limit < 0 || keep < limit) {
+		return &capture{limit: limit, headMax: keep / 2, tailMax: int(keep - keep/2)}
 	}
-	return &capture{headMax: limit}
+	return &capture{limit: limit, headMax: limit}
 }
 
 // add takes p and reports whether the stream is within its limit.
@@ -37,12 +39,10 @@ func (c *capture) add(p []byte) bool {
 		c.head = slices.Grow(c.head, int(min(max(2*int64(cap(c.head)), int64(need)), c.headMax))-len(c.head))
 	}
 	c.head = append(c.head, p[:n]...)
-	p = p[n:]
-	if c.tailMax == 0 {
-		return len(p) == 0
+	if c.tailMax > 0 {
+		c.addTail(p[n:])
 	}
-	c.addTail(p)
-	return true
+	return c.limit < 0 || c.total <= c.limit
 }
 
 func (c *capture) addTail(p []byte) {

@@ -15,7 +15,7 @@ func TestCaptureKeepsTheEnds(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 2, 3, 10, 999, 1000, 4999, 5000, 5001, 20000} {
-		c := newCapture(limit, true)
+		c := newCapture(-1, limit)
 		for rest := stream; len(rest) > 0; {
 			n := min(1+random.IntN(700), len(rest))
 			if !c.add(rest[:n]) {
@@ -40,7 +40,7 @@ func TestCaptureKeepsTheEnds(t *testing.T) {
 }
 
 func TestCaptureWithoutLimitKeepsAll(t *testing.T) {
-	c := newCapture(-1, true)
+	c := newCapture(-1, 0)
 	for range 100 {
 		if !c.add(make([]byte, 1000)) {
 			t.Fatal("over no limit")

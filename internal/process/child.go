@@ -35,7 +35,7 @@ type Child struct {
 }
 
 // Start starts a long-lived child (an MCP server). Spec.Stdin, MaxOutput,
-// HeadTail, Grace and Linger do not count. Spec.Output gets stderr alone. When
+// Keep, Grace and Linger do not count. Spec.Output gets stderr alone. When
 // the child itself ends, the rest of its group is killed. The error is a
 // *[StartError].
 func Start(spec Spec) (*Child, error) {

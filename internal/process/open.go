@@ -9,7 +9,7 @@ import (
 
 // Open starts a program that goes on without us, such as the person's browser:
 // in a session of its own, with nothing on its standard streams, and not ended
-// when we end. Stdin, MaxOutput, HeadTail, Grace, Linger and Output of the Spec
+// when we end. Stdin, MaxOutput, Keep, Grace, Linger and Output of the Spec
 // do not count. It is watched for a while, since what fails does so soon: the
 // error is a *[StartError], or tells how it failed; once watch is over, or the
 // program has ended well, it is nil. When ctx ends first, the error is its cause.

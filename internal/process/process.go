@@ -39,8 +39,9 @@ type Spec struct {
 	// killed when it goes over. 0 = 10 MiB; negative = no limit.
 	MaxOutput int64
 
-	// HeadTail keeps the first and last half of MaxOutput instead of killing.
-	HeadTail bool
+	// Keep is how much of stdout and of stderr the outcome holds, in bytes: the
+	// first and the last half of it. What lies between goes to Output alone. 0 = all.
+	Keep int64
 
 	// Grace is the time between SIGTERM and SIGKILL when ctx ends; 0 = 500 ms.
 	Grace time.Duration
@@ -66,7 +67,7 @@ type Outcome struct {
 	Stdout, Stderr []byte
 	ExitCode       int    // -1 when Signal is set or the child never ran
 	Signal         string // such as "SIGTERM", "SIG34" where it has no name; "" if none
-	Truncated      bool   // HeadTail cut something
+	Truncated      bool   // more came than Spec.Keep
 	StdoutHead     int    // where in Stdout the cut is; len(Stdout) if there is none
 	StderrHead     int    // likewise for Stderr
 	StdoutBytes    int64  // all that was written, kept or not

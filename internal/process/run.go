@@ -23,8 +23,8 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 		child:  child,
 		ends:   ends,
 		spec:   spec,
-		stdout: newCapture(spec.maxOutput(), spec.HeadTail),
-		stderr: newCapture(spec.maxOutput(), spec.HeadTail),
+		stdout: newCapture(spec.maxOutput(), spec.Keep),
+		stderr: newCapture(spec.maxOutput(), spec.Keep),
 		over:   make(chan struct{}),
 	}
 	return r.run(ctx)

@@ -174,7 +174,7 @@ func TestRunOutputLimitIsExact(t *testing.T) {
 
 func TestRunHeadTailKeepsBothEnds(t *testing.T) {
 	spec := sh("seq 1 200000")
-	spec.MaxOutput, spec.HeadTail = 1001, true
+	spec.MaxOutput, spec.Keep = -1, 1001
 	got, err := Run(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +367,7 @@ func BenchmarkRunTrue(b *testing.B) {
 
 func BenchmarkCaptureTail(b *testing.B) {
 	chunk := make([]byte, 32<<10)
-	c := newCapture(10<<20, true)
+	c := newCapture(-1, 10<<20)
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {
 		c.add(chunk)

@@ -74,6 +74,12 @@ type Call struct {
 	// executor makes sure that it is never nil when Run is entered. It may be
 	// called from several goroutines.
 	Emit func(Content)
+	// Keep is how much text of a result is kept, in bytes, and Spill takes all that
+	// a program prints for a file of its own: a tool that gives it all need not hold
+	// more than Keep. nil: nothing is cut. Spill may be called from several
+	// goroutines.
+	Keep  int64
+	Spill func(p []byte)
 	// Progress receives progress notes (MCP progress and log notifications).
 	// Never nil when Run is entered.
 	Progress func(Progress)

@@ -178,8 +178,13 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	stream := &textStream{emit: call.Emit}
 	out, err := process.Run(inner, process.Spec{
 		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env,
-		MaxOutput: s.opts.MaxOutput, HeadTail: true,
-		Output: stream.write,
+		MaxOutput: -1, Keep: cmp.Or(s.opts.MaxOutput, process.DefaultMaxOutput),
+		Output: func(n int, p []byte) {
+			stream.write(n, p)
+			if call.Spill != nil {
+				call.Spill(p)
+			}
+		},
 	})
 	stream.end()
 	if _, ok := errors.AsType[*process.StartError](err); ok {

@@ -1,0 +1,168 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// Assignment is a value for a setting, as words of a command line gave it.
+type Assignment struct {
+	Paths [][]string // the names that lead to it in a file: by its name, then by its twin
+	Value json.RawMessage
+}
+
+// Assign makes a value of words for a setting, or for a part of one such as
+// mcpServers.NAME.timeout, by the setting's type: lists take any number of words,
+// objects one word of JSON. The error is an [*UnknownKeyError] or an [*Error].
+func Assign(key string, words []string) (Assignment, error) {
+	x := table.NewIndex()
+	row, paths := assigned(x, key)
+	if row == nil || row.Foreign {
+		return Assignment{}, &UnknownKeyError{Key: key, Near: nearKeys(x, key)}
+	}
+	n, err := valueOf(row, words)
+	if err == nil {
+		r := reader{index: x, layer: &layer{}}
+		if r.check(row, key, n); len(r.layer.unknown) > 0 {
+			err = errors.New(strings.TrimPrefix(r.layer.unknown[0].Message, ":0:0: "))
+		}
+		for _, p := range r.layer.mistakes() {
+			p.File, p.Line, p.Col, p.Message = key, 0, 0, strings.TrimPrefix(p.Message, key+": ")
+			return Assignment{}, NewError([]document.Problem{p})
+		}
+	}
+	if err != nil {
+		return Assignment{}, NewError([]document.Problem{{File: key, Message: err.Error()}})
+	}
+	return Assignment{Paths: paths, Value: n.Encode()}, nil
+}
+
+// assigned finds the row of a key, nil where there is none, and the paths that
+// lead to it in a file.
+func assigned(x *table.Index, key string) (row *table.Row, paths [][]string) {
+	for i := range x.Rows {
+		row = &x.Rows[i]
+		for _, name := range []string{row.Name, row.Twin} {
+			rest, ok := strings.CutPrefix(key, name)
+			if !ok || name == "" || rest != "" && rest[0] != '.' {
+				continue
+			}
+			part, names := partOf(row, strings.TrimPrefix(rest, "."))
+			if part == nil {
+				continue
+			}
+			for _, name := range []string{row.Name, row.Twin} {
+				if name != "" {
+					paths = append(paths, slices.Concat(strings.Split(name, "."), names))
+				}
+			}
+			return part, paths
+		}
+	}
+	return nil, nil
+}
+
+// partOf finds the part of a setting that the rest of a key names, and the names
+// that lead to it; nil where it has no such part. Names of entries may hold dots.
+func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
+	switch {
+	case rest == "":
+		return row, nil
+	case row.Type == table.Pairs:
+		return &table.Row{Name: rest, Type: table.String}, []string{rest}
+	case row.Type == table.RawNamed:
+		return &table.Row{Name: rest, Type: table.Raw}, []string{rest}
+	case row.Type == table.Object:
+		name, below, _ := strings.Cut(rest, ".")
+		if i := slices.IndexFunc(row.Fields, func(f table.Row) bool { return f.Name == name }); i >= 0 {
+			if part, names = partOf(&row.Fields[i], below); part != nil {
+				return part, append([]string{name}, names...)
+			}
+		}
+	case row.Type == table.Named:
+		entry := table.Row{Name: row.Name, Type: table.Object, Fields: row.Fields}
+		for i, c := range rest {
+			if c != '.' {
+				continue
+			}
+			if part, names = partOf(&entry, rest[i+1:]); part != nil && i > 0 {
+				return part, append([]string{rest[:i]}, names...)
+			}
+		}
+		if !strings.Contains(rest, ".") {
+			return &entry, []string{rest}
+		}
+	}
+	return nil, nil
+}
+
+// nearKeys are the keys that may be meant, those of a group where the key is one.
+func nearKeys(x *table.Index, key string) []string {
+	if x.IsGroup(key) {
+		return slices.DeleteFunc(x.Keys(), func(k string) bool { return !isBelow(k, key) })
+	}
+	var near []string
+	for i := range x.Rows { // mcpServers.NAME.comand
+		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")
+		if dot := strings.LastIndexByte(rest, '.'); ok && dot > 0 {
+			for _, name := range registry.Near(rest[dot+1:], fieldNames(&x.Rows[i])) {
+				near = append(near, x.Rows[i].Name+"."+rest[:dot+1]+name)
+			}
+		}
+	}
+	return append(near, registry.Near(key, x.Keys())...)
+}
+
+// valueOf reads words as a value of a row's type. The value is not checked yet.
+func valueOf(row *table.Row, words []string) (*document.Node, error) {
+	list := row.Type == table.Strings || row.Type == table.Command
+	if list && (len(words) > 1 || row.Type == table.Strings && !strings.HasPrefix(words[0], "[")) {
+		out := &document.Node{Kind: document.List}
+		for _, w := range words {
+			out.Items = append(out.Items, text(w))
+		}
+		return out, nil
+	}
+	if len(words) > 1 {
+		return nil, fmt.Errorf("takes one value, got %d", len(words))
+	}
+	word := words[0]
+	switch row.Type {
+	case table.String, table.Choice:
+		return text(word), nil
+	case table.Command:
+		if !strings.HasPrefix(word, "[") {
+			return text(word), nil
+		}
+	case table.Duration, table.Size:
+		if strings.Trim(word, "0123456789") != "" {
+			return text(word), nil
+		}
+	}
+	doc, problems := document.Parse("value.json", []byte(`{"":`+word+`}`))
+	switch {
+	case len(problems) == 0 && len(doc.Root.Fields) == 1:
+		return doc.Root.Fields[0].Value, nil
+	case row.Type == table.Raw || row.Type == table.Bool || row.Type == table.Int:
+		return text(word), nil
+	}
+	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
+}
+
+func text(s string) *document.Node { return &document.Node{Kind: document.String, Text: s} }
+
+// CheckFile reads the bytes of a settings file, whose name tells the format. The
+// error is an [*Error] with all mistakes in it; what is not known is told in the
+// diagnostics.
+func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
+	l := read(table.NewIndex(), ScopeUser, file, data)
+	return l.unknown, NewError(l.mistakes())
+}

@@ -1,0 +1,68 @@
+package settings
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestWordsBecomeValues(t *testing.T) {
+	tests := []struct {
+		key   string
+		words []string
+		path  string // of the first way to write it
+		want  string // as JSON, or what the error says
+	}{
+		{"approvalMode", []string{"plan"}, "approvalMode", `"plan"`},
+		{"approvalMode", []string{"none"}, "", `approvalMode: unknown value "none" (one of default, auto-edit, plan, yolo)`},
+		{"audit.params", []string{"true"}, "audit/params", `true`},
+		{"audit.params", []string{"yes"}, "", `audit.params: expected true or false, got string`},
+		{"audit.keep", []string{"7"}, "audit/keep", `7`},
+		{"audit.keep", []string{"many"}, "", "audit.keep: "},
+		{"shell.timeout", []string{"30s"}, "shell/timeout", `"30s"`},
+		{"shell.timeout", []string{"2000"}, "shell/timeout", `2000`},
+		{"shell.timeout", []string{"soon"}, "", `shell.timeout: expected whole milliseconds or a duration`},
+		{"shell.timeout", []string{"1s", "2s"}, "", `shell.timeout: takes one value, got 2`},
+		{"excludeTools", []string{"a", "b c"}, "excludeTools", `["a","b c"]`},
+		{"tools.exclude", []string{"a"}, "excludeTools", `["a"]`},
+		{"excludeTools", []string{`["a"]`}, "excludeTools", `["a"]`},
+		{"excludeTools", []string{`[1]`}, "", "excludeTools: excludeTools[0]: expected a string"},
+		{"toolCallCommand", []string{"./call --now"}, "toolCallCommand", `"./call --now"`},
+		{"toolCallCommand", []string{"./call", "a b"}, "toolCallCommand", `["./call","a b"]`},
+		{"mcpServers.a.b.connectTimeout", []string{"5s"}, "mcpServers/a.b/connectTimeout", `"5s"`},
+		{"mcpServers.a.env.X.Y", []string{"true"}, "mcpServers/a/env/X.Y", `"true"`},
+		{"mcpServers.a.oauth.clientId", []string{"me"}, "mcpServers/a/oauth/clientId", `"me"`},
+		{"mcpServers.a", []string{`{"command":"q"}`}, "mcpServers/a", `{"command":"q"}`},
+		{"mcpServers.a", []string{"q"}, "", `mcpServers.a: "q" is not JSON`},
+		{"mcpServers.a.comand", []string{"q"}, "", `unknown setting "mcpServers.a.comand"; did you mean "mcpServers.a.command"?`},
+		{"context.channel", []string{"mail"}, "context/channel", `"mail"`},
+		{"toolOptions.read_*.timeout", []string{"1s"}, "toolOptions/read_*/timeout", `"1s"`},
+		{"aprovalMode", []string{"plan"}, "", `unknown setting "aprovalMode"; did you mean "approvalMode"?`},
+		{"policy.defaults", []string{"ask"}, "", `unknown setting "policy.defaults"; did you mean "policy.defaults.command"?`},
+		{"vimMode", []string{"true"}, "", `unknown setting "vimMode"`},
+		{"", []string{"x"}, "", "unknown setting"},
+	}
+	for _, test := range tests {
+		a, err := Assign(test.key, test.words)
+		if test.path == "" {
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%s %q: %v; want an error that begins with %s", test.key, test.words, err, test.want)
+			}
+			continue
+		}
+		if err != nil || strings.Join(a.Paths[0], "/") != test.path || string(a.Value) != test.want {
+			t.Errorf("%s %q: %v = %s, %v; want %s = %s", test.key, test.words, a.Paths, a.Value, err, test.path, test.want)
+		}
+	}
+}
+
+func TestMistakesOfAFileHaveAPlace(t *testing.T) {
+	diags, err := CheckFile("s.yaml", []byte("shell:\n  timeout: soon\naprovalMode: plan\nmcpServers:\n  a: {args: [x]}\n"))
+	bad, ok := errors.AsType[*Error](err)
+	if !ok || len(bad.Problems) != 2 || !strings.HasPrefix(err.Error(), "s.yaml:2:12: shell.timeout: ") || !strings.Contains(err.Error(), "\ns.yaml:5:6: mcpServers.a: ") {
+		t.Errorf("error %v", err)
+	}
+	if len(diags) != 1 || diags[0].Hint != `did you mean "approvalMode"?` {
+		t.Errorf("diagnostics %v", diags)
+	}
+}

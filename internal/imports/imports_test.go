@@ -124,3 +124,34 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestPastedJSON(t *testing.T) {
+	tests := []struct{ data, name, want string }{
+		{`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}, "b": {"url": "https://h/mcp"}}}`, "", `a {"command":"npx","args":["-y","x"]}; b {"url":"https://h/mcp"}`},
+		{`{"servers": {"a": {"type": "stdio", "command": "q"}}}`, "", `a {"type":"stdio","command":"q"}`},
+		{`{"a": {"command": "q", "connectTimeout": "5s"}}`, "", `a {"command":"q","connectTimeout":"5s"}`},
+		{`{"command": "q", /* c */}`, "x", `x {"command":"q"}`},
+		{`{"mcpServers": {"a": {"command": "q"}}}`, "x", `x {"command":"q"}`},
+		{`{"a": {"command": "q", "alwaysAllow": ["t"], "env": {"P": "$5"}}}`, "", `a {"command":"q","env":{"P":"$$5"}}`},
+		{`{"a": {"type": "streamable-http", "url": "https://h/mcp"}}`, "", `a {"url":"https://h/mcp","type":"http"}`},
+		{`{"a": {"type": "odd", "url": "https://h/mcp"}}`, "", `a its type is not one of stdio, http and sse`},
+		{`{"command": "q"}`, "", "error: the JSON is one entry without a name"},
+		{`{"a": {"command": "q"}, "b": {"command": "r"}}`, "x", `error: the JSON holds 2 servers, and one goes by the name "x"`},
+		{`{"a": `, "", "error: JSON:"},
+		{`["q"]`, "x", "error: JSON:1:1: "},
+	}
+	for _, test := range tests {
+		servers, err := Pasted([]byte(test.data), test.name)
+		var got []string
+		for _, s := range servers {
+			got = append(got, s.Name+" "+s.Problem+string(s.JSON))
+		}
+		text := strings.Join(got, "; ")
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		if want, isError := test.want, strings.HasPrefix(test.want, "error: "); text != want && !(isError && strings.HasPrefix(text, want)) {
+			t.Errorf("%s as %q: %s; want %s", test.data, test.name, text, want)
+		}
+	}
+}

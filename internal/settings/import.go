@@ -233,6 +233,8 @@ type FoundImport struct {
 	Servers int    `json:"servers"` // that can be taken
 	Left    int    `json:"left"`    // that cannot
 	Project bool   `json:"project"` // it is part of the project
+
+	Entries []ImportedServer `json:"-"` // all of them, in file order
 }
 
 // FindImports looks for MCP servers in the files of other programs, whatever
@@ -249,11 +251,12 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
 			servers, _ := f.Read(f.Path, file.Data)
 			for _, s := range servers {
-				if _, problem := l.importServer(s); problem == "" {
+				if _, s.Problem = l.importServer(s); s.Problem == "" {
 					found.Servers++
 				} else {
 					found.Left++
 				}
+				found.Entries = append(found.Entries, s)
 			}
 			if len(servers) > 0 {
 				out = append(out, found)

@@ -1,0 +1,74 @@
+package imports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Pasted reads servers from JSON as the pages of servers show it: an object
+// "mcpServers" or "servers", an object of entries by name, or one entry, for
+// which name is given. With a name, a single entry under another name goes by it.
+// Entries that are ours already stay as they are; others are read as Claude Code
+// reads them. The error is an [*settings.Error] or says what is missing.
+func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
+	doc, problems := document.Parse("pasted.json", data)
+	if len(problems) > 0 {
+		for i := range problems {
+			problems[i].File = "JSON"
+		}
+		return nil, settings.NewError(problems)
+	}
+	members := doc.Root.Fields
+	for _, key := range []string{"mcpServers", "servers"} {
+		if n := doc.Root.Get(key); n != nil && n.Kind == document.Object {
+			members = n.Fields
+		}
+	}
+	if isEntry(members) {
+		if name == "" {
+			return nil, errors.New("the JSON is one entry without a name")
+		}
+		members = []document.Field{{Name: name, Value: doc.Root}}
+	}
+	if name != "" && len(members) != 1 {
+		return nil, fmt.Errorf("the JSON holds %d servers, and one goes by the name %q", len(members), name)
+	}
+	var out []settings.ImportedServer
+	for _, m := range members {
+		if name != "" {
+			m.Name = name
+		}
+		out = append(out, pasted(m))
+	}
+	return out, nil
+}
+
+// isEntry reports whether members are those of one server.
+func isEntry(members []document.Field) bool {
+	for _, m := range members {
+		switch m.Name {
+		case "command", "url", "httpUrl", "serverUrl":
+			return m.Value.Kind != document.Object
+		}
+	}
+	return false
+}
+
+func pasted(m document.Field) settings.ImportedServer {
+	raw := m.Value.Encode()
+	whole, err := json.Marshal(map[string]map[string]json.RawMessage{"mcpServers": {m.Name: raw}})
+	if err == nil {
+		if unknown, err := settings.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {
+			return settings.ImportedServer{Name: m.Name, JSON: raw, Line: m.Line, Col: m.Col}
+		}
+	}
+	found := servers([]document.Field{m}, braces, geminiEntry)[0]
+	if found.Problem == "" {
+		found.Problem = settings.CheckServer(found.Name, found.JSON)
+	}
+	return found
+}

@@ -39,7 +39,7 @@ func rooms() map[string][]string {
 		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/declare", "internal/declare/lint", "internal/registry", "internal/session", "internal/terminal"},
-		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/content", "internal/exec", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/edit", "internal/terminal"},
+		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/content", "internal/exec", "internal/imports", "internal/jsonx", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/settingscmd":     {"internal/cli", "internal/settings", "internal/settings/table"},
 		"internal/cli/trustcmd":        {"internal/cli", "internal/registry", "internal/settings", "internal/terminal", "internal/trust"},
 		"internal/cli/whycmd":          {"internal/cli", "internal/exec", "internal/policy", "internal/registry", "internal/session", "internal/terminal"},

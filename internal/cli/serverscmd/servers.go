@@ -48,7 +48,7 @@ named failed).`,
 	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
-	cmd.AddCommand(newReadCommand(e), newPromptCommand(e))
+	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e))
 	return cmd
 }
 

@@ -33,6 +33,7 @@ type Env struct {
 	Streams
 	Version string
 	Environ []string // of the process, "K=V"
+	Argv    []string // the command line, without the program
 	Dir     string   // the working directory; "" until the settings are read
 	Globals settings.Globals
 	Folders *session.Folders
@@ -49,6 +50,7 @@ type Env struct {
 	summary  string // for under the results
 	asker    *asker
 	sessions []*session.Session
+	unhelped error // why a command's own help could not be shown
 }
 
 // loaded are the settings once they are read, with what was noticed.

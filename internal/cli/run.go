@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -36,6 +37,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	signal.Notify(ignored, syscall.SIGPIPE)
 
 	e := newEnv(p.Version, s, environ)
+	e.Argv = argv
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) // until the flags are read
 	e.In = cancellable(ctx, s.In)
 	e.pipe = &pipeWriter{w: s.Out.Unescaped(), gone: func() { cancel(errReaderGone) }}
@@ -52,7 +54,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	}
 	root := newRootCommand(e, p.Commands)
 	root.SetArgs(argv)
-	err := root.ExecuteContext(ctx)
+	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
 	e.close()
 	if err == nil {
 		err = e.Out.Flush()

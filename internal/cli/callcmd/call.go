@@ -32,12 +32,14 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "call TOOL [k=v…]",
 		Short: "Run one tool",
 		Long: `Run one tool and print its result: what the model is to read in a pipe, what a
-person is to see on a terminal, all of it with --json.
+person is to see on a terminal, all of it with --json. With TOOL, --help shows
+how that tool is called.
 
 ` + cli.ParamsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
 Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 7 (the tool reported an error), 8 (its source failed), 124 (time limit).`,
-		Example: `  toolreg call read_file file_path=go.mod limit=3
+		Example: `  toolreg call read_file --help
+  toolreg call read_file file_path=go.mod limit=3
   toolreg call read_file < params.json
   toolreg call github__create_issue --params-file issue.json --yes
   toolreg call --format anthropic < response.json
@@ -58,6 +60,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
 		},
 	}
+	cmd.SetHelpFunc(help(e, o))
+	cmd.SetFlagErrorFunc(flagError(e))
 	f := cmd.Flags()
 	o.ParamsOptions.Flags(f)
 	cli.PresetFlag(f, &o.preset)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -192,14 +193,12 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if o.examples {
 		return printExamples(e, f.Registry, tools)
 	}
-	p := page{width: e.WrapWidth(), color: e.Color(e.OutTTY)}
-	for i, t := range tools {
-		if i > 0 {
-			p.b.WriteString("\n")
-		}
-		p.tool(t, session.Definition(f.Registry, t).Name)
+	p := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+	for _, t := range tools {
+		p.Space()
+		showTool(p, t, session.Definition(f.Registry, t).Name)
 	}
-	return e.Out.WriteStyled(p.b.String())
+	return e.Out.WriteStyled(p.String())
 }
 
 // printExamples prints each example as a command, under its description as a

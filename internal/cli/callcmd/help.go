@@ -1,0 +1,131 @@
+package callcmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// help shows the help of the tool that is named, and of the command where none is.
+func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
+	return e.Help(func(cmd *cobra.Command) error {
+		named := cmd.Flags().Args()
+		if len(named) == 0 || o.stdin.wanted() {
+			return cli.ErrOwnHelp
+		}
+		s, err := e.Session(cmd.Context(), cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+		if err != nil {
+			return err
+		}
+		f, err := e.Find(cmd.Context(), s, named[0], session.Query{}, false)
+		if err != nil {
+			return err
+		}
+		page := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
+			return err
+		}
+		return e.Out.WriteStyled(page.String())
+	})
+}
+
+// ShowHelp shows how a tool is called: as a command, with its params as flags are
+// shown, and whether a person is asked.
+func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *registry.Registry, t *registry.Tool) error {
+	decider, err := s.Policy(reg)
+	if err != nil {
+		return err
+	}
+	callAs := session.Definition(reg, t).Name
+	page.Field("usage", usage(callAs, t), terminal.Bold)
+	page.Field("source", t.Source, 0)
+	if t.Category != "" {
+		page.Field("category", string(t.Category), 0)
+	}
+	page.Field("asks", asks(decider.DecideTool(ctx, t)), 0)
+	if d := strings.TrimSpace(t.Description); d != "" {
+		page.Title("description")
+		page.Block(d)
+	}
+	page.Params(t)
+	page.Examples(t, callAs)
+	return nil
+}
+
+// usage is the command line of a call: with the params that are required.
+func usage(callAs string, t *registry.Tool) string {
+	line := "toolreg call " + cli.ShellQuote(callAs)
+	params := args.Describe(&t.Definition)
+	optional := false
+	for _, p := range params {
+		if !p.Required {
+			optional = true
+		} else if !slices.ContainsFunc(params, func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
+			line += " " + p.Name + "=…"
+		}
+	}
+	if optional || len(params) == 0 && t.TakesParams() {
+		line += " [k=v…]"
+	}
+	return line
+}
+
+// asks says whether a person is asked before the tool runs, and why.
+func asks(v policy.Verdict) string {
+	word := map[policy.Decision]string{policy.Allow: "no", policy.Ask: "yes", policy.Deny: "never runs"}[v.Decision]
+	if word == "" {
+		word = v.Decision.String()
+	}
+	line := word + ": " + v.Reason
+	if v.Origin != "" {
+		line += " (" + v.Origin + ")"
+	}
+	return line
+}
+
+// flagError explains a flag that there is not where it was meant as a param.
+func flagError(e *cli.Env) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		unknown, ok := err.(*pflag.NotExistError)
+		named := cmd.Flags().Args()
+		if !ok || len(named) == 0 || len(unknown.GetSpecifiedName()) < 2 {
+			return cmd.Root().FlagErrorFunc()(cmd, err)
+		}
+		return &cli.UsageError{Err: fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName()),
+			Hint: fmt.Sprintf("params are given without dashes: %s; toolreg call %s --help lists them", asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
+	}
+}
+
+// asParam is an unknown flag as the argument k=v that it was meant as, with the
+// value that it has in the command line: a switch is true.
+func asParam(flag string, argv []string) string {
+	key, value := strings.ReplaceAll(flag, "-", "_"), "true"
+	for i, arg := range argv {
+		if arg == "--" {
+			break
+		}
+		if given, ok := strings.CutPrefix(arg, "--"+flag+"="); ok {
+			value = given
+			break
+		}
+		if arg == "--"+flag {
+			if next := append(argv, "--")[i+1]; !strings.HasPrefix(next, "-") && !strings.Contains(next, "=") {
+				value = next
+			}
+			break
+		}
+	}
+	return cli.ShellQuote(key + "=" + value)
+}

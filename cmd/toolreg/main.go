@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +40,20 @@ func commands() []func(*cli.Env) *cobra.Command {
 	}
 }
 
+// delayFirstCollection lets the heap grow to 16 MiB before it is collected for
+// the first time, and to twice what is live from then on. Most runs end before:
+// a collection at the usual 4 MiB costs them about a tenth of their time.
+func delayFirstCollection() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(400)
+	marker := new([16]byte) // not tiny, which the collector may keep for its neighbours
+	runtime.AddCleanup(marker, func(percent int) { debug.SetGCPercent(percent) }, 100)
+}
+
 func main() {
+	delayFirstCollection()
 	program := cli.Program{Version: version, Commands: commands()}
 	os.Exit(program.Run(context.Background(), os.Args[1:], cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 }

@@ -120,13 +120,13 @@ func (c *Child) StderrTail() string {
 	return tail
 }
 
-// Stop ends the child and its whole group: closes stdin, waits for quiet,
-// SIGTERM to the group, waits for grace, SIGKILL. It returns when the child is
-// reaped, and closes Stdout. It is safe to call more than once and from several
-// goroutines.
+// Stop ends the child and its whole group: closes stdin, waits for quiet or until
+// the child does nothing more, SIGTERM to the group, waits for grace, SIGKILL. It
+// returns when the child is reaped, and closes Stdout. It is safe to call more
+// than once and from several goroutines.
 func (c *Child) Stop(quiet, grace time.Duration) {
 	_ = c.ends.stdin.Close()
-	if !c.endsWithin(quiet) {
+	if !c.endsUnlessIdle(quiet) {
 		c.launched.terminate()
 		if !c.endsWithin(grace) {
 			c.launched.kill()
@@ -134,6 +134,28 @@ func (c *Child) Stop(quiet, grace time.Duration) {
 	}
 	<-c.done
 	_ = c.ends.stdout.Close()
+}
+
+// endsUnlessIdle waits for the end of the child, at most for d. It gives up where
+// the child, and what it has started, sleeps for two looks in a row: what ends
+// with its stdin is at work on it.
+func (c *Child) endsUnlessIdle(d time.Duration) bool {
+	const look = 10 * time.Millisecond
+	last, idle := int64(-1), 0
+	for range d / look {
+		if c.endsWithin(look) {
+			return true
+		}
+		ran, busy := runTime(c.PID())
+		if busy || ran != last {
+			last, idle = ran, 0
+			continue
+		}
+		if idle++; idle == 2 {
+			return false
+		}
+	}
+	return false
 }
 
 func (c *Child) endsWithin(d time.Duration) bool {

@@ -46,6 +46,26 @@ func TestChildTalks(t *testing.T) {
 	c.Stop(long, long)
 }
 
+// One that does nothing about the end of its stdin is ended, and so is one whose
+// child sleeps; one that is at work has its time.
+func TestChildStopWaitsForWork(t *testing.T) {
+	for script, want := range map[string]string{
+		`exec sleep 600`:    "signal: SIGTERM",
+		`sleep 600; exit 3`: "signal: SIGTERM",
+		`cat >/dev/null; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3`:         "exit status 3",
+		`cat >/dev/null; sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 3`: "exit status 3",
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, script)
+			c.Stop(long, long)
+			if c.Exit() != want {
+				t.Errorf("%s, want %s", c.Exit(), want)
+			}
+		})
+	}
+}
+
 // What a child printed before it died can still be read.
 func TestChildStdoutIsReadableAfterTheEnd(t *testing.T) {
 	c := start(t, "echo last words; kill -9 $$")

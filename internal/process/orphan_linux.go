@@ -2,10 +2,7 @@ package process
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,21 +72,13 @@ func children() []int {
 	if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD) {
 		return nil // the cheap answer of most runs
 	}
-	lists, err := filepath.Glob("/proc/self/task/*/children")
+	tasks, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
 		return nil
 	}
 	var out []int
-	for _, list := range lists {
-		pids, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, field := range strings.Fields(string(pids)) {
-			if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
-				out = append(out, pid)
-			}
-		}
+	for _, task := range tasks {
+		out = append(out, childrenOf(task)...)
 	}
 	return out
 }

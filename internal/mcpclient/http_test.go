@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -110,6 +111,10 @@ func TestHTTP(t *testing.T) {
 				t.Error(err)
 			}
 			asked := slices.DeleteFunc(web.asked(), func(r string) bool { return r == "GET" }) // comes at any time, see listen.go
+			// A list may overtake this one, a call never does.
+			if i := slices.Index(asked, "POST notifications/initialized"); i > 0 && asked[i-1] == "POST tools/list" {
+				asked[i-1], asked[i] = asked[i], asked[i-1]
+			}
 			if diff := cmp.Diff(tt.wantAsked, asked); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
@@ -480,6 +485,34 @@ func TestSessionLostWhileListing(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestListBeforeInitialized: the list is asked for while the server is busy with
+// notifications/initialized, and again afterwards where it refused that.
+func TestListBeforeInitialized(t *testing.T) {
+	var lists atomic.Int32
+	refused := make(chan struct{})
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			switch m := string(body); {
+			case strings.Contains(m, "notifications/initialized"):
+				<-refused
+			case strings.Contains(m, "tools/list") && lists.Add(1) == 1:
+				id := jsonx.Get(body, "id")
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"not initialized"}}`, id)
+				close(refused)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25")
+	tools, _, err := source(t, httpServer(web.URL)).Discover(t.Context())
+	if err != nil || len(tools) == 0 || lists.Load() != 2 {
+		t.Errorf("%d tools, %v, asked %d times", len(tools), err, lists.Load())
 	}
 }
 

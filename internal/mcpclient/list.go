@@ -95,6 +95,10 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 		x := transport.NewExchange(nil, nil)
 		err := askPage(x.Context(ctx), sess.client, key, cursor)
 		var refused *jsonrpc.Error
+		if errors.As(err, &refused) && x.AwaitInitialized(ctx) {
+			x = transport.NewExchange(nil, nil)
+			err = askPage(x.Context(ctx), sess.client, key, cursor)
+		}
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
 		}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http/httptrace"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,14 +155,61 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 		return c.inner.Write(ctx, m)
 	case r.IsCall():
 		return c.request(ctx, r)
-	case r.Method == "notifications/initialized" && c.streamable() && c.SessionID() != "":
-		c.listen(context.WithoutCancel(ctx))
+	case r.Method == "notifications/initialized" && c.streamable():
+		c.sendInitialized(ctx, r)
+		return nil
 	}
 	err := c.inner.Write(ctx, m)
 	if x := exchangeOf(ctx); x != nil && r.Method == "notifications/cancelled" {
 		x.cancelled.give()
 	}
 	return err
+}
+
+// sendInitialized sends notifications/initialized over HTTP without waiting for
+// the answer, which costs a round trip. It returns when the request is written,
+// so that those that follow reach the server later.
+func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
+	if c.SessionID() != "" {
+		c.listen(context.WithoutCancel(ctx))
+	}
+	answered, written := make(chan struct{}), signal{c: make(chan struct{})}
+	c.mu.Lock()
+	c.handshake.initialized = answered
+	c.mu.Unlock()
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }}
+	c.spawn(func() {
+		defer close(answered)
+		if err := c.inner.Write(httptrace.WithClientTrace(ctx, trace), r); err != nil {
+			c.opts.Logger.Debug("notifications/initialized was refused", "error", err)
+		}
+	})
+	select {
+	case <-written.c:
+	case <-answered:
+	case <-c.done.c: // nothing was started
+	}
+}
+
+// awaitInitialized waits until the server has answered notifications/initialized.
+// A request for a list need not wait, since it can be made again; its exchange
+// remembers that it did not.
+func (c *Conn) awaitInitialized(ctx context.Context, method string) {
+	c.mu.Lock()
+	answered := c.handshake.initialized
+	c.mu.Unlock()
+	if answered == nil {
+		return
+	}
+	if x := exchangeOf(ctx); x != nil && strings.HasSuffix(method, "/list") {
+		x.wasEarly(answered)
+		return
+	}
+	select {
+	case <-answered:
+	case <-c.done.c:
+	case <-ctx.Done():
+	}
 }
 
 func (c *Conn) streamable() bool { return c.opts.HTTP != nil && c.opts.HTTP.streamable }
@@ -183,6 +232,7 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 		c.requests.issued = max(c.requests.issued, n)
 	}
 	c.mu.Unlock()
+	c.awaitInitialized(ctx, r.Method)
 	switch r.Method {
 	case "server/discover":
 		c.probe(ctx, r)

@@ -28,6 +28,7 @@ type Exchange struct {
 	token string // progress token, "" = none
 	raw   json.RawMessage
 	input json.RawMessage // members to add to the params: what the server asked for
+	early <-chan struct{} // see AwaitInitialized
 }
 
 // NewExchange returns an Exchange. request is the request during which the server
@@ -62,6 +63,33 @@ func (x *Exchange) Token(given string) string {
 // WaitCancelled waits up to limit until the server has been told that the
 // request is cancelled.
 func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
+
+func (x *Exchange) wasEarly(answered <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	select {
+	case <-answered:
+	default:
+		x.early = answered
+	}
+}
+
+// AwaitInitialized reports whether the request was sent before the server had
+// answered notifications/initialized, which a server may refuse, and waits for
+// that answer.
+func (x *Exchange) AwaitInitialized(ctx context.Context) bool {
+	x.mu.Lock()
+	early := x.early
+	x.mu.Unlock()
+	if early == nil {
+		return false
+	}
+	select {
+	case <-early:
+	case <-ctx.Done():
+	}
+	return true
+}
 
 // Result returns the latest raw answer, nil if there is none.
 func (x *Exchange) Result() json.RawMessage {

@@ -22,6 +22,8 @@ type handshake struct {
 
 	answered bool            // initialize was answered, or server/discover with success
 	result   json.RawMessage // of the one in use
+
+	initialized chan struct{} // closed when notifications/initialized was answered, nil where nothing waits for that
 }
 
 // Handshake reports how far the handshake came: whether the probe was sent, and

@@ -26,7 +26,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
 		"cmd/toolreg":                  {"internal/cli", "internal/cli/*"},
-		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/terminal", "internal/trust"},
+		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/terminal", "internal/trust"},
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/policy", "internal/session"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/registry"},
 		"internal/cli/cachecmd":        {"internal/cli"},

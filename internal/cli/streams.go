@@ -195,6 +195,12 @@ func (e *Env) readPiped(files []string) error {
 	return nil
 }
 
+// IsPiped reports whether a --settings file came through a pipe.
+func (e *Env) IsPiped(name string) bool {
+	_, piped := e.piped[name]
+	return piped
+}
+
 // Absolute is a path of the command line made absolute.
 func (e *Env) Absolute(path string) string {
 	if filepath.IsAbs(path) {

@@ -23,6 +23,7 @@ type SettingsWrite struct {
 	File     string       // absolute
 	Old, New []byte       // its content before and after; Old is nil where there is no file yet
 	Summary  string       // shown in place of the difference, which [v]iew shows then; "" = the difference
+	Ask      bool         // the change is shown and asked about wherever the file is
 	Write    func() error // makes the change; trust is granted where it made New of the file
 }
 
@@ -32,16 +33,16 @@ type SettingsWrite struct {
 // nothing is granted. A no is a [registry.ErrDenied], and nothing is written. The
 // settings are read anew afterwards.
 func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool, err error) {
-	before, _, err := e.LoadSettings(ctx)
+	before, err := e.project(ctx)
 	if err != nil {
 		return false, err
 	}
-	shown, err := e.proposed(before, w)
+	shown, err := e.proposed(w)
 	if err != nil {
 		return false, err
 	}
-	if shown != nil {
-		if err := e.askToWrite(ctx, w, before.Project, shown); err != nil {
+	if shown != nil || w.Ask {
+		if err := e.askToWrite(ctx, w, before, shown); err != nil {
 			return false, err
 		}
 	}
@@ -55,11 +56,25 @@ func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool,
 	return true, e.grantShown(ctx, shown)
 }
 
+// project is the project as it is, nil where it has no settings or where mistakes
+// keep the settings from being read: the change may correct them.
+func (e *Env) project(ctx context.Context) (*settings.Project, error) {
+	s, _, err := e.LoadSettings(ctx)
+	if _, ok := errors.AsType[*settings.Error](err); ok {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Project, nil
+}
+
 // proposed is the project as the change would make it, nil where trust in it is
 // not to be asked about.
-func (e *Env) proposed(before *settings.Settings, w SettingsWrite) (*settings.Project, error) {
-	if !e.atKeyboard() || !isProjectFile(before.ProjectRoot, w.File) {
-		return nil, nil
+func (e *Env) proposed(w SettingsWrite) (*settings.Project, error) {
+	root, err := e.projectRoot()
+	if err != nil || !e.atKeyboard() || !isProjectFile(root, w.File) {
+		return nil, err
 	}
 	options, err := e.SettingsOptions()
 	if err != nil {
@@ -93,7 +108,8 @@ func isProjectFile(root, file string) bool {
 	return err == nil && (there == file || there == "" && slices.Contains([]string{"settings.yaml", "settings.yml", "settings.json"}, name))
 }
 
-// askToWrite shows a change and asks. nil is a yes.
+// askToWrite shows a change and asks. nil is a yes. after is nil where trust is no
+// part of the question.
 func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *settings.Project) error {
 	tty, err := e.OpenTTY()
 	if err != nil {
@@ -102,13 +118,17 @@ func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *se
 	defer tty.Close()
 	columns, _ := tty.Size()
 	name := terminal.Line(w.File)
-	short := terminal.Line(trust.Name(after.Root, w.File))
+	short, fresh := name, &settings.Project{}
+	question := "Write it?"
+	if after != nil {
+		short, fresh = terminal.Line(trust.Name(after.Root, w.File)), notGranted(w.File, before, after)
+		question = "Write it and trust this project?"
+	}
 	diff := terminal.DiffText(udiff.Unified(short, short, string(w.Old), string(w.New)), columns, tty.Color)
-	fresh := notGranted(w.File, before, after)
 	q := terminal.Query{
 		Text:     fmt.Sprintf("\nThis changes %s:\n%s", name, diff),
 		About:    "Write " + name + about(fresh) + "\n",
-		Question: "Write it and trust this project?",
+		Question: question,
 	}
 	if w.Summary != "" {
 		q.Whole, q.Text = q.Text, fmt.Sprintf("\nThis makes %s: %s\n", name, w.Summary)

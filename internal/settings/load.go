@@ -65,6 +65,13 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	return s, l.diags, nil
 }
 
+// Root finds the project root as [Load] does, without reading any settings.
+func Root(o Options) (string, error) {
+	l := newLoader(o)
+	err := l.findRoot()
+	return l.root, err
+}
+
 // CodeSourceFailed is the code of a diagnostic about a source whose settings are
 // wrong. The same one comes from the registry that the source is loaded for.
 const CodeSourceFailed = "source_failed"

@@ -199,11 +199,11 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 	if err != nil {
 		return err
 	}
-	files, err := editable(e, s, scope)
+	files, err := editable(e, scope)
 	if err != nil {
 		return err
 	}
-	file, granted, err := editFirst(ctx, e, s.ProjectRoot, files, change)
+	file, granted, err := editFirst(ctx, e, files, change)
 	if errors.Is(err, edit.ErrNoServer) {
 		return noServerToEdit(s, change.Name)
 	}
@@ -222,97 +222,41 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 
 // editable are the settings files that a scope stands for, those that count
 // most first.
-func editable(e *cli.Env, s *settings.Settings, scope string) ([]string, error) {
-	folders := map[string]string{"user": settings.UserDir(e.Environ), "project": filepath.Join(s.ProjectRoot, ".toolreg")}
-	if dir, ok := folders[scope]; ok {
-		path, err := settingsFileIn(dir)
-		return []string{path}, err
-	}
+func editable(e *cli.Env, scope string) ([]string, error) {
 	if scope != "" {
-		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
-		}
-		return []string{e.Absolute(scope)}, nil
+		path, err := e.SettingsFile(scope)
+		return []string{path}, err
 	}
 	var out []string
 	for _, f := range slices.Backward(e.Globals.Files) {
-		out = append(out, e.Absolute(f))
+		if !e.IsPiped(f) {
+			out = append(out, e.Absolute(f))
+		}
 	}
-	for _, dir := range []string{folders["project"], folders["user"]} {
-		path, err := settings.FileIn(dir)
+	for _, scope := range []string{"project", "user"} {
+		if scope == "user" && settings.UserDir(e.Environ) == "" {
+			continue
+		}
+		path, err := e.SettingsFile(scope)
 		if err != nil {
 			return nil, err
 		}
-		if path != "" {
-			out = append(out, path)
-		}
+		out = append(out, path)
 	}
 	return out, nil
 }
 
-// settingsFileIn is the settings file of a folder, or the one to make there.
-func settingsFileIn(dir string) (string, error) {
-	if dir == "" {
-		return "", errors.New("no folder for settings is known: HOME is not set")
-	}
-	path, err := settings.FileIn(dir)
-	if path == "" {
-		path = filepath.Join(dir, "settings.yaml")
-	}
-	return path, err
-}
-
 // editFirst makes the change in the first file where it is possible, which is the
 // one that it returns; granted tells that the project is trusted with it.
-func editFirst(ctx context.Context, e *cli.Env, project string, files []string, change edit.Change) (file string, granted bool, err error) {
+func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Change) (file string, granted bool, err error) {
 	err = edit.ErrNoServer
 	for _, file = range files {
-		granted, err = editOne(ctx, e, project, file, change)
+		granted, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return change.Apply(file, old) }})
 		if !errors.Is(err, edit.ErrNoServer) {
 			break
 		}
 	}
 	return file, granted, err
-}
-
-func editOne(ctx context.Context, e *cli.Env, project, file string, change edit.Change) (granted bool, err error) {
-	old, err := edit.Read(file)
-	if err != nil {
-		return false, err
-	}
-	text, err := change.Apply(file, old)
-	if err != nil {
-		return false, err
-	}
-	root := ""
-	if rel, err := filepath.Rel(filepath.Join(project, ".toolreg"), file); err == nil && filepath.IsLocal(rel) {
-		root = project
-	}
-	return e.WriteSettings(ctx, cli.SettingsWrite{File: file, Old: old, New: text, Write: func() error {
-		return inTurn(ctx, e, func() error {
-			return edit.File(root, file, func(old []byte) ([]byte, error) { return change.Apply(file, old) })
-		})
-	}})
-}
-
-// inTurn writes while no other run of this program does. Without a state folder
-// nothing keeps them apart.
-func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
-	done := false
-	if d, stateErr := e.Folders.State(); stateErr == nil {
-		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
-			err, done = write(), true
-			return nil, nil
-		})
-		if cause := context.Cause(ctx); cause != nil && !done {
-			return cause
-		}
-		e.Log.Debug("lock for editing settings", "err", lockErr)
-	}
-	if !done {
-		err = write()
-	}
-	return err
 }
 
 // noServerToEdit says where a server comes from that no file to edit has.

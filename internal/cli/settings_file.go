@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+// ScopeHelp describes the values of the flag --scope.
+const ScopeHelp = "user, project, or a settings `file`"
+
+// SettingsFile returns the settings file that a scope stands for: the user's, the
+// project's, or one that is named. It need not exist.
+func (e *Env) SettingsFile(scope string) (string, error) {
+	dir := ""
+	switch scope {
+	case "user":
+		if dir = settings.UserDir(e.Environ); dir == "" {
+			return "", errors.New("no folder for settings is known: HOME is not set")
+		}
+	case "project":
+		root, err := e.projectRoot()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(root, ".toolreg")
+	default:
+		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
+			return "", &UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
+		}
+		return e.Absolute(scope), nil
+	}
+	path, err := settings.FileIn(dir)
+	if path == "" {
+		path = filepath.Join(dir, "settings.yaml")
+	}
+	return path, err
+}
+
+// projectRoot finds the project root without reading any settings.
+func (e *Env) projectRoot() (string, error) {
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return "", err
+	}
+	return settings.Root(options)
+}
+
+// SettingsEdit is a change of the bytes of a settings file.
+type SettingsEdit struct {
+	File   string                           // absolute
+	Change func(old []byte) ([]byte, error) // old is nil where there is no file; it may be called again when the file has changed
+	Ask    bool                             // the change is shown and asked about wherever the file is
+}
+
+// EditSettings makes a change to a settings file as [Env.WriteSettings] does.
+// Runs that come at once wait for each other.
+func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, err error) {
+	root, err := e.projectRoot()
+	if err != nil {
+		return false, err
+	}
+	old, err := edit.Read(x.File)
+	if err != nil {
+		return false, err
+	}
+	text, err := x.Change(old)
+	if err != nil || old != nil && bytes.Equal(old, text) {
+		return false, err
+	}
+	within := "" // nothing of a project is written outside of it
+	if rel, err := filepath.Rel(filepath.Join(root, ".toolreg"), x.File); err == nil && filepath.IsLocal(rel) {
+		within = root
+	}
+	return e.WriteSettings(ctx, SettingsWrite{File: x.File, Old: old, New: text, Ask: x.Ask, Write: func() error {
+		return e.inTurn(ctx, func() error { return edit.File(within, x.File, x.Change) })
+	}})
+}
+
+// inTurn writes while no other run of this program does. Without a state folder
+// nothing keeps them apart.
+func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
+	done := false
+	if d, stateErr := e.Folders.State(); stateErr == nil {
+		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
+			err, done = write(), true
+			return nil, nil
+		})
+		if cause := context.Cause(ctx); cause != nil && !done {
+			return cause
+		}
+		e.Log.Debug("lock for editing settings", "err", lockErr)
+	}
+	if !done {
+		err = write()
+	}
+	return err
+}

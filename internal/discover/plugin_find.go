@@ -123,7 +123,7 @@ func manifestsIn(dir string) []string {
 func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
 	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name, timeout: DefaultTimeout}
 	if len(manifests) > 1 {
-		p.Problems = []document.Problem{{File: manifests[1], Message: "stands beside " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
+		p.Problems = []document.Problem{{File: manifests[1], Message: "exists next to " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
 		return p
 	}
 	p.readManifest(ctx, schema)

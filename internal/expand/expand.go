@@ -1,9 +1,9 @@
 // Package expand replaces the variables of the environment in text: $VAR,
 // ${VAR} and ${VAR:-default}, and ~ at the beginning of a path.
 //
-// It is the only place that knows this syntax. Package settings expands with it
-// at the moment a value is used; package consent asks it which variables a value
-// would read; others take a path below the home folder with it.
+// It is the only place that knows this syntax. Package settings uses it to
+// expand a value when the value is used, package consent to find the variables
+// that a value would read, and others to resolve paths below the home folder.
 package expand
 
 import (
@@ -21,13 +21,13 @@ type UnsetError struct {
 	Name string
 }
 
-// Error says what to do.
+// Error names the variable and says what to do.
 func (e *UnsetError) Error() string {
-	return fmt.Sprintf("variable %s is not set; set it, or write ${%s:-default}", e.Name, e.Name)
+	return fmt.Sprintf("$%s is not set; set it, or write ${%s:-default}", e.Name, e.Name)
 }
 
 // Lookup returns the value of a variable and whether it is set. A nil Lookup
-// knows none.
+// finds none.
 type Lookup func(name string) (value string, ok bool)
 
 // Value returns the value of a variable, or an [*UnsetError].
@@ -42,9 +42,9 @@ func (l Lookup) Value(name string) (string, error) {
 
 // Text replaces $VAR, ${VAR} and ${VAR:-default}, which also stands for an empty
 // VAR. $$ is a dollar sign, in a default too, and so is a $ before anything but a
-// name or a brace; ${} is nothing. What a variable holds is not expanded again. A
-// variable that is not set and has no default is an [*UnsetError]; other errors
-// are of the syntax. An error comes with "".
+// name or a brace; ${} is empty. Values of variables are not expanded again. A
+// variable that is not set and has no default gives an [*UnsetError]; other
+// errors are syntax errors. With an error the text is "".
 func Text(s string, lookup Lookup) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil
@@ -73,7 +73,7 @@ func text(s string, lookup Lookup, depth int) (string, error) {
 	return out.String(), nil
 }
 
-// dollar expands what follows a dollar sign and returns what is behind it.
+// dollar expands what follows a dollar sign and returns what comes after it.
 func dollar(s string, lookup Lookup, depth int) (value, after string, err error) {
 	switch {
 	case strings.HasPrefix(s, "$"):
@@ -94,7 +94,7 @@ func braced(s string, lookup Lookup, depth int) (value, after string, err error)
 	if end < 0 {
 		return "", "", errors.New("${ without its }; write $$ for a dollar sign")
 	}
-	if end == 0 { // ${} is nothing: before a word that looks like a reference it makes it text
+	if end == 0 { // ${} is empty: written before what looks like a reference, it makes it plain text
 		return "", s[1:], nil
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
@@ -143,8 +143,8 @@ func nameLength(s string) int {
 // IsName reports whether s is the name of a variable: letters, digits and _.
 func IsName(s string) bool { return s != "" && nameLength(s) == len(s) }
 
-// isBracedName accepts what braces may hold: names, and those of Windows such as
-// ProgramFiles(x86).
+// isBracedName accepts names that may stand in braces: variable names, and those
+// of Windows such as ProgramFiles(x86).
 func isBracedName(s string) bool { return IsName(strings.TrimSuffix(s, "(x86)")) }
 
 // IsVariable reports whether s is one variable without a default, $NAME or
@@ -158,8 +158,9 @@ func IsVariable(s string) bool {
 	return ok && isBracedName(name)
 }
 
-// Names lists the variables that expanding s could read, whatever is set. It
-// expands nothing, so that no broken default can hide what stands behind it.
+// Names lists the variables that expanding s could read, whether or not they
+// are set. It expands nothing, so that a broken default cannot hide the text
+// after it.
 func Names(s string) []string {
 	var out []string
 	for i := 0; i < len(s); i++ {

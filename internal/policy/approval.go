@@ -127,7 +127,7 @@ func remedy(err error) string {
 	if errors.Is(err, errNewer) {
 		return "use that version, or move the file away"
 	}
-	return "\"toolreg approvals clear\", or the next remembered answer, sets it aside"
+	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
 
 // load is List for decisions: it warns and finds nothing where List fails.

@@ -158,7 +158,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(realPath(path)); reason != "" {
-			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make it yours and writable by you alone"})
+			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
 			return
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// sourceCommands are the settings that are the command line of one source.
+// sourceCommands are the settings that hold the command line of one source.
 var sourceCommands = []string{"toolDiscoveryCommand", "toolCallCommand", "mcpServerCommand"}
 
 // check reports what is wrong with the value of a setting.
@@ -162,7 +162,7 @@ func (r *reader) named(row *table.Row, key string, n *document.Node) {
 	}
 }
 
-// server checks an entry of mcpServers, whose mistakes are its own.
+// server checks an entry of mcpServers; its mistakes affect only this server.
 func (r *reader) server(row *table.Row, key string, n *document.Node) {
 	r.source = n
 	defer func() { r.source = nil }()

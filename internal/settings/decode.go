@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// settings makes the plain structs of merged, checked settings.
+// settings converts merged, checked settings to plain structs.
 func (m *merged) settings(g Globals, root string) *Settings {
 	s := &Settings{
 		ProjectRoot:      root,
@@ -50,7 +50,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	return s
 }
 
-// node returns the value that stands, or the default of the table.
+// node returns the effective value, or the default of the table.
 func (m *merged) node(name string) *document.Node {
 	if e, ok := m.last(name); ok {
 		return e.node
@@ -80,8 +80,8 @@ func (m *merged) pairs(name string) []Pair {
 
 const bannedKey = "shell.banned"
 
-// banned is the list of the settings, which stands in place of the default where
-// anybody but the project sets it: a project adds to what is banned.
+// banned is the list of the settings, which replaces the default if anybody but
+// the project sets it; a project's list adds to it.
 func (m *merged) banned() List {
 	row := m.index.Row(bannedKey)
 	l := m.list(bannedKey)

@@ -14,7 +14,7 @@ import (
 type Value struct {
 	Key    string          // canonical dotted name; NAME of mcpServers.NAME as written
 	JSON   json.RawMessage // with secrets masked
-	Origin Origin          // of a list that several places add to, the last of them
+	Origin Origin          // for a combined list, that of the last scope
 }
 
 // Effective lists every setting that has a value, defaults included, in the
@@ -79,8 +79,8 @@ func (m *merged) listNode(name string) *document.Node {
 	return out
 }
 
-// united puts the lists of objects of lists together, by their keys. What has
-// another form is shown as the last place has it.
+// united combines the lists in objects of lists, by their keys. A value of
+// another form is shown as in the last scope.
 func united(all []entry) *document.Node {
 	out := &document.Node{Kind: document.Object}
 	for _, e := range all {
@@ -102,10 +102,11 @@ func united(all []entry) *document.Node {
 	return out
 }
 
-// UnknownKeyError tells that a name is neither a setting nor a group of them.
+// UnknownKeyError reports that a name is neither a setting nor a group of
+// settings.
 type UnknownKeyError struct {
 	Key  string
-	Near []string // names that may be meant
+	Near []string // similar names
 }
 
 func (e *UnknownKeyError) Error() string {
@@ -117,8 +118,8 @@ func (e *UnknownKeyError) Error() string {
 }
 
 // Find returns the effective values of one setting, by its name or twin, of a
-// group such as policy, or of one entry such as mcpServers.NAME. A setting that
-// has no value gives none; the error is an [*UnknownKeyError].
+// group such as policy, or of one entry such as mcpServers.NAME. A setting
+// without a value gives an empty result; the error is an [*UnknownKeyError].
 func (s *Settings) Find(key string) ([]Value, error) {
 	if s.merged == nil {
 		return nil, &UnknownKeyError{Key: key}

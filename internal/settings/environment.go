@@ -5,9 +5,10 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Environment composes the environment of a child: the minimum that a program
-// needs of environ, or all of it with inherit, and the pairs, already expanded,
-// over it. Each name stands once, the last value counts.
+// Environment composes the environment of a child process: the minimum that a
+// program needs from environ, or all of it with inherit, overridden by the
+// pairs, which are already expanded. Each name occurs once, with the last
+// value.
 func Environment(environ []string, pairs []Pair, inherit bool) []string {
 	if !inherit {
 		environ = process.BaseEnv(environ)

@@ -13,8 +13,8 @@ type Error struct {
 	Problems []document.Problem // never empty
 }
 
-// NewError returns an [*Error] with each of the problems once, or nil where
-// there are none. Files keep the order in which they were read.
+// NewError returns an [*Error] with each of the problems once, or nil if there
+// are none. Files keep the order in which they were read.
 func NewError(problems []document.Problem) error {
 	var unique []document.Problem
 	for _, p := range problems {
@@ -28,7 +28,7 @@ func NewError(problems []document.Problem) error {
 	return &Error{Problems: unique}
 }
 
-// Error renders one problem a line.
+// Error renders one problem per line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

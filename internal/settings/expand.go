@@ -11,20 +11,20 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Expander expands the strings of the settings at the moment of use (spec
-// section 4): variables as [expand.Text] does, and references in values that may
-// be secrets. The zero value knows no variable. An Expander is safe for concurrent
+// Expander expands the strings of the settings at the moment of use (spec section
+// 4): variables as [expand.Text] does, and references in values that may be
+// secrets. The zero value finds no variables. An Expander is safe for concurrent
 // use when Lookup is.
 type Expander struct {
 	Lookup  expand.Lookup // nil = no variable is set
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 
-	still bool // runs nothing: cmd: references stay as they are
+	still bool // run nothing: leave cmd: references as they are
 }
 
-// Still returns an Expander that runs nothing: where the other runs a command
-// for a value, it leaves the reference as it stands.
+// Still returns an Expander that runs nothing: it leaves a reference to a
+// command as it is.
 func (x *Expander) Still() *Expander {
 	still := *x
 	still.still = true
@@ -32,7 +32,7 @@ func (x *Expander) Still() *Expander {
 }
 
 // NewExpander returns an Expander over an environment of "K=V" entries, which
-// is not kept up to date. Relative references start at dir, the project root.
+// is read once. Relative references are resolved against dir, the project root.
 func NewExpander(dir string, environ []string) *Expander {
 	return &Expander{Lookup: expand.NewEnviron(environ).Lookup, Dir: dir, Environ: process.BaseEnv(environ)}
 }
@@ -44,7 +44,7 @@ func (x *Expander) Expand(s string) (string, error) { return expand.Text(s, x.Lo
 func (x *Expander) Command(c Command) ([]string, error) {
 	words, err := x.words(c.Argv)
 	if err != nil {
-		return nil, fmt.Errorf("expanding %s: %w", c.Origin, err)
+		return nil, fmt.Errorf("%s: %w", c.Origin, err)
 	}
 	return words, nil
 }
@@ -76,7 +76,7 @@ func (x *Expander) pairs(ctx context.Context, what string, pairs []Pair) ([]Pair
 			err = checkExpanded(what, p.Name, value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("expanding %s.%s (%s): %w", what, p.Name, p.Origin, err)
+			return nil, fmt.Errorf("%s: %s.%s: %w", p.Origin, what, p.Name, err)
 		}
 		out[i].Value = value
 	}
@@ -84,21 +84,29 @@ func (x *Expander) pairs(ctx context.Context, what string, pairs []Pair) ([]Pair
 }
 
 func checkExpanded(what, name, value string) error {
-	if what == "headers" {
+	if strings.HasSuffix(what, "headers") {
 		return checkHeaderValue(name, value)
 	}
 	if strings.ContainsRune(value, 0) {
-		return errors.New("the value holds a NUL character")
+		return errors.New("the value contains a NUL character")
 	}
 	return nil
 }
 
 // Server expands every string of a server: variables everywhere, references in
-// env, headers and the secrets of oauth alone. The error names the setting, its
-// file and line, and never a value.
+// env, headers and the secrets of oauth only. The error names the file and line and
+// the setting, and never a value.
 func (x *Expander) Server(ctx context.Context, s Server) (Server, error) {
+	key := "mcpServers." + s.Name
+	var err error
+	if s.Env, err = x.pairs(ctx, key+".env", s.Env); err != nil {
+		return Server{}, err
+	}
+	if s.Headers, err = x.pairs(ctx, key+".headers", s.Headers); err != nil {
+		return Server{}, err
+	}
 	if err := x.expandServer(ctx, &s); err != nil {
-		return Server{}, fmt.Errorf("expanding mcpServers.%s (%s): %w", s.Name, s.Origin, err)
+		return Server{}, fmt.Errorf("%s: %s: %w", s.Origin, key, err)
 	}
 	return s, nil
 }
@@ -110,12 +118,6 @@ func (x *Expander) expandServer(ctx context.Context, s *Server) (err error) {
 		}
 	}
 	if s.Args, err = x.words(s.Args); err != nil {
-		return err
-	}
-	if s.Env, err = x.pairs(ctx, "env", s.Env); err != nil {
-		return err
-	}
-	if s.Headers, err = x.pairs(ctx, "headers", s.Headers); err != nil {
 		return err
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {

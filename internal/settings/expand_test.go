@@ -19,7 +19,7 @@ func TestReferences(t *testing.T) {
 	x := NewExpander(dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "SECRET=hidden", "NAME=token", "SPACED=a b"})
 	tests := []struct{ in, want, fails string }{
 		{"env:NAME", "token", ""},
-		{"env:NONE", "", "variable NONE is not set"},
+		{"env:NONE", "", "$NONE is not set"},
 		{"env:prod,team:x", "env:prod,team:x", ""}, // a tag, not a reference
 		{"file:token", "s3cret", ""},
 		{"file:" + dir + "/token", "s3cret", ""},
@@ -89,12 +89,12 @@ func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
 		server Server
 		want   string
 	}{
-		{"unset", Server{URL: "$NONE"}, "expanding mcpServers.s (f.yaml:3): variable NONE is not set; set it, or write ${NONE:-default}"},
+		{"unset", Server{URL: "$NONE"}, "f.yaml:3: mcpServers.s: $NONE is not set; set it, or write ${NONE:-default}"},
 		{"header", Server{Headers: []Pair{{Name: "H", Value: "$CR", Origin: at}}},
-			"expanding mcpServers.s (f.yaml:3): expanding headers.H (f.yaml:3): the value of header H holds a control character"},
-		{"address", Server{URL: "$U"}, "expanding mcpServers.s (f.yaml:3): its address is no http or https URL"},
+			"f.yaml:3: mcpServers.s.headers.H: the value of header H contains a control character"},
+		{"address", Server{URL: "$U"}, "f.yaml:3: mcpServers.s: its address is not an http or https URL"},
 		{"variable", Server{Env: []Pair{{Name: "E", Value: "$NUL", Origin: at}}},
-			"expanding mcpServers.s (f.yaml:3): expanding env.E (f.yaml:3): the value holds a NUL character"},
+			"f.yaml:3: mcpServers.s.env.E: the value contains a NUL character"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("unset command: %v, %v", got, err)
 	}
 	_, err = x.Command(Command{Argv: []string{"$NONE"}, Origin: Origin{Scope: ScopeEnv, Name: "TOOLREG_X"}})
-	if err == nil || !strings.HasPrefix(err.Error(), "expanding TOOLREG_X: variable NONE") {
+	if err == nil || !strings.HasPrefix(err.Error(), "TOOLREG_X: $NONE") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// headersKey names the setting that sends headers with web_fetch.
+// headersKey names the setting with the headers of web_fetch.
 const headersKey = "fetch.headers"
 
-// Fetch are the fetch.* settings beside [Settings.FetchAllow].
+// Fetch are the fetch.* settings other than [Settings.FetchAllow].
 type Fetch struct {
 	Processor Command // unexpanded
 	Proxy     bool
@@ -23,7 +23,7 @@ type Fetch struct {
 	Headers   []OriginHeaders
 }
 
-// OriginHeaders are the headers that go to one origin and to no other.
+// OriginHeaders are the headers that are sent to one origin only.
 type OriginHeaders struct {
 	URL     string // the origin, scheme://host[:port], in lower case, without the scheme's own port
 	Headers []Pair // unexpanded
@@ -57,15 +57,15 @@ func (r *reader) checkOriginHeaders(key string, n *document.Node) {
 	}
 }
 
-// parseOrigin reads scheme://host[:port]. The error does not hold the text,
+// parseOrigin reads scheme://host[:port]. The error does not include the text,
 // which could be an address with a secret.
 func parseOrigin(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return "", fmt.Errorf("a name of an entry is no http or https origin")
+		return "", fmt.Errorf("an entry name is not an http or https origin")
 	}
 	if u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("the entry for %s holds more than scheme, host and port", document.Printable(u.Host))
+		return "", fmt.Errorf("the entry for %s has more than scheme, host and port", document.Printable(u.Host))
 	}
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {

@@ -14,11 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// projectDir is the folder that marks a project root and holds its settings.
+// projectDir is the folder that marks a project root and contains its settings.
 const projectDir = ".toolreg"
 
-// ProtectedPaths returns the absolute paths, files and folders, where settings are
-// looked for: no tool may change what is there, since settings decide what tools
+// ProtectedPaths returns the absolute paths, files and folders, where toolreg
+// looks for settings. No tool may change them, since settings decide what tools
 // may do. files are those of --settings, relative to dir.
 func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) []string {
 	env := expand.NewEnviron(environ)
@@ -36,8 +36,8 @@ func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) 
 	return out
 }
 
-// UserDir returns the folder of the user's own settings and plugins, "" where
-// the environment names none.
+// UserDir returns the folder of the user's own settings and plugins, "" if the
+// environment names none.
 func UserDir(environ []string) string { return userDir(expand.NewEnviron(environ)) }
 
 func userDir(e expand.Environ) string {
@@ -60,8 +60,8 @@ func systemDir(e expand.Environ) string {
 	return filepath.FromSlash("/etc/toolreg")
 }
 
-// FileIn returns the settings file of a folder, "" where there is none. Two of
-// them side by side are an [*Error].
+// FileIn returns the settings file of a folder, "" if there is none. Two of
+// them in one folder are an [*Error].
 func FileIn(dir string) (string, error) {
 	path, problem := findFile(dir)
 	if problem != nil {
@@ -70,8 +70,9 @@ func FileIn(dir string) (string, error) {
 	return path, nil
 }
 
-// findFile returns the settings file of a folder; "" where there is none. Two
-// formats side by side are a problem: nobody could say which one counts.
+// findFile returns the settings file of a folder, "" if there is none. Two
+// formats in one folder are a problem, because it would be unclear which one
+// applies.
 func findFile(dir string) (string, *document.Problem) {
 	if dir == "" {
 		return "", nil
@@ -85,11 +86,11 @@ func findFile(dir string) (string, *document.Problem) {
 			found = append(found, path)
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
 		default:
-			return "", &document.Problem{File: path, Message: "cannot be looked at: " + document.PlainError(err)}
+			return "", &document.Problem{File: path, Message: "cannot be inspected: " + document.PlainError(err)}
 		}
 	}
 	if len(found) > 1 {
-		return "", &document.Problem{File: found[1], Message: "stands beside " + filepath.Base(found[0]), Hint: "keep one of them"}
+		return "", &document.Problem{File: found[1], Message: "exists next to " + filepath.Base(found[0]), Hint: "keep one of them"}
 	}
 	if len(found) == 0 {
 		return "", nil
@@ -103,13 +104,13 @@ func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 // foundRoot is the result of looking for the project root.
 type foundRoot struct {
 	dir    string // absolute
-	marked bool   // it holds .toolreg/ or .git
-	note   string // why a marked folder was passed over; may be empty
+	marked bool   // it contains .toolreg/ or .git
+	note   string // why a marked folder was skipped; may be empty
 }
 
-// findRoot returns the nearest folder from dir upwards that holds .toolreg/ or
-// .git, or dir itself. Above dir it stops at the home folder, where another
-// file system begins, and at markers that somebody else may have put there.
+// findRoot returns the nearest folder from dir upwards that contains .toolreg/
+// or .git, or dir itself. Above dir it stops at the home folder, at file system
+// boundaries, and at markers that somebody else may have created.
 func findRoot(dir, home string) foundRoot {
 	start, err := os.Stat(dir)
 	if err != nil {

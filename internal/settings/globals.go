@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Globals are the global flags of spec section 3 with their TOOLREG_* twins:
-// a flag stands before its variable, the variable before the settings files.
+// Globals are the global flags of spec section 3 with their TOOLREG_* twins: a
+// flag overrides its variable, and the variable overrides the settings files.
 type Globals struct {
 	Root           string        // --root, TOOLREG_ROOT
 	Files          []string      // --settings, TOOLREG_SETTINGS (separated like PATH)
@@ -24,9 +24,9 @@ type Globals struct {
 	TrustProject   bool          // --trust-project, TOOLREG_TRUST_PROJECT
 	ApprovalMode   string        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given here
 	Timeout        time.Duration // --timeout, TOOLREG_TIMEOUT, of a call; see TimeoutSet
-	TimeoutSet     bool          // tells no limit (0) from not given
+	TimeoutSet     bool          // distinguishes no limit (0) from not given
 	ConnectTimeout time.Duration // --connect-timeout, TOOLREG_CONNECT_TIMEOUT, of each server
-	ConnectSet     bool          // tells no limit (0) from not given
+	ConnectSet     bool          // distinguishes no limit (0) from not given
 	NonInteractive bool          // --non-interactive, TOOLREG_NON_INTERACTIVE
 	Yes            bool          // --yes, TOOLREG_YES
 	JSON           bool          // --json, TOOLREG_JSON
@@ -34,14 +34,14 @@ type Globals struct {
 	Quiet          bool          // --quiet, TOOLREG_QUIET
 	Verbose        bool          // --verbose, TOOLREG_VERBOSE
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
-	Refresh        bool          // --refresh, TOOLREG_REFRESH: nothing kept of sources counts, all is kept anew
-	Cached         bool          // --cached, TOOLREG_CACHED: only what is kept counts
+	Refresh        bool          // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
+	Cached         bool          // --cached, TOOLREG_CACHED: use only cached tool lists
 	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
-// globalRows describes the global flags as settings are described. Their names
-// are the flags', but for that of a setting; their variables are TOOLREG_ and the
-// flag in capitals.
+// globalRows describes the global flags like settings. Their names are those of
+// the flags, except for one that is a setting; their variables are TOOLREG_ and
+// the flag in capitals.
 func globalRows() []table.Row {
 	var rows []table.Row
 	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached"} {
@@ -56,13 +56,13 @@ func globalRows() []table.Row {
 		table.Row{Name: "timeout", Type: table.Duration}, table.Row{Name: "connect-timeout", Type: table.Duration})
 }
 
-// approvalMode is the one setting that is a global flag too.
+// approvalMode is the one setting that is also a global flag.
 const approvalMode = "approvalMode"
 
-// ResolveGlobals reads the global flags and their variables alone, without any
-// settings file. Flags may be nil or lack any of the flags. Variables come from
-// the process's environment; an empty one is not set. Durations are whole
-// milliseconds or Go durations. The error is an [*Error].
+// ResolveGlobals reads only the global flags and their variables, without any
+// settings file. Flags may be nil or lack some of the flags. Variables come
+// from the process's environment; an empty one counts as unset. Durations are
+// whole milliseconds or Go durations. The error is an [*Error].
 func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 	s := newScalars(flags)
 	return s.globals(), NewError(s.problems)
@@ -91,11 +91,11 @@ func (s *scalars) globals() Globals {
 	return g
 }
 
-// otherVariables are read elsewhere, or set by us for what we start.
+// otherVariables are read elsewhere, or set by toolreg for its child processes.
 var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
 
-// unknownVariables warns of variables that look like ours and are not: a mistyped
-// name would be without effect and without a word.
+// unknownVariables warns about variables with our prefix that do not exist:
+// otherwise a mistyped name would silently have no effect.
 func (l *loader) unknownVariables() {
 	known := slices.Clone(otherVariables)
 	for _, row := range globalRows() {

@@ -14,24 +14,24 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// maxImport bounds a file of another program: some keep their history in it.
+// maxImport limits the size of another program's file: some keep their history
+// in it.
 const maxImport = 16 << 20
 
-// Importer knows where other programs keep their MCP servers (spec section 4,
-// imports).
+// Importer finds the MCP servers of other programs (spec section 4, imports).
 type Importer interface {
-	// Programs returns the names that imports takes.
+	// Programs returns the names that imports accepts.
 	Programs() []string
-	// Files returns the files of one program in the order in which they count,
-	// whether or not they are there.
+	// Files returns the files of one program in order of precedence, whether or not
+	// they exist.
 	Files(program, root string, environ []string) []ImportFile
 }
 
 // ImportFile is a file in which another program keeps MCP servers.
 type ImportFile struct {
 	Path    string // absolute
-	Project bool   // part of the project: it counts once the project is trusted
-	// Read finds the servers in the bytes of the file, in file order.
+	Project bool   // part of the project: it applies once the project is trusted
+	// Read returns the servers in the bytes of the file, in file order.
 	Read func(path string, data []byte) ([]ImportedServer, []document.Problem)
 }
 
@@ -40,7 +40,7 @@ type ImportedServer struct {
 	Name      string
 	JSON      json.RawMessage // an entry of mcpServers
 	Line, Col int             // from 1
-	Problem   string          // why it is not taken; "" = it is
+	Problem   string          // why it is not imported; "" if it is
 }
 
 // importNames returns the programs to import from, in order: those of the
@@ -68,8 +68,8 @@ func (l *loader) importNames(m *merged) []string {
 	return out
 }
 
-// importProject reads the other programs' files in the project that would count
-// if it were trusted, and returns them to be covered by the grant.
+// importProject reads the other programs' files in the project that would apply
+// if it were trusted, and returns them so that the grant covers them.
 func (l *loader) importProject(fromProject *layer) []trust.File {
 	layers := slices.Clone(l.layers)
 	if fromProject != nil {
@@ -77,7 +77,7 @@ func (l *loader) importProject(fromProject *layer) []trust.File {
 	}
 	before := len(l.problems)
 	names := l.importNames(merge(l.index, append(layers, l.named...)))
-	l.problems = l.problems[:before] // reported when it is known what counts
+	l.problems = l.problems[:before] // reported once it is known what applies
 	var files []trust.File
 	for _, program := range names {
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
@@ -98,9 +98,9 @@ func (l *loader) importProject(fromProject *layer) []trust.File {
 	return files
 }
 
-// imports adds the servers of other programs behind those of the settings. A
-// name that is taken stands: own settings before others, the earlier program
-// before the later.
+// imports adds the servers of other programs after those of the settings. A
+// taken name is not replaced: own settings come before other programs, and
+// earlier programs before later ones.
 func (l *loader) imports(m *merged) {
 	names := l.importNames(m)
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
@@ -123,7 +123,7 @@ func (l *loader) imports(m *merged) {
 	}
 }
 
-// importTrusted adds the servers of a file in the project, when that counts.
+// importTrusted adds the servers of a file in the project, if that is trusted.
 func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted bool) {
 	i := slices.IndexFunc(l.imported, func(layer *layer) bool { return layer.file == f.Path })
 	switch {
@@ -138,7 +138,7 @@ func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted 
 	}
 }
 
-// importFile reads a file at once; an absent one is no mistake.
+// importFile reads a file; a missing one is not an error.
 func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.File, bool) {
 	limit := int64(maxImport)
 	if f.Project {
@@ -157,23 +157,23 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 		p.Message = fmt.Sprintf("is larger than %d MiB", limit>>20)
 	}
 	l.place(scope, f.Path, PlaceRefused, p.Message)
-	l.warn("import_refused", "the MCP servers of "+program+" are left out: "+p.String(), "")
+	l.warn("import_refused", "the MCP servers of "+program+" are ignored: "+p.String(), "")
 	return trust.File{}, false
 }
 
-// importLayer makes settings of the servers of a file. What cannot be taken
-// costs itself alone.
+// importLayer converts the servers of a file to settings. A server that cannot
+// be imported does not affect the others.
 func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []byte) *layer {
 	out := &layer{scope: scope, file: f.Path}
 	servers, problems := f.Read(f.Path, data)
 	for _, p := range problems {
-		out.unknown = append(out.unknown, importWarning("the MCP servers of "+program+" are left out: "+p.String()))
+		out.unknown = append(out.unknown, importWarning("the MCP servers of "+program+" are ignored: "+p.String()))
 	}
 	object := &document.Node{Kind: document.Object}
 	for _, s := range servers {
 		value, problem := l.importServer(s)
 		if problem != "" {
-			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.Path, s.Line, s.Name, program, problem))))
+			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Line, s.Name, program, problem))))
 			continue
 		}
 		if object.Get(s.Name) == nil {
@@ -190,7 +190,7 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 
 const serversKey = "mcpServers"
 
-// importServer checks one server as if it stood in a settings file.
+// importServer checks one server as if it were in a settings file.
 func (l *loader) importServer(s ImportedServer) (*document.Node, string) {
 	if s.Problem != "" {
 		return nil, s.Problem
@@ -226,7 +226,7 @@ func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *document
 	return doc.Root, ""
 }
 
-// FoundImport is a file of another program that is there.
+// FoundImport is an existing file of another program.
 type FoundImport struct {
 	Program string `json:"program"` // as imports names it
 	File    string `json:"file"`
@@ -237,8 +237,8 @@ type FoundImport struct {
 	Entries []ImportedServer `json:"-"` // all of them, in file order
 }
 
-// FindImports looks for MCP servers in the files of other programs, whatever
-// the settings say. Nothing of them runs. Files without any are left out.
+// FindImports looks for MCP servers in the files of other programs, regardless
+// of the settings. It runs nothing and skips files without servers.
 func FindImports(from Importer, root string, environ []string) []FoundImport {
 	l := loader{index: table.NewIndex()}
 	var out []FoundImport
@@ -270,7 +270,7 @@ func importWarning(message string) registry.Diagnostic {
 	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped", Message: message}
 }
 
-// addImported adds the servers of a layer whose names are free.
+// addImported adds the servers of a layer whose names are not taken.
 func (l *loader) addImported(m *merged, layer *layer) {
 	l.diags = append(l.diags, layer.unknown...)
 	taken := m.named(serversKey)
@@ -282,7 +282,7 @@ func (l *loader) addImported(m *merged, layer *layer) {
 				return false
 			}
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
-				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is left out: %s has one of that name", layer.file, f.Line, f.Name, taken[i].Origin))})
+				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name", layer.file, f.Line, f.Name, taken[i].Origin))})
 			return true
 		})
 		m.entries[e.row] = append(m.entries[e.row], e)

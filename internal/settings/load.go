@@ -15,21 +15,21 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Options say where [Load] looks. The zero value reads the system's settings
-// and shows, without letting them count, the current directory's project.
+// Options say where [Load] looks. The zero value reads the system's settings,
+// and reports those of the current directory's project without applying them.
 type Options struct {
 	Dir          string            // working directory, absolute; "" = the process's own
 	Root         string            // --root; "" = found from Dir
-	Files        []string          // --settings, in order; naming one is consent to it alone
+	Files        []string          // --settings, in order; naming a file is consent to that file only
 	Piped        map[string][]byte // contents of those Files that can be read once, by name
 	NoProject    bool              // --no-project-settings
 	NoUser       bool              // --no-user-settings
 	TrustProject bool              // --trust-project: consent for this run
-	Environ      []string          // "K=V": HOME and XDG_* say where to look
+	Environ      []string          // "K=V": HOME and XDG_* determine where to look
 	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
 	SystemDir    string            // "" = /etc/toolreg; for tests
-	Trust        *trust.Store      // remembered grants; nil = none
-	Import       Importer          // knows the files of other programs; nil = the setting imports does nothing
+	Trust        *trust.Store      // stored grants; nil = none
+	Import       Importer          // finds the files of other programs; nil = the setting imports has no effect
 	Proposed     *Proposed         // read in the place of the project's own file; nil = that file
 }
 
@@ -41,11 +41,10 @@ type Proposed struct {
 
 // Load reads, checks and merges the settings of every place (spec section 4).
 //
-// The diagnostics tell of unknown keys, of a project that is not trusted, of files
-// that were left out and of sources that cannot be used for a mistake in what
-// describes them (Server.Err, Command.Err). The error is an [*Error] with all other mistakes of all
-// files, variables and flags that count. Nothing of an untrusted project counts
-// (spec section 9): its mistakes are diagnostics too.
+// The diagnostics report unknown keys, a project that is not trusted, files that were ignored, and
+// sources that cannot be used because of a mistake in their entry (Server.Err, Command.Err). The
+// error is an [*Error] with all other mistakes in all files, variables and flags that apply.
+// Nothing of an untrusted project applies (spec section 9): its mistakes are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
 	l.unknownVariables()
@@ -73,10 +72,10 @@ func Root(o Options) (string, error) {
 }
 
 // CodeSourceFailed is the code of a diagnostic about a source whose settings are
-// wrong. The same one comes from the registry that the source is loaded for.
+// wrong. The registry that loads the source reports the same one.
 const CodeSourceFailed = "source_failed"
 
-// sourceFaults tells of the sources that cannot be used for a mistake.
+// sourceFaults reports the sources that cannot be used because of a mistake.
 func (l *loader) sourceFaults(s *Settings) {
 	tell := func(code, source string, err error) {
 		if err != nil {
@@ -99,7 +98,7 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// withGlobals fills in what flags and variables say.
+// withGlobals applies flags and variables.
 func withGlobals(o Options, g Globals) Options {
 	o.Root = cmp.Or(o.Root, g.Root)
 	if len(o.Files) == 0 {
@@ -112,7 +111,7 @@ func withGlobals(o Options, g Globals) Options {
 	return o
 }
 
-// loader carries what one Load gathers.
+// loader is the state of one Load.
 type loader struct {
 	index     *table.Index
 	scalars   *scalars
@@ -120,7 +119,7 @@ type loader struct {
 	opts      Options
 	globals   Globals
 	root      string
-	layers    []*layer // those that count, lowest first
+	layers    []*layer // the layers that apply, lowest first
 	named     []*layer // of --settings
 	project   *Project
 	problems  []document.Problem
@@ -128,8 +127,8 @@ type loader struct {
 	allPlaces []Place
 
 	imported       []*layer // of other programs' files in the project, in order
-	withoutImports bool     // the project is trusted without them
-	importPaths    []string // where other programs' files are looked for
+	withoutImports bool     // the project is trusted apart from them
+	importPaths    []string // where to look for other programs' files
 }
 
 // readAll reads all files in order of precedence.
@@ -179,9 +178,9 @@ func (l *loader) findRoot() error {
 	info, err := os.Stat(l.root)
 	switch {
 	case err != nil:
-		return NewError([]document.Problem{{File: l.root, Message: "is no project root: " + document.PlainError(err)}})
+		return NewError([]document.Problem{{File: l.root, Message: "is not a project root: " + document.PlainError(err)}})
 	case !info.IsDir():
-		return NewError([]document.Problem{{File: l.root, Message: "is no project root: not a directory"}})
+		return NewError([]document.Problem{{File: l.root, Message: "is not a project root: not a directory"}})
 	}
 	return nil
 }
@@ -193,8 +192,9 @@ func (l *loader) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// readFolder reads the settings file of the system's or the user's folder. One that
-// others could have written is an error: it may hold what forbids things.
+// readFolder reads the settings file of the system's or the user's folder. A file
+// that others could have written is an error, because it may contain rules that
+// forbid things.
 func (l *loader) readFolder(scope Scope, dir string) {
 	path, problem := findFile(dir)
 	if problem != nil {
@@ -215,7 +215,7 @@ func (l *loader) readFolder(scope Scope, dir string) {
 	l.placeLayer(layer)
 }
 
-// readNamed reads a --settings file; it counts behind the project's own.
+// readNamed reads a --settings file, which overrides the project's own.
 func (l *loader) readNamed(name string) {
 	if data, ok := l.opts.Piped[name]; ok {
 		l.readPiped(name, data)
@@ -245,7 +245,7 @@ func (l *loader) readPiped(name string, data []byte) {
 	l.named = append(l.named, check(l.index, ScopeFile, name, doc, problems))
 }
 
-// refused records a file that cannot be used where it would count.
+// refused records a file that would apply but cannot be used.
 func (l *loader) refused(scope Scope, p document.Problem) {
 	l.problems = append(l.problems, p)
 	l.place(scope, p.File, PlaceRefused, p.Message)

@@ -302,7 +302,7 @@ func TestTwoFormatsSideBySide(t *testing.T) {
 	b.user("settings.yaml", "")
 	json := b.user("settings.json", "{}")
 	_, _, err := Load(b.options())
-	if want := json + ": stands beside settings.yaml (keep one of them)"; err == nil || err.Error() != want {
+	if want := json + ": exists next to settings.yaml (keep one of them)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -389,7 +389,7 @@ func TestWorkspaceRoot(t *testing.T) {
 	if s := b.load(b.options("SUB=sub")); s.Workspace != filepath.Join(b.project, "sub", "x") {
 		t.Errorf("workspace %s", s.Workspace)
 	}
-	if _, _, err := Load(b.options()); err == nil || !strings.Contains(err.Error(), "settings.yaml:1:13: workspace.root: variable SUB is not set") {
+	if _, _, err := Load(b.options()); err == nil || !strings.Contains(err.Error(), "settings.yaml:1:13: workspace.root: $SUB is not set") {
 		t.Errorf("error %v", err)
 	}
 }

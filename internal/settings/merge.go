@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// merged is everything that the places that count have set: for each setting
-// its entries, earliest place first.
+// merged is everything that the scopes in effect have set: for each setting its
+// entries, earliest scope first.
 type merged struct {
 	index   *table.Index
 	entries map[*table.Row][]entry
@@ -28,7 +28,7 @@ func merge(x *table.Index, layers []*layer) *merged {
 	return m
 }
 
-// last returns the value that stands of a setting that is replaced as a whole.
+// last returns the effective value of a setting that is replaced as a whole.
 func (m *merged) last(name string) (entry, bool) {
 	all := m.entries[m.index.Row(name)]
 	if len(all) == 0 {
@@ -67,8 +67,8 @@ type Named struct {
 // JSON returns the value: members in file order, numbers as written.
 func (n Named) JSON() json.RawMessage { return n.Value.Encode() }
 
-// At returns where the value that a JSON pointer names was set, or the nearest
-// value around it.
+// At returns where the value that a JSON pointer names, or the nearest
+// enclosing value, was set.
 func (n Named) At(pointer string) Origin {
 	o := n.Origin
 	if pointer != "" && o.Line > 0 {
@@ -77,7 +77,7 @@ func (n Named) At(pointer string) Origin {
 	return o
 }
 
-// named merges by name: the later entry stands, in the place of the first.
+// named merges by name: the later entry takes the position of the first.
 func (m *merged) named(name string) []Named {
 	var out []Named
 	at := map[string]int{}
@@ -97,9 +97,9 @@ func (m *merged) named(name string) []Named {
 	return out
 }
 
-// RawEach returns the values of a setting that all places add to (hooks), earliest
-// place first: system, user, project, the files of --settings. Their names are
-// empty.
+// RawEach returns the values of a setting to which all scopes add (hooks),
+// earliest scope first: system, user, project, the files of --settings. Their
+// names are empty.
 func (s *Settings) RawEach(key string) []Named {
 	if s.merged == nil {
 		return nil

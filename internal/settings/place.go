@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// PlaceState is what became of a file that may hold settings.
+// PlaceState says what happened to a file that may contain settings.
 type PlaceState string
 
 // The states of a [Place].
 const (
-	PlaceRead    PlaceState = "read"    // its settings count
+	PlaceRead    PlaceState = "read"    // its settings apply
 	PlaceAbsent  PlaceState = "absent"  // there is none
-	PlaceSkipped PlaceState = "skipped" // it is there and does not count
-	PlaceRefused PlaceState = "refused" // it is there and cannot be used
+	PlaceSkipped PlaceState = "skipped" // it exists and is ignored
+	PlaceRefused PlaceState = "refused" // it exists and cannot be used
 )
 
-// Place is a file, or a pattern of names, where settings were looked for.
+// Place is a file, or a pattern of names, where toolreg looked for settings.
 type Place struct {
 	Scope  Scope      `json:"scope"`
 	Path   string     `json:"path"` // absolute
 	State  PlaceState `json:"state"`
-	Reason string     `json:"reason,omitempty"` // why it does not count
+	Reason string     `json:"reason,omitempty"` // why it is ignored
 }
 
 // Places reports where [Load] looks for settings and what it finds there, lowest
@@ -38,7 +38,7 @@ func Places(o Options) ([]Place, error) {
 	return l.allPlaces, nil
 }
 
-// place records what became of a file.
+// place records what happened to a file.
 func (l *loader) place(scope Scope, path string, state PlaceState, reason string) {
 	place := Place{scope, path, state, reason}
 	if !slices.Contains(l.allPlaces, place) { // a file of a program may be read in two parts
@@ -56,14 +56,14 @@ func (l *loader) placeLayer(layer *layer) {
 	l.place(layer.scope, layer.file, PlaceRefused, fmt.Sprintf("line %d: %s", p.Line, p.Message))
 }
 
-// placeFolder records that a folder has no settings file, or why none counts.
+// placeFolder records that a folder has no settings file, or why none applies.
 func (l *loader) placeFolder(scope Scope, dir string, state PlaceState, reason string) {
 	if dir != "" {
 		l.place(scope, filepath.Join(dir, "settings.{yaml,yml,json}"), state, reason)
 	}
 }
 
-// placeProject records what became of the project's own file.
+// placeProject records what happened to the project's own file.
 func (l *loader) placeProject(dir, path string) {
 	p := l.project
 	switch {

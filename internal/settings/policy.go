@@ -2,12 +2,12 @@ package settings
 
 import "github.com/toolreg/toolreg/internal/settings/document"
 
-// rulesKey is the one list whose places add up: every place's rules count, in
-// the order of spec section 8.3.
+// rulesKey is the one list to which all scopes add: their rules apply in the
+// order of spec section 8.3.
 const rulesKey = "policy.rules"
 
-// ruleEntries orders the rules of all places: those of --settings files first,
-// the last file's before, then system, user, project.
+// ruleEntries orders the rules of all scopes: those of --settings files first
+// (last file first), then system, user, project.
 func (m *merged) ruleEntries() []entry {
 	var named, rest []entry
 	for _, e := range m.entries[m.index.Row(rulesKey)] {

@@ -14,9 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// readProject reads the project's own settings, and lets them count only when
-// the exact bytes of everything they can run are trusted. It returns the folder
-// and the settings file, "" where there is none.
+// readProject reads the project's own settings, and applies them only if the
+// exact bytes of everything they can run are trusted. It returns the folder and
+// the settings file, "" if there is none.
 func (l *loader) readProject() (dir, path string) {
 	dir = filepath.Join(l.root, projectDir)
 	path, problem := findFile(dir)
@@ -52,7 +52,7 @@ func (l *loader) readOwnProject(path string) (trust.File, bool) {
 	p := document.Unreadable(path, err)
 	var owner *trust.OwnerError
 	if errors.As(err, &owner) {
-		p.Hint = "make it yours and writable by you alone, or name it with --settings"
+		p.Hint = "make yourself its owner and only writer, or name it with --settings"
 	}
 	l.refuse("project_settings_refused", []string{path}, p)
 	return trust.File{}, false
@@ -65,8 +65,8 @@ func (l *loader) projectFile(path string) (trust.File, error) {
 	return trust.ReadOwned(path, document.MaxFile)
 }
 
-// refuse leaves the project out. Where its settings were asked for, that is an
-// error.
+// refuse ignores the project. If its settings were requested explicitly, that
+// is an error.
 func (l *loader) refuse(code string, files []string, p document.Problem) {
 	l.project = &Project{Root: l.root, Files: files, Obstacle: p.String()}
 	if l.opts.TrustProject {
@@ -75,7 +75,7 @@ func (l *loader) refuse(code string, files []string, p document.Problem) {
 	}
 	hint := p.Hint
 	p.Hint = ""
-	l.warn(code, "the settings of this project do not count: "+p.String(), hint)
+	l.warn(code, "the settings of this project are ignored: "+p.String(), hint)
 }
 
 // isNamed reports whether a --settings argument names the file.
@@ -84,7 +84,7 @@ func (l *loader) isNamed(real string) bool {
 }
 
 // decideTrust collects what a grant covers and decides whether the project's own
-// settings count. fromProject is nil where the project has none beyond what
+// settings apply. fromProject is nil if the project has none beyond what
 // --settings names. imports are the files of other programs.
 func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []trust.File) {
 	p := l.describe(dir, fromProject, files, imports)
@@ -128,7 +128,7 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	return p
 }
 
-// consent returns what a layer asks consent for; nil of a nil layer.
+// consent returns what a layer needs consent for; nil for a nil layer.
 func (l *layer) consent() *consent.File {
 	if l == nil {
 		return nil
@@ -150,13 +150,13 @@ func (l *loader) cover(dir string, fromProject *layer, files []trust.File, progr
 	}
 	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expand, process.BaseEnv(l.opts.Environ)), trees)
 	if path := consent.Changed(plugins, covered); err == nil && path != "" {
-		err = fmt.Errorf("%s is not as it was a moment ago; run the command again", path)
+		err = fmt.Errorf("%s has just changed; run the command again", path)
 	}
 	return covered, plugins, err
 }
 
-// trustWithoutImports lets a project count that is trusted apart from the files
-// of other programs, which imports has brought in since.
+// trustWithoutImports applies a project that is trusted except for the files of
+// other programs, which imports has added since.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
 	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
@@ -167,11 +167,11 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer,
 		return
 	}
 	p.Trusted, p.Granted, l.withoutImports = true, status.Granted, true
-	l.warn("imports_untrusted", "MCP servers of other programs in this project are not trusted and do not count: "+changedNames(p.Changes),
-		"see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`")
+	l.warn("imports_untrusted", "MCP servers of other programs in this project are ignored because they are not trusted: "+changedNames(p.Changes),
+		"run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it")
 }
 
-// checkGrant asks the flags and the remembered grants.
+// checkGrant checks the flags and the stored grants.
 func (l *loader) checkGrant(p *Project) {
 	namedAll := len(p.Runs) == 0 && len(p.Covered) == 1 && l.isNamed(p.Covered[0].Path)
 	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || namedAll)
@@ -180,16 +180,16 @@ func (l *loader) checkGrant(p *Project) {
 	}
 	status, err := l.opts.Trust.Check(p.Root, p.Covered)
 	if err != nil {
-		l.warn("trust_unreadable", "no project is trusted: "+err.Error(), "")
+		l.warn("trust_unreadable", "projects cannot be trusted: "+err.Error(), "")
 		return
 	}
 	p.Trusted, p.Granted, p.Changes = status.Trusted, status.Granted, status.Changes
 }
 
-// warnUntrusted says that the project does not count, and why.
+// warnUntrusted reports that the project is ignored, and why.
 func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
-	message := "the settings of this project are not trusted and do not count: "
-	hint := "see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`"
+	message := "the settings of this project are ignored because they are not trusted: "
+	hint := "run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it"
 	what := filepath.Join(l.root, projectDir)
 	if len(p.Covered) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
@@ -202,7 +202,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 		message, what = "the settings of this project cannot be trusted: ", p.Obstacle
 		hint = ""
 	case !p.Granted.IsZero():
-		message = "the settings of this project have changed since they were trusted and do not count: "
+		message = "the settings of this project are ignored because they have changed since they were trusted: "
 		what = changedNames(p.Changes)
 	}
 	l.warn("project_untrusted", message+what, hint)

@@ -63,8 +63,8 @@ func TestUntrustedProjectCountsForNothing(t *testing.T) {
 	}
 	want := []registry.Diagnostic{{
 		Severity: registry.SeverityWarning, Code: "project_untrusted",
-		Message: "the settings of this project are not trusted and do not count: " + filepath.Join(b.project, ".toolreg", "settings.yaml"),
-		Hint:    "see what they would do with `toolreg trust status`, then allow it with `toolreg trust grant`",
+		Message: "the settings of this project are ignored because they are not trusted: " + filepath.Join(b.project, ".toolreg", "settings.yaml"),
+		Hint:    "run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it",
 	}}
 	if diff := cmp.Diff(want, diags); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
@@ -211,7 +211,7 @@ func TestAnyChangeVoidsTheGrant(t *testing.T) {
 			if s.Project.Trusted || s.ApprovalMode != "default" || s.Project.Granted.Unix() != 1_800_000_000 {
 				t.Errorf("project %+v, approvalMode %s", s.Project, s.ApprovalMode)
 			}
-			want := "the settings of this project have changed since they were trusted and do not count: " + test.what
+			want := "the settings of this project are ignored because they have changed since they were trusted: " + test.what
 			if len(diags) != 1 || diags[0].Message != want {
 				t.Errorf("diagnostics %+v, want %q", diags, want)
 			}
@@ -305,7 +305,7 @@ func TestProjectsThatCannotBeTrusted(t *testing.T) {
 		code string
 		want string
 	}{
-		{"two formats", func(b *sandbox) { b.projectFile(".toolreg/settings.json", "{}") }, "project_settings_invalid", "stands beside settings.yaml"},
+		{"two formats", func(b *sandbox) { b.projectFile(".toolreg/settings.json", "{}") }, "project_settings_invalid", "exists next to settings.yaml"},
 		{"writable by everybody", func(b *sandbox) {
 			if err := os.Chmod(filepath.Join(b.project, ".toolreg", "settings.yaml"), 0o666); err != nil {
 				b.t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// maxProblems is how many mistakes of a file are reported, and unknown keys.
+// maxProblems is how many mistakes, and how many unknown keys, are reported per
+// file.
 const maxProblems = 100
 
 // entry is one setting of one file.
@@ -21,26 +22,26 @@ type entry struct {
 	origin Origin
 }
 
-// layer is what one place sets.
+// layer is what one scope sets.
 type layer struct {
 	scope    Scope
 	file     string
-	real     string         // with links resolved; of --settings files alone
-	root     *document.Node // nil where the file could not be parsed
+	real     string         // with links resolved; only for --settings files
+	root     *document.Node // nil if the file could not be parsed
 	entries  []entry
 	problems []document.Problem
 	faults   faults
 	unknown  []registry.Diagnostic
 }
 
-// faults are the mistakes in what describes one source, an entry of mcpServers or
-// a command, by its value. They cost that source alone (spec section 4).
+// faults are the mistakes in the value that describes one source, an entry of
+// mcpServers or a command. They affect only that source (spec section 4).
 type faults map[*document.Node][]document.Problem
 
-// of returns the mistakes in a value as an [*Error], nil where there are none.
+// of returns the mistakes in a value as an [*Error], nil if there are none.
 func (f faults) of(n *document.Node) error { return NewError(document.SortProblems(f[n])) }
 
-// mistakes are all that were found in a layer, in order of place.
+// mistakes returns all that were found in a layer, in order of position.
 func (l *layer) mistakes() []document.Problem {
 	all := slices.Clone(l.problems)
 	for _, problems := range l.faults {
@@ -55,10 +56,10 @@ type reader struct {
 	index   *table.Index
 	layer   *layer
 	foreign []string
-	source  *document.Node // what is being checked describes this source alone; nil: none
+	source  *document.Node // the source that is being checked; nil if none
 }
 
-// read parses and checks a settings file. All its mistakes are in the layer.
+// read parses and checks a settings file. The layer holds all its mistakes.
 func read(x *table.Index, scope Scope, file string, data []byte) *layer {
 	doc, problems := document.Parse(file, data)
 	return check(x, scope, file, doc, problems)
@@ -75,7 +76,7 @@ func check(x *table.Index, scope Scope, file string, doc *document.Document, pro
 	if len(r.foreign) > 0 {
 		l.unknown = append(l.unknown, registry.Diagnostic{
 			Severity: registry.SeverityInfo, Code: "foreign_setting",
-			Message: fmt.Sprintf("%s: settings of another program, without meaning here: %s", file, strings.Join(r.foreign, ", ")),
+			Message: fmt.Sprintf("%s: settings of another program, ignored here: %s", file, strings.Join(r.foreign, ", ")),
 		})
 	}
 	document.SortByPlace(l.problems)
@@ -102,13 +103,13 @@ func (r *reader) fail(line, col int, hint, format string, args ...any) {
 	}
 }
 
-// group reads the settings below a prefix of the table's dotted names.
+// group reads the settings under a prefix of the table's dotted names.
 func (r *reader) group(n *document.Node, prefix string) {
 	for _, f := range n.Fields {
 		key := prefix + f.Name
 		row := r.index.Row(key)
 		switch {
-		case strings.Contains(f.Name, "."): // dots in a file are no nesting
+		case strings.Contains(f.Name, "."): // dots in a file do not mean nesting
 			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
 		case f.Value.Kind == document.Null && (row != nil || r.index.IsGroup(key)):
 		case row != nil && row.Foreign:
@@ -138,7 +139,8 @@ func (r *reader) setting(row *table.Row, key string, f document.Field) {
 	r.layer.entries = append(r.layer.entries, entry{row: row, key: key, node: f.Value, origin: r.origin(f.Line, f.Col)})
 }
 
-// unknown warns of a key that is not in the table, with the nearest that is.
+// unknown warns about a key that is not in the table, and suggests the nearest
+// one that is.
 func (r *reader) unknown(f document.Field, key, group string, candidates []string) {
 	if len(r.layer.unknown) >= maxProblems {
 		return
@@ -157,7 +159,7 @@ func (r *reader) unknown(f document.Field, key, group string, candidates []strin
 }
 
 func (r *reader) wrongType(n *document.Node, key, want string) {
-	if r.layer.scope >= ScopeEnv { // there all is text
+	if r.layer.scope >= ScopeEnv { // there everything is text
 		r.fail(0, 0, "", "%s: expected %s", key, want)
 		return
 	}

@@ -52,13 +52,13 @@ func TestMistakesHavePlaces(t *testing.T) {
 			"s.yaml:2:6: YAML tags such as !go/struct are not supported (quote text, write numbers and booleans plainly)",
 		}},
 		{"merge key", "s.yaml", "mcpServers:\n  a: &a {command: x}\n  b:\n    <<: *a\n", []string{
-			"s.yaml:4:5: merge keys (<<) are not supported (write the members out, or use an alias as a whole value)",
+			"s.yaml:4:5: merge keys (<<) are not supported (write out the members, or use an alias as the whole value)",
 			"s.yaml:4:5: mcpServers.b: needs a command, a url or an httpUrl",
 		}},
 		{"two documents", "s.yaml", "inheritEnv: true\n---\ninheritEnv: false\n", []string{
 			"s.yaml:2:1: a second YAML document (keep one document; the rest would be ignored)",
 		}},
-		{"alias in its own anchor", "s.yaml", "context: &a\n  x: *a\n", []string{"s.yaml:2:6: alias *a stands inside its own anchor"}},
+		{"alias in its own anchor", "s.yaml", "context: &a\n  x: *a\n", []string{"s.yaml:2:6: alias *a is used inside its own anchor"}},
 		{"no is a string, not false", "s.yaml", "inheritEnv: no\n", []string{
 			"s.yaml:1:13: inheritEnv: expected true or false, got string (write true or false without quotes)",
 		}},
@@ -67,19 +67,19 @@ func TestMistakesHavePlaces(t *testing.T) {
 		}},
 		{"underscores", "s.yaml", "limits: {tools: 1_000}\n", []string{
 			"s.yaml:1:17: 1_000 is not a decimal number (write it in decimal, or quote it if it is text)",
-			"s.yaml:1:17: limits.tools: expected a whole number, 0 or more",
+			"s.yaml:1:17: limits.tools: expected an integer, 0 or more",
 		}},
 		{"duration without unit", "s.yaml", "toolDiscoveryTimeout: \"30\"\n", []string{
-			`s.yaml:1:23: toolDiscoveryTimeout: expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`,
+			`s.yaml:1:23: toolDiscoveryTimeout: expected milliseconds or a duration such as "30s" or "10m", 0 or more`,
 		}},
 		{"negative duration", "s.yaml", "shell: {timeout: -1s}\n", []string{
-			`s.yaml:1:18: shell.timeout: expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`,
+			`s.yaml:1:18: shell.timeout: expected milliseconds or a duration such as "30s" or "10m", 0 or more`,
 		}},
 		{"overflowing duration", "s.json", `{"toolDiscoveryTimeout": 9223372036854775807}`, []string{
 			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds, 0 or more, or a duration such as "1.5s"`,
 		}},
 		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
-		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string holds a NUL character"}},
+		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string contains a NUL character"}},
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object with settings, got list"}},
 		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
@@ -87,12 +87,12 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
-		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: its address is no http or https URL"}},
+		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: its address is not an http or https URL"}},
 		{"header injection", "s.json", `{"mcpServers": {"a": {"url": "http://h/", "headers": {"X": "a\r\nY: b", "B c": "d"}}}}`, []string{
-			"s.json:1:60: mcpServers.a.headers: the value of header X holds a control character",
-			`s.json:1:80: mcpServers.a.headers: "B c" is no header name`,
+			"s.json:1:60: mcpServers.a.headers: the value of header X contains a control character",
+			`s.json:1:80: mcpServers.a.headers: "B c" is not a valid header name`,
 		}},
-		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is no name of a variable`}},
+		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is not a valid variable name`}},
 		{"rule without decision", "s.yaml", "policy:\n  rules:\n    - tool: edit\n", []string{"s.yaml:3:7: policy.rules[0]: decision is missing"}},
 		{"group that is no object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
 	}

@@ -20,10 +20,10 @@ const (
 	referenceTime = 30 * time.Second // of a cmd:
 )
 
-// Secret expands a value of env, headers or oauth. Beside variables it may be
-// one reference as a whole: env:NAME is the variable; file:PATH the content of
-// a file without its last line end; cmd:ARGV what a command prints, without its
-// last line end, run in Dir without a shell and for 30 seconds at most.
+// Secret expands a value of env, headers or oauth. Apart from variables, the
+// whole value may be a reference: env:NAME is the variable; file:PATH the
+// content of a file without its last line end; cmd:ARGV the output of a command
+// without its last line end, run in Dir without a shell for at most 30 seconds.
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
 // text that looks like a reference, put ${} before it: ${}file:x.
 func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
@@ -89,7 +89,7 @@ func (x *Expander) run(ctx context.Context, target string) (string, error) {
 	return trimLineEnd(string(out.Stdout)), nil
 }
 
-// trimLineEnd cuts one line end.
+// trimLineEnd removes one line end.
 func trimLineEnd(s string) string {
 	if rest, ok := strings.CutSuffix(s, "\n"); ok {
 		return strings.TrimSuffix(rest, "\r")

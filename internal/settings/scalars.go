@@ -14,7 +14,7 @@ import (
 )
 
 // scalars lets viper decide which of flag, variable and settings file gives a
-// value. It sees the fixed names of the table alone: it would lower-case and
+// value. Viper sees only the fixed names of the table: it would lower-case and
 // split the names that people choose. Variables come from the process's own
 // environment.
 type scalars struct {
@@ -29,7 +29,7 @@ func newScalars(flags *pflag.FlagSet) *scalars {
 	for _, row := range globalRows() {
 		s.bind(row.Name, globalVariable(row.Name))
 		if f := s.flag(row.Name); f != nil {
-			_ = s.viper.BindPFlag(row.Name, f) // fails for a nil flag alone
+			_ = s.viper.BindPFlag(row.Name, f) // fails only for a nil flag
 		}
 	}
 	return s
@@ -55,12 +55,12 @@ func (s *scalars) flag(key string) *pflag.Flag {
 }
 
 func (s *scalars) bind(key, variable string) {
-	_ = s.viper.BindEnv(key, variable) // fails without a key alone
+	_ = s.viper.BindEnv(key, variable) // fails only without a key
 }
 
 // apply puts the scalars that flags and variables set into the merged settings,
-// over those of the files. Viper gets the values of the files as pointers to their
-// entries, so that it converts none and each keeps its origin.
+// overriding those of the files. Viper gets the values of the files as pointers to
+// their entries, so that it does not convert them and each keeps its origin.
 func (s *scalars) apply(m *merged) {
 	config := map[string]any{}
 	for i := range m.index.Rows {
@@ -74,7 +74,7 @@ func (s *scalars) apply(m *merged) {
 			config[row.Name] = &all[len(all)-1]
 		}
 	}
-	_ = s.viper.MergeConfigMap(config) // fails for no map of strings
+	_ = s.viper.MergeConfigMap(config) // fails for no map with string keys
 	for i := range m.index.Rows {
 		row := &m.index.Rows[i]
 		var flag *pflag.Flag
@@ -88,8 +88,8 @@ func (s *scalars) apply(m *merged) {
 	maps.Copy(m.faults, s.faults)
 }
 
-// value returns the text of the flag or variable that stands for a key. ok is
-// false where a settings file or nothing gives it, or no variable can.
+// value returns the text of the flag or variable for a key. ok is false if a
+// settings file or nothing gives the value, or if no variable can.
 func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text string, origin Origin, ok bool) {
 	if variable == "" {
 		return "", Origin{}, false
@@ -104,7 +104,7 @@ func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text str
 	return text, Origin{Scope: ScopeEnv, Name: variable}, true
 }
 
-// parse checks the text of a flag or variable like the value in a file.
+// parse checks the text of a flag or variable like a value in a file.
 func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.Node {
 	n := row.FromText(text)
 	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
@@ -116,7 +116,7 @@ func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.No
 	return n
 }
 
-// global returns the checked value of a global flag; nil where neither the flag
+// global returns the checked value of a global flag; nil if neither the flag
 // nor its variable is given.
 func (s *scalars) global(row *table.Row) *document.Node {
 	text, origin, ok := s.value(row.Name, s.flag(row.Name), globalVariable(row.Name))
@@ -131,8 +131,8 @@ func (s *scalars) global(row *table.Row) *document.Node {
 	return n
 }
 
-// list returns the values of a flag that may be given several times; nil where it
-// is not.
+// list returns the values of a flag that may be given several times; nil if it is
+// not.
 func (s *scalars) list(key string) []string {
 	if f := s.flag(key); f != nil && f.Changed {
 		if list, ok := f.Value.(pflag.SliceValue); ok {

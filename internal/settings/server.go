@@ -67,42 +67,42 @@ func checkServer(n *document.Node) error {
 	return checkURL(address)
 }
 
-// checkURL refuses what is no address of a web server, as far as variables let
-// it be seen.
+// checkURL rejects what is not an address of a web server, as far as variables
+// allow to tell.
 func checkURL(address string) error {
 	if address == "" || strings.Contains(address, "$") {
 		return nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("its address is no http or https URL") // the address could hold a secret
+		return errors.New("its address is not an http or https URL") // the address could hold a secret
 	}
 	return nil
 }
 
 // checkPair reports what is wrong with an entry of env or headers. The message
-// never holds the value.
+// never contains the value.
 func checkPair(set, name, value string) error {
 	if set == "headers" {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%q is no header name", name)
+			return fmt.Errorf("%q is not a valid header name", name)
 		}
 		return checkHeaderValue(name, value)
 	}
 	if name == "" || strings.ContainsAny(name, "=\x00") {
-		return fmt.Errorf("%q is no name of a variable", name)
+		return fmt.Errorf("%q is not a valid variable name", name)
 	}
 	return nil
 }
 
 func checkHeaderValue(name, value string) error {
 	if !httpguts.ValidHeaderFieldValue(value) {
-		return fmt.Errorf("the value of header %s holds a control character", name)
+		return fmt.Errorf("the value of header %s contains a control character", name)
 	}
 	return nil
 }
 
-// decodeServer makes a server of a checked entry.
+// decodeServer converts a checked entry to a server.
 func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) Server {
 	s := Server{
 		Name: name, Origin: origin,
@@ -142,8 +142,7 @@ func decodeOAuth(n *document.Node) *OAuth {
 	return o
 }
 
-// The functions below read values that were checked; what is absent gives the
-// zero value.
+// The functions below read checked values; absent ones give the zero value.
 
 // wait reads a member that is a duration, or its default in the table.
 func wait(row *table.Row, n *document.Node, name string) time.Duration {
@@ -169,7 +168,7 @@ func number(n *document.Node) int {
 	return i
 }
 
-// toPairs keeps file order; in names the file.
+// toPairs preserves file order; in names the file.
 func toPairs(n *document.Node, in Origin) []Pair {
 	if n == nil {
 		return nil
@@ -182,7 +181,7 @@ func toPairs(n *document.Node, in Origin) []Pair {
 	return out
 }
 
-// toList keeps file order; in names the file.
+// toList preserves file order; in names the file.
 func toList(n *document.Node, in Origin) List {
 	if n == nil || n.Kind != document.List {
 		return List{}

@@ -1,11 +1,11 @@
 // Package settings finds, reads, checks, merges and expands the settings of spec
 // section 4 into plain structs.
 //
-// Load reads every place in order of precedence with package document, checks
-// each value by its row in package table, asks package consent what a project's
-// own files would do, and merges what counts; viper decides between flag, variable
-// and file for scalars alone. Strings stay as written until they are used: an
-// [Expander] replaces variables and references then. Package edit changes files.
+// Load reads every scope in order of precedence with package document, checks each
+// value against its row in package table, asks package consent what a project's
+// own files would do, and merges what applies; for scalars viper decides between
+// flag, variable and file. Strings stay as written until they are used: then an
+// [Expander] replaces variables and references. Package edit changes files.
 package settings
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Scope is the place a value came from, in order of precedence.
+// Scope is where a value came from, in order of precedence.
 type Scope int
 
 // The scopes of spec section 4, lowest first.
@@ -42,8 +42,8 @@ func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type Origin struct {
 	Scope Scope
 	Name  string // the file's path, the variable's or the flag's name
-	Line  int    // from 1; 0 where there is no file
-	Col   int    // from 1; 0 where there is no file
+	Line  int    // from 1; 0 if there is no file
+	Col   int    // from 1; 0 if there is no file
 }
 
 // String returns file:line, the variable's name, the flag or "default".
@@ -57,7 +57,7 @@ func (o Origin) String() string {
 	return o.Name
 }
 
-// GoString helps test failures.
+// GoString makes test failures readable.
 func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Col) }
 
 // Command is an argv with its origin; an empty Argv means that none is set.
@@ -78,8 +78,8 @@ type Entry struct {
 	Origin Origin
 }
 
-// List is a list setting. Set tells an absent list from an empty one, which
-// mean different things for coreTools and includeTools.
+// List is a list setting. Set distinguishes an absent list from an empty one,
+// which differ for coreTools and includeTools.
 type List struct {
 	Set     bool
 	Entries []Entry
@@ -119,12 +119,12 @@ type Server struct {
 	ConnectTimeout time.Duration // default 30s; 0 = none
 	Protocol       string        // "auto" (default), "legacy", "modern"
 	Trust          bool
-	TrustOrigin    Origin // of Trust; that of the entry where it is not set
+	TrustOrigin    Origin // where Trust is set; that of the entry if it is not
 	Description    string
 	IncludeTools   List // absent = all
 	ExcludeTools   List
 	Disabled       bool
-	Excluded       *Origin // the mcp.allowed/mcp.excluded setting that keeps it out; nil = connect
+	Excluded       *Origin // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error]: it cannot be used; nil = none
 }
@@ -138,7 +138,7 @@ type Rule struct {
 	Origin                         Origin
 }
 
-// Settings is everything that was set, merged, unexpanded. Load fills it.
+// Settings is the merged, unexpanded settings. Load fills it.
 type Settings struct {
 	ProjectRoot string // absolute; where discovery and call commands run
 	Workspace   string // absolute; the tree that file tools may touch
@@ -149,7 +149,7 @@ type Settings struct {
 	Env              []Pair // added for discovery, call and plugin commands
 	InheritEnv       bool
 
-	Servers []Server // in file order, a later file's new ones behind
+	Servers []Server // in file order, followed by new ones of later files
 
 	CoreTools     List // absent = all built-ins
 	ExcludeTools  List
@@ -157,7 +157,7 @@ type Settings struct {
 	OnlyTools     List              // tools.only
 	AllowOptional List              // tools.allow
 	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
-	DeniedBy      map[string]Origin // the permissions that are false: where that was set
+	DeniedBy      map[string]Origin // for the permissions that are false, where that was set
 	Conflicts     string            // conflicts.discovered: overwrite (default), reject, qualify
 
 	ApprovalMode   string // default, auto-edit, plan, yolo
@@ -165,7 +165,7 @@ type Settings struct {
 	Rules          []Rule
 	PolicyDefaults map[string]Rule // by category; Decision and Origin set
 
-	ShellBanned List // where Set is false, the default
+	ShellBanned List // the default if Set is false
 
 	ShellCatastrophic string        // deny, ask
 	ShellTimeout      time.Duration // default 120s; 0 = none
@@ -176,9 +176,9 @@ type Settings struct {
 	FetchAllow   List          // fetch.allowHosts
 	Fetch        Fetch         // the other fetch.* settings
 	Sampling     Sampling      // sampling.*
-	Imports      List          // programs whose MCP servers are added
+	Imports      List          // programs whose MCP servers are imported
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
-	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Counts where DiscoveryTTL does
+	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Applies only with DiscoveryTTL
 	AuditParams  bool          // audit.params
 	Audit        Audit         // the other audit.* settings
 	Images       string        // display.images
@@ -188,11 +188,11 @@ type Settings struct {
 	// Globals are the global flags with their variables.
 	Globals Globals
 
-	// Project is the state of the project's own settings files; nil where there are none.
+	// Project is the state of the project's own settings files; nil if there are none.
 	Project *Project
 
-	merged      *merged  // everything that counts, for Effective and RawNamed
-	importPaths []string // where the files of imports are looked for
+	merged      *merged  // everything in effect, for Effective and RawNamed
+	importPaths []string // where to look for the files of imports
 }
 
 // Sampling are the sampling.* settings.
@@ -202,13 +202,13 @@ type Sampling struct {
 	Requests int           // of a server during one call; default 10
 }
 
-// Limits are the limits.* settings, in bytes where nothing else is said.
+// Limits are the limits.* settings, in bytes unless noted.
 type Limits struct {
 	DiscoveryOutput int64 // of the discovery command, stdout and stderr each; default 10 MiB
 	Frame           int64 // of one message of an MCP server; default 16 MiB
 	Result          int64 // of the result of a call; default 64 MiB
-	Output          int64 // of a call's output that is kept; default 10 MiB
-	Spill           int64 // of the file that holds the whole of it; default 1 GiB
+	Output          int64 // of a call's output; default 10 MiB
+	Spill           int64 // of the file with the whole output; default 1 GiB
 	Schema          int64 // of one tool's schema; default 1 MiB
 	Description     int64 // of one tool's description; default 16 KiB
 	Tools           int   // number of tools of a source; default 10,000
@@ -220,12 +220,12 @@ type Project struct {
 	Root     string         // the project root
 	Files    []string       // what the hash covers, absolute
 	Hash     string         // sha256 over the covered bytes, hex
-	Trusted  bool           // granted, or --trust-project, or --settings named all there is
-	Runs     []string       // what would run, one command a line, for the trust prompt
+	Trusted  bool           // granted, or --trust-project, or --settings named every file
+	Runs     []string       // what would run, one command per line, for the trust prompt
 	Loosens  []string       // keys that loosen policy or pass environment on, file:line: key = value
 	Expands  []string       // variables and references that would be read, file:line: key: NAME
 	Covered  []trust.File   // the files behind Hash, for trust.Store.Grant
 	Granted  time.Time      // of the last grant; zero = never
 	Changes  []trust.Change // since the last grant
-	Obstacle string         // why no grant is possible; "" = it is
+	Obstacle string         // why no grant is possible; "" if one is
 }

@@ -6,22 +6,22 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Audit says how calls are logged.
+// Audit configures the log of calls.
 type Audit struct {
 	Enabled bool  // default true
-	MaxSize int64 // of one log in bytes; default 10 MiB
-	Keep    int   // logs set aside that are kept; default 5
+	MaxSize int64 // size size of one log in bytes; default 10 MiB
+	Keep    int   // number of rotated logs to keep; default 5
 }
 
-// What the option log of a tool takes.
+// The values of a tool's option log.
 const (
-	LogCalls  = "calls"  // the default: without values of params
-	LogParams = "params" // with them
-	LogNone   = "none"   // refusals alone
+	LogCalls  = "calls"  // the default: without the values of params
+	LogParams = "params" // with the values of params
+	LogNone   = "none"   // only refusals
 )
 
-// ToolOption is one entry of toolOptions: what it sets of the tools whose name
-// its pattern matches. A nil field is not set.
+// ToolOption is one entry of toolOptions: its options for the tools whose name
+// matches the pattern. A nil field is not set.
 type ToolOption struct {
 	Pattern    string // a tool's name, or a glob
 	Timeout    *time.Duration

@@ -279,7 +279,7 @@ func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change ed
 	if file == projectFile(s) && !granted {
 		message := "the server counts once the settings of this project are trusted"
 		if s.Project != nil && s.Project.Trusted {
-			message = "the settings of this project have changed, so they do not count until they are trusted again"
+			message = "the settings of this project have changed, so they are ignored until you trust them again"
 		}
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_untrusted", Message: message, Hint: "toolreg trust grant"})
 	}

@@ -1,11 +1,10 @@
-// Package consent says what a project's settings would do if they counted: which
+// Package consent says what a project's settings would do if they applied: which
 // programs they run and which addresses they reach, what they loosen, which
-// variables and files they read. It is the data of the question whether a project
-// is trusted.
+// variables and files they read. The trust question shows these.
 //
-// It judges files that nobody has allowed yet, and may hold mistakes. Package
-// settings reads them, asks here, and lets them count only when the exact bytes
-// of all that they can run were granted.
+// It examines files that nobody has allowed yet and that may contain mistakes.
+// Package settings reads the files, calls this package, and applies them only
+// if the exact bytes of everything they can run were granted.
 package consent
 
 import (
@@ -16,7 +15,7 @@ import (
 // File is a file of settings that nobody has allowed yet.
 type File struct {
 	Path     string
-	Root     *document.Node // nil where the file could not be parsed
+	Root     *document.Node // nil if the file could not be parsed
 	Settings []Setting      // in file order
 }
 

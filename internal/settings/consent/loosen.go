@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Loosens lists the settings of a file that allow more than the defaults, one a
-// line, with secrets masked; none of nil.
+// Loosens lists the settings of a file that allow more than the defaults, one
+// per line, with secrets masked; nothing for nil.
 func Loosens(f *File) []string {
 	if f == nil {
 		return nil
@@ -50,7 +50,7 @@ func (f *File) loosens(s Setting) []string {
 }
 
 // Expands lists every variable and reference that the strings of a file mention,
-// whatever setting they are in, one a line; none of nil.
+// in any setting, one per line; nothing for nil.
 func Expands(f *File) []string {
 	if f == nil || f.Root == nil {
 		return nil
@@ -65,7 +65,7 @@ func Expands(f *File) []string {
 }
 
 // mentions lists every variable and reference that expanding a string could
-// read, each once, whatever is set and however its words are quoted.
+// read, each once, regardless of which are set and how its words are quoted.
 func mentions(s string) []string {
 	var all []string
 	switch kind, target := table.Reference(s); kind {

@@ -11,16 +11,16 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Plugin is a plugin of the project, for the question.
+// Plugin is a plugin of the project, for the trust question.
 type Plugin struct {
 	Path     string // its manifest or script
-	Sum      string // of the manifest's bytes that Programs were read from; "" for a script
+	Sum      string // of the manifest from which Programs were read; "" for a script
 	Programs []Program
 }
 
-// Plugins reads the plugins below the folders; nothing of them runs. Programs run
-// in the folder of their plugin, with the variables that f gives. A manifest with
-// mistakes names what it can.
+// Plugins reads the plugins in the folders without running anything. Programs run
+// in the folder of their plugin, with the variables that f sets. A manifest with
+// mistakes is read as far as possible.
 func Plugins(f *File, root string, folders []string) []Plugin {
 	var env []string
 	if f != nil {
@@ -32,7 +32,7 @@ func Plugins(f *File, root string, folders []string) []Plugin {
 			out = append(out, *p)
 			continue
 		}
-		entries, _ := os.ReadDir(folder) // what cannot be read has no plugins
+		entries, _ := os.ReadDir(folder) // a folder that cannot be read has no plugins
 		for _, e := range entries {
 			if p := pluginAt(root, filepath.Join(folder, e.Name()), env); p != nil {
 				out = append(out, *p)
@@ -84,8 +84,8 @@ func manifestCommands(n *document.Node) []Program {
 	return out
 }
 
-// Changed returns the path of a plugin whose manifest is not among the covered
-// files as it was read; "" when all are.
+// Changed returns the path of a plugin whose manifest, as read, is not among
+// the covered files; "" if all are.
 func Changed(plugins []Plugin, covered []trust.File) string {
 	for _, p := range plugins {
 		if p.Sum != "" && !slices.ContainsFunc(covered, func(f trust.File) bool { return f.Sum == p.Sum }) {
@@ -109,7 +109,7 @@ func DescribePlugins(root string, plugins []Plugin) []string {
 }
 
 // PluginFolders returns the plugin folders inside the project at root that a file
-// adds, absolute; none of nil.
+// adds, absolute; nothing for nil.
 func PluginFolders(f *File, root string, v Variables) []string {
 	if f == nil {
 		return nil

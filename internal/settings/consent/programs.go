@@ -21,10 +21,11 @@ type Program struct {
 	URL   string
 	Cwd   string   // where it runs, relative to the project root
 	Env   []string // "NAME=value", the variables that the settings give it
-	Names []string // those variables that no other line of the question shows
+	Names []string // the variables that no other line of the question shows
 }
 
-// Programs lists what a file would run or reach, in file order; none of nil.
+// Programs lists what a file would run or reach, in file order; nothing for
+// nil.
 func Programs(f *File) []Program {
 	if f == nil {
 		return nil
@@ -36,12 +37,12 @@ func Programs(f *File) []Program {
 		}
 		switch {
 		case s.Row.Type == table.Command:
-			argv, _ := table.ParseCommand(s.Value) // what cannot be split does not run
+			argv, _ := table.ParseCommand(s.Value) // a command that cannot be split does not run
 			run(argv, f.env())
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
 		case s.Row.Name == "env":
-			run(nil, valuesOf(s.Value)) // of whatever runs with it: BASH_ENV, NODE_OPTIONS
+			run(nil, valuesOf(s.Value)) // for programs that run with it: BASH_ENV, NODE_OPTIONS
 		case s.Row.Runs && s.Row.Type == table.Raw:
 			for _, argv := range rawCommands(s.Value) {
 				run(argv, f.env())
@@ -135,7 +136,7 @@ func (f *File) references(s Setting) []Program {
 	return out
 }
 
-// splitOrFields splits a command, at blanks where it cannot be run anyway.
+// splitOrFields splits a command, at blanks if it cannot be run anyway.
 func splitOrFields(line string) []string {
 	if argv, err := process.Split(line); err == nil {
 		return argv
@@ -143,7 +144,7 @@ func splitOrFields(line string) []string {
 	return strings.Fields(line)
 }
 
-// rawCommands finds the commands in a value whose form is not known here.
+// rawCommands finds the commands in a value of unknown form.
 func rawCommands(n *document.Node) [][]string {
 	var out [][]string
 	for _, item := range n.Items {
@@ -162,7 +163,7 @@ func rawCommands(n *document.Node) [][]string {
 	return out
 }
 
-// Describe renders one program a line, every argument in full.
+// Describe renders one program per line, with all arguments in full.
 func Describe(programs []Program) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
@@ -180,15 +181,15 @@ func Describe(programs []Program) []string {
 			line += " (sets " + strings.Join(p.Names, ", ") + ")"
 		}
 		if p.holdsCode() {
-			line += " (what this code reaches without naming it is not covered)"
+			line += " (files that this code uses without naming them are not covered)"
 		}
 		out = append(out, line)
 	}
 	return out
 }
 
-// holdsCode reports whether the command line is a program by itself, whose reach
-// its words may not show.
+// holdsCode reports whether the command line contains code, so that its words
+// may not show all files it uses.
 func (p Program) holdsCode() bool {
 	for i, word := range p.Argv {
 		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"}, p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
@@ -198,7 +199,7 @@ func (p Program) holdsCode() bool {
 	return false
 }
 
-// quoteWord makes word borders and odd characters visible.
+// quoteWord makes word boundaries and odd characters visible.
 func quoteWord(word string) string {
 	plain := strings.IndexFunc(word, func(r rune) bool {
 		return r <= ' ' || r == '"' || r == '\'' || r == '\\' || !strconv.IsPrint(r)
@@ -209,8 +210,8 @@ func quoteWord(word string) string {
 	return strconv.Quote(word)
 }
 
-// Variables expands the variables in a string. Here one that fails leaves the
-// string as it is.
+// Variables expands the variables in a string. If that fails, the string stays
+// as it is.
 type Variables func(string) (string, error)
 
 func (v Variables) expand(s string) string {
@@ -228,9 +229,9 @@ func (v Variables) expandAll(in []string) []string {
 	return out
 }
 
-// Expand expands the words of programs of the project at root as far as variables
-// can be, to find the files that they name. inherited is what they have of our
-// environment.
+// Expand expands the words of programs of the project at root, as far as the
+// variables are known, to find the files that they name. inherited is the part of
+// our environment that they get.
 func Expand(programs []Program, root string, v Variables, inherited []string) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {

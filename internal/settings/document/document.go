@@ -1,11 +1,11 @@
 // Package document reads files of YAML and of JSON with comments into one tree
-// of values that knows where each of them stands, so that a mistake has a file,
-// a line and a column.
+// of values with their positions, so that a mistake has a file, a line and a
+// column.
 //
 // The rules are those of settings files: at most 1 MiB, no YAML tags, no
 // duplicate keys, bounded depth and aliases, numbers as JSON writes them.
 // Settings, plugin manifests and the files of other programs are read with it;
-// what the values mean is for packages table and settings.
+// packages table and settings interpret the values.
 package document
 
 import (
@@ -21,12 +21,12 @@ const MaxFile = 1 << 20
 // Document is a file that was read.
 type Document struct {
 	File string // path, as given
-	Sum  string // sha256 of the bytes that were read, hex; "" where Parse made it
+	Sum  string // sha256 of the bytes that were read, hex; "" if Parse created it
 	Root *Node  // an object
 }
 
-// Read reads a file once and parses what it read; its name tells the format. It
-// never waits for a pipe. With any problem the document is nil.
+// Read reads a file once and parses what it read; the name determines the
+// format. It never waits for a pipe. With any problem the document is nil.
 func Read(path string) (*Document, []Problem) {
 	d, problems := ReadParts(path)
 	if len(problems) > 0 {
@@ -50,9 +50,9 @@ func ReadParts(path string) (*Document, []Problem) {
 	return d, problems
 }
 
-// Parse reads the bytes of a file: JSON with comments when its name ends in
-// .json or .jsonc, YAML else. The document holds what could be read in spite of
-// the problems, which are in order of place; it is nil where that is nothing.
+// Parse reads the bytes of a file: JSON with comments if its name ends in .json
+// or .jsonc, otherwise YAML. The document contains what could be read despite
+// the problems, which are sorted by position; it is nil if that is nothing.
 func Parse(path string, data []byte) (*Document, []Problem) {
 	return (&parser{file: path, isJSON: IsJSON(path), limit: maxNodes}).document(data)
 }
@@ -63,8 +63,8 @@ func ParsePiped(name string, data []byte) (*Document, []Problem) {
 	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")), limit: maxNodes}).document(data)
 }
 
-// ParseForeign is [Parse] for a file of another program, which may hold much
-// else: it may be larger and hold strings that no setting takes. With any
+// ParseForeign is [Parse] for a file of another program, which may contain much
+// else: it may be larger and have strings that no setting accepts. With any
 // problem the document is nil.
 func ParseForeign(path string, data []byte) (*Document, []Problem) {
 	d, problems := (&parser{file: path, isJSON: IsJSON(path), limit: 10 * maxNodes, foreign: true}).document(data)
@@ -75,7 +75,7 @@ func ParseForeign(path string, data []byte) (*Document, []Problem) {
 }
 
 // Members returns the members of the object that a path of names leads to, in
-// file order; none where there is no such object.
+// file order; none if there is no such object.
 func (d *Document) Members(path ...string) []Field {
 	n := d.Root
 	for _, name := range path {
@@ -90,8 +90,8 @@ func (d *Document) Members(path ...string) []Field {
 // JSON returns the document: members in file order, numbers as written.
 func (d *Document) JSON() json.RawMessage { return d.Root.Encode() }
 
-// Problem makes a problem at the place of the value that a JSON pointer names,
-// or of the nearest value around it.
+// Problem returns a problem at the position of the value that a JSON pointer
+// names, or of the nearest enclosing value.
 func (d *Document) Problem(pointer, message, hint string) Problem {
 	line, col := d.Root.Locate(pointer)
 	return Problem{File: d.File, Line: line, Col: col, Message: message, Hint: hint}

@@ -12,11 +12,11 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// json reads JSON with comments and trailing commas; nil when it cannot.
+// json reads JSON with comments and trailing commas; nil if it fails.
 func (p *parser) json(data []byte) *Node {
 	lines := &places{Lines: jsonx.NewLines(data)}
 	if offset, deep := tooDeep(data); deep {
-		// The library recurses without a limit of its own.
+		// The library recurses without a limit.
 		line, col := lines.At(offset)
 		p.room(line, col, maxDepth+1)
 		return nil
@@ -35,7 +35,7 @@ func (p *parser) json(data []byte) *Node {
 	return p.fromJSON(&v, lines, 0)
 }
 
-// jsonSyntax takes the place out of "hujson: line 1, column 5: message".
+// jsonSyntax extracts the position from "hujson: line 1, column 5: message".
 func (p *parser) jsonSyntax(err error) {
 	line, col := 1, 1
 	message := strings.TrimPrefix(err.Error(), "hujson: ")
@@ -107,8 +107,8 @@ func (p *parser) literal(n *Node, l hujson.Literal) {
 	}
 }
 
-// places tells where in a file something stands that was parsed from its text
-// with quotes around names.
+// places maps offsets in text with quotes added around names to positions in
+// the original file.
 type places struct {
 	*jsonx.Lines
 	added []int // offsets of the quotes, ascending
@@ -120,8 +120,8 @@ func (p *places) At(offset int) (line, col int) {
 	return p.Lines.At(offset - before)
 }
 
-// quoteNames puts the names of members in quotes that stand without, as in
-// JSON5, and returns where in the result it did.
+// quoteNames quotes unquoted names of members, as JSON5 allows them, and
+// returns where in the result it did so.
 func quoteNames(data []byte) (out []byte, added []int) {
 	out = make([]byte, 0, len(data))
 	opens := false // a member's name may come here
@@ -188,8 +188,8 @@ func skipString(data []byte, i int) int {
 	return i
 }
 
-// skipComment returns the index of the last byte of the comment at i, or i
-// where none starts.
+// skipComment returns the index of the last byte of the comment at i, or i if
+// none starts there.
 func skipComment(data []byte, i int) int {
 	if i+1 >= len(data) {
 		return i

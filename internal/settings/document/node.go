@@ -42,7 +42,7 @@ type Node struct {
 
 // Field is one member of an object.
 type Field struct {
-	Name      string // as written: case and dots count
+	Name      string // as written; case and dots are significant
 	Line, Col int    // of the name
 	Value     *Node  // never nil
 }
@@ -71,7 +71,7 @@ func (n *Node) Str() string {
 // True reports whether the value is the boolean true. It may be called on nil.
 func (n *Node) True() bool { return n != nil && n.Kind == Bool && n.Bool }
 
-// Strings returns the strings of a list, leaving out what is none. It may be
+// Strings returns the strings of a list, skipping other values. It may be
 // called on nil.
 func (n *Node) Strings() []string {
 	if n == nil {
@@ -115,7 +115,7 @@ func (n *Node) Clone() *Node {
 	return &out
 }
 
-// SetPlace gives a value and all below it one place.
+// SetPlace gives a value and everything below it one position.
 func (n *Node) SetPlace(line, col int) {
 	n.Line, n.Col = line, col
 	for _, item := range n.Items {
@@ -127,8 +127,8 @@ func (n *Node) SetPlace(line, col int) {
 	}
 }
 
-// Locate returns the place of what a JSON pointer names, or of the nearest value
-// around it. A member's place is that of its name.
+// Locate returns the position of the value that a JSON pointer names, or of the
+// nearest enclosing value. A member's position is that of its name.
 func (n *Node) Locate(pointer string) (line, col int) {
 	line, col = n.Line, n.Col
 	for token := range jsonx.Tokens(pointer) {

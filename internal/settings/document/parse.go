@@ -14,21 +14,21 @@ import (
 // Limits of a document.
 const (
 	maxDepth = 64      // nested lists and objects
-	maxNodes = 100_000 // values, aliases counted as often as they are used
+	maxNodes = 100_000 // values, aliases counted each time they are used
 )
 
-// parser turns bytes into nodes and collects what is wrong with them.
+// parser turns bytes into nodes and collects the problems.
 type parser struct {
 	file     string
 	isJSON   bool // JSON with comments, else YAML
 	nodes    int
 	limit    int  // of nodes
-	foreign  bool // another program's file: what is odd in the rest of it is its own business
+	foreign  bool // another program's file: oddities in the rest of it do not matter
 	overflow bool // limit or maxDepth was reported
 	problems []Problem
 }
 
-// document parses a file. It never fails as a whole without saying where.
+// document parses a file. Every failure has a position.
 func (p *parser) document(data []byte) (*Document, []Problem) {
 	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
 	problems := slices.Clone(p.problems) // the values share the other
@@ -69,7 +69,8 @@ func (p *parser) root(data []byte) *Node {
 	return root
 }
 
-// IsJSON tells JSON with comments from YAML by the name of a file.
+// IsJSON reports whether the name of a file means JSON with comments rather
+// than YAML.
 func IsJSON(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".json" || ext == ".jsonc"
@@ -79,8 +80,8 @@ func (p *parser) fail(line, col int, message, hint string) {
 	p.problems = append(p.problems, Problem{File: p.file, Line: line, Col: col, Message: Visible(message), Hint: hint})
 }
 
-// Visible escapes what a terminal would not show as it is: messages hold names
-// that anybody may have chosen.
+// Visible escapes characters that a terminal would not show literally: messages
+// contain names that anybody may have chosen.
 func Visible(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 && utf8.ValidString(s) {
 		return s
@@ -102,11 +103,11 @@ func runeSize(s string) int {
 	return size
 }
 
-// Printable shows on one line a name that anybody may have chosen, in the way of
-// Go strings.
+// Printable shows a name that anybody may have chosen on one line, escaped like
+// a Go string.
 func Printable(name string) string { return strings.Trim(strconv.Quote(name), `"`) }
 
-// room counts a value and reports whether it is within the limits.
+// room counts a value and reports whether the limits allow it.
 func (p *parser) room(line, col, depth int) bool {
 	p.nodes++
 	switch {
@@ -116,7 +117,7 @@ func (p *parser) room(line, col, depth int) bool {
 		p.fail(line, col, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
 	case p.nodes > p.limit:
 		p.overflow = true
-		p.fail(line, col, fmt.Sprintf("more than %d values, aliases counted", p.limit), "")
+		p.fail(line, col, fmt.Sprintf("more than %d values, including aliases", p.limit), "")
 	}
 	return !p.overflow
 }
@@ -136,14 +137,14 @@ func (p *parser) names(fields []Field) []Field {
 	return out
 }
 
-// text refuses what no program can take in an argument or a variable.
+// text rejects strings that cannot be an argument or a variable of a program.
 func (p *parser) text(line, col int, s string) {
 	if !p.foreign && strings.ContainsRune(s, 0) {
-		p.fail(line, col, "a string holds a NUL character", "")
+		p.fail(line, col, "a string contains a NUL character", "")
 	}
 }
 
-// number refuses what JSON would not read as the same number.
+// number rejects what JSON would not read as the same number.
 func (p *parser) number(line, col int, literal string) {
 	if !IsNumber(literal) {
 		p.fail(line, col, fmt.Sprintf("%s is not a decimal number", literal), "write it in decimal, or quote it if it is text")

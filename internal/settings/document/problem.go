@@ -11,13 +11,13 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Problem is one mistake in one place of a document, or of a variable or flag
-// that stands for a value of one.
+// Problem is one mistake in one place of a document, or in a variable or flag
+// that gives such a value.
 type Problem struct {
 	File    string // path, variable or flag
-	Line    int    // from 1; 0 where there is no file
-	Col     int    // from 1, in characters; 0 where there is no file
-	Message string // what is wrong; never holds a value that could be secret
+	Line    int    // from 1; 0 if there is no file
+	Col     int    // from 1, in characters; 0 if there is no file
+	Message string // what is wrong; never contains a value that could be secret
 	Hint    string // what to do next; may be empty
 }
 
@@ -35,13 +35,13 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// SortProblems is [SortByPlace] without repetitions.
+// SortProblems is [SortByPlace] with duplicates removed.
 func SortProblems(problems []Problem) []Problem {
 	SortByPlace(problems)
 	return slices.Compact(problems)
 }
 
-// SortByPlace orders problems of one file by place.
+// SortByPlace sorts problems by position in their file.
 func SortByPlace(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -55,7 +55,7 @@ func Unreadable(path string, err error) Problem {
 	var owner *trust.OwnerError
 	switch {
 	case errors.As(err, &owner):
-		p.Message, p.Hint = "is not safe to use: "+owner.Reason, "make it yours and writable by you alone"
+		p.Message, p.Hint = "is not safe to use: "+owner.Reason, "make yourself its owner and only writer"
 	case errors.Is(err, fs.ErrNotExist):
 		p.Message = "no such file"
 	case errors.Is(err, trust.ErrNotRegular):
@@ -68,7 +68,8 @@ func Unreadable(path string, err error) Problem {
 	return p
 }
 
-// PlainError is the reason of a failed file operation without path and verb.
+// PlainError returns the reason for a failed file operation without path and
+// verb.
 func PlainError(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

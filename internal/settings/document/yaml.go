@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yaml reads one YAML document; nil when it has none that can be read.
+// yaml reads one YAML document; nil if there is none that can be read.
 func (p *parser) yaml(data []byte) *Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -35,7 +35,7 @@ func (p *parser) yaml(data []byte) *Node {
 	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
 }
 
-// yamlSyntax takes the line out of an error like "yaml: line 3: message".
+// yamlSyntax extracts the line from an error like "yaml: line 3: message".
 func (p *parser) yamlSyntax(err error) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -84,7 +84,7 @@ func (p *parser) yamlNode(y *yaml.Node, open map[*yaml.Node]bool, depth int) *No
 
 func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
 	if open[y.Alias] {
-		p.fail(y.Line, y.Column, "alias *"+y.Value+" stands inside its own anchor", "")
+		p.fail(y.Line, y.Column, "alias *"+y.Value+" is used inside its own anchor", "")
 		return &Node{Line: y.Line, Col: y.Column}
 	}
 	open[y.Alias] = true
@@ -101,7 +101,7 @@ func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) [
 			p.fail(key.Line, key.Column, "a key must be plain text", "")
 			continue
 		case key.ShortTag() == "!!merge":
-			p.fail(key.Line, key.Column, "merge keys (<<) are not supported", "write the members out, or use an alias as a whole value")
+			p.fail(key.Line, key.Column, "merge keys (<<) are not supported", "write out the members, or use an alias as the whole value")
 			continue
 		}
 		p.text(key.Line, key.Column, key.Value)

@@ -1,9 +1,9 @@
-// Package edit changes settings files and leaves the rest of them as it is:
-// comments, order and the way things are written stay.
+// Package edit changes settings files and preserves the rest of them: comments,
+// order and notation.
 //
 // A change is made in the bytes of the file; then the result is read again and
-// compared with what was meant. A way of writing that cannot be edited safely is
-// an error, not a damaged file.
+// compared with the intended one. A notation that cannot be edited safely gives
+// an error instead of a damaged file.
 package edit
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// What is wrong with an edit: the file has no server of that name, or it has one
-// that adding would replace.
+// Why an edit fails: the server to change does not exist in the file, or the one
+// to add already does.
 var (
-	ErrNoServer     = errors.New("no such server in the file")
+	ErrNoServer     = errors.New("does not exist")
 	ErrServerExists = errors.New("already exists")
 )
 
@@ -30,15 +30,15 @@ const serversKey = "mcpServers"
 // Change is one change to the servers of a settings file.
 type Change struct {
 	Name  string
-	Entry json.RawMessage // the entry to add; nil = none is added
-	Drop  bool            // the entry is removed
-	Off   *bool           // what disabled is to be
+	Entry json.RawMessage // the entry to add; nil = none
+	Drop  bool            // remove the entry
+	Off   *bool           // the new value of disabled; nil = unchanged
 }
 
-// Apply makes the change in the bytes of a settings file, whose name tells the
-// format, and touches nothing else: comments, order and the way things are
-// written stay. data is nil for a file that is not there. The result is read
-// again before it is returned: it holds what was there and the change alone.
+// Apply makes the change in the bytes of a settings file, whose name determines
+// the format, and preserves comments, order and notation. data is nil for a
+// missing file. The result is read again before it is returned: it differs from
+// the old content only by the change.
 //
 // The error is an [*settings.Error] for a file that cannot be read, wraps [ErrNoServer]
 // or [ErrServerExists], or says why the change cannot be made.
@@ -60,11 +60,11 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	case c.Entry != nil:
 		return placed{path: at, value: nodeOf(c.Entry)}.apply(file, data, before)
 	case have == nil:
-		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(c.Name))
+		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrNoServer, file)
 	case c.Drop:
 		return placed{path: at}.apply(file, data, before)
 	case have.Kind != document.Object:
-		return nil, fmt.Errorf("%s: server %q is no object", file, document.Visible(c.Name))
+		return nil, fmt.Errorf("%s: server %q is not an object", file, document.Visible(c.Name))
 	case have.Get("disabled").True() == *c.Off:
 		return data, nil
 	}
@@ -127,7 +127,7 @@ func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
 	return nil, fmt.Errorf("%s is written in a way that cannot be edited safely; change it by hand", file)
 }
 
-// editor makes a change in the bytes of a file. Its result is checked.
+// editor makes a change in the bytes of a file. The caller checks the result.
 type editor func(c placed, data []byte) ([]byte, error)
 
 func editors(file string) []editor {
@@ -137,7 +137,7 @@ func editors(file string) []editor {
 	return []editor{placed.yaml, placed.yamlNodes}
 }
 
-// errOtherWay tells that an editor cannot make a change.
+// errOtherWay reports that an editor cannot make a change.
 var errOtherWay = errors.New("another way is needed")
 
 // tree is what a file holds.

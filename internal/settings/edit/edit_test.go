@@ -179,13 +179,13 @@ func TestEditsThatCannotBe(t *testing.T) {
 		in, want   string
 	}{
 		{"there already", "s.yaml", add("a"), "mcpServers: {a: {command: q}}", `server "a" already exists in s.yaml`},
-		{"not there", "s.json", Change{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `s.json has no server "b"`},
+		{"not there", "s.json", Change{Name: "b", Drop: true}, `{"mcpServers": {"a": {"command": "q"}}}`, `server "b" does not exist in s.json`},
 		{"broken", "s.yaml", add("a"), "x: [\n", "s.yaml:"},
 		{"wrong type", "s.yaml", add("a"), "mcpServers: 3\n", "s.yaml:1:13: mcpServers: expected an object, got number"},
 		{"shared by an alias", "s.yaml", Change{Name: "a", Drop: true}, "context: {x: &s {a: {command: q}, b: {command: r}}}\nmcpServers: *s\n", "cannot be edited safely"},
 		{"part of another server", "s.yaml", turn("a", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
 		{"another server's value", "s.yaml", turn("b", true), "mcpServers:\n  a: &x\n    command: q\n  b: *x\n", "cannot be edited safely"},
-		{"no object", "s.yaml", turn("a", true), "mcpServers:\n  a: 3\n", `server "a" is no object`},
+		{"no object", "s.yaml", turn("a", true), "mcpServers:\n  a: 3\n", `server "a" is not an object`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestAFileThatAnotherChangedIsLeftAlone(t *testing.T) {
 	err := File("", path, func([]byte) ([]byte, error) {
 		return []byte("mcpServers: {}\n"), os.WriteFile(path, []byte(theirs), 0o600)
 	})
-	if err == nil || !strings.Contains(err.Error(), "somebody else has changed it meanwhile") {
+	if err == nil || !strings.Contains(err.Error(), "another program has changed it in the meantime") {
 		t.Errorf("error %v", err)
 	}
 	if data, _ := os.ReadFile(path); string(data) != theirs {

@@ -14,15 +14,15 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// File replaces a settings file by what change makes of its bytes, at once:
-// whoever reads sees the old file or the new one. old is nil for a file that is
-// not there, which is made for this user alone, with its folder. A link is
-// followed, the mode is kept. Nothing is written when change fails or changes
-// nothing, or when somebody else has changed the file meanwhile. Runs of this
-// program that may come at once have to be kept apart by the caller.
+// File replaces a settings file with the result of change, atomically: readers
+// see the old file or the new one. old is nil for a missing file, which is
+// created with its folder, for this user only. File follows a link and keeps
+// the mode. It writes nothing if change fails or changes nothing, or if another
+// program has changed the file in the meantime. The caller must serialize
+// concurrent runs of this program.
 //
-// With root, which holds the file, nothing outside of that folder is written,
-// whatever links are in it: a project's are a stranger's.
+// With root, which contains the file, nothing outside that folder is written,
+// even through links: those in a project are not the user's own.
 func File(root, path string, change func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -50,7 +50,7 @@ func File(root, path string, change func(old []byte) ([]byte, error)) error {
 	return nil
 }
 
-// replace puts data in the place of a file that is unchanged still.
+// replace writes data to a file if it is still unchanged.
 func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, unchanged func() bool) error {
 	f, err := atomicfile.Stage(folder, name, data, o)
 	if err != nil {
@@ -58,7 +58,7 @@ func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, un
 	}
 	defer f.Close()
 	if !unchanged() {
-		return errors.New("somebody else has changed it meanwhile; try again")
+		return errors.New("another program has changed it in the meantime; try again")
 	}
 	if err := f.Commit(); err != nil {
 		return err
@@ -66,8 +66,8 @@ func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, un
 	return atomicfile.SyncFolder(folder)
 }
 
-// openFolder opens a folder, which is made where it is missing, without leaving
-// root where there is one.
+// openFolder opens a folder, creating it if it is missing, without leaving root
+// if there is one.
 func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 	if root == "" {
 		if err := os.MkdirAll(dir, mode); err != nil {
@@ -80,7 +80,7 @@ func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 		rel, err = filepath.Rel(real, dir)
 	}
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, fmt.Errorf("%s leads out of the project %s; nothing was written", dir, root)
+		return nil, fmt.Errorf("%s leads outside the project %s; nothing was written", dir, root)
 	}
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -93,8 +93,8 @@ func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 	return r.OpenRoot(rel)
 }
 
-// Create makes a settings file with its folder. One that is there already is
-// an error that wraps [fs.ErrExist]. root is as for [File].
+// Create creates a settings file and its folder. If the file exists, the error
+// wraps [fs.ErrExist]. root is as for [File].
 func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error {
 	dir, name := filepath.Split(path)
 	folder, err := openFolder(root, filepath.Clean(dir), folderMode)
@@ -108,7 +108,7 @@ func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error 
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = folder.Remove(name) // half a file would count the next time
+		_ = folder.Remove(name) // a partial file would be read the next time
 	}
 	return err
 }
@@ -120,8 +120,8 @@ func Read(path string) ([]byte, error) {
 	return data, err
 }
 
-// readForEdit returns the bytes of a file and what it is; nil and nil where there
-// is none.
+// readForEdit returns the bytes and the info of a file; nil and nil if it does
+// not exist.
 func readForEdit(path string) ([]byte, fs.FileInfo, error) {
 	f, err := trust.Read(path, document.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {

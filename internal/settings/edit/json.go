@@ -12,7 +12,7 @@ import (
 )
 
 // jsonFile is a JSON file that is being changed: its syntax tree, which holds
-// every comment and every blank, and how its author lays it out.
+// all comments and white space, and its layout.
 type jsonFile struct {
 	mark []byte // of the encoding, or nothing
 	text []byte
@@ -138,7 +138,7 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage,
 		member.Name.BeforeExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+indent...)
 		o.AfterExtra = hujson.Extra(f.eol + outer)
 	}
-	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // a comma behind the last one
+	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // a comma after the last one
 		member.Value.AfterExtra = hujson.Extra{}
 	}
 	o.Members = append(o.Members, member)
@@ -184,7 +184,7 @@ func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 	return nil
 }
 
-// memberOf returns the index of a member, -1 where there is none.
+// memberOf returns the index of a member, -1 if there is none.
 func memberOf(v *hujson.Value, name string) int {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -199,7 +199,7 @@ func memberOf(v *hujson.Value, name string) int {
 }
 
 // lineOf returns the white space before a member of an object, and whether the
-// member begins a line.
+// member starts a line.
 func lineOf(o *hujson.Object, i int) (indent string, ownLine bool) {
 	if i >= len(o.Members) {
 		return "", false

@@ -14,13 +14,13 @@ import (
 
 // yamlText is the text of a YAML file that is being changed.
 type yamlText struct {
-	lines []string // with their ends
+	lines []string // including line ends
 	eol   string
 	root  *yaml.Node // a block mapping, or nil in an empty file
 }
 
-// yaml makes the change in a YAML file of block style by inserting and taking
-// out lines.
+// yaml makes the change in a block-style YAML file by inserting and removing
+// lines.
 func (c placed) yaml(data []byte) ([]byte, error) {
 	t, err := parseYAML(data)
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	return t.back(limit, n.Content[0].Column)
 }
 
-// back goes up over empty lines and over comments that stand no deeper than
+// back goes up over empty lines and over comments indented no deeper than
 // column.
 func (t *yamlText) back(line, column int) int {
 	for line > 0 {
@@ -191,7 +191,7 @@ func (t *yamlText) back(line, column int) int {
 	return line
 }
 
-// replace changes text at a place where it is known to stand.
+// replace changes text at a known position.
 func (t *yamlText) replace(line, column int, old, text string) error {
 	runes := []rune(t.lines[line-1])
 	if column-1 > len(runes) {
@@ -237,7 +237,7 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// toYAML makes the node of a YAML file; lists are written in one line.
+// toYAML converts a node for a YAML file; lists are written on one line.
 func toYAML(n *document.Node) *yaml.Node {
 	switch n.Kind {
 	case document.Object:
@@ -262,8 +262,8 @@ func toYAML(n *document.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
-// yamlNodes makes the change in any YAML file by writing all of it anew.
-// Comments stay, the way things are written may change.
+// yamlNodes makes the change in any YAML file by rewriting all of it. Comments
+// are kept, the notation may change.
 func (c placed) yamlNodes(data []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {

@@ -1,6 +1,6 @@
 package table
 
-// Defaults that more than one place needs.
+// Defaults that are used in more than one place.
 const (
 	defaultCallTimeout      = "10m"
 	defaultConnectTimeout   = "30s"
@@ -32,17 +32,17 @@ func sourceRows() []Row {
 		{Name: "toolCallCommand", Twin: "tools.callCommand", Type: Command,
 			Doc: "Command that runs a discovered tool; the tool's name is appended as the last argument."},
 		{Name: "mcpServers", Type: Named, Merge: ByName, Fields: serverFields(),
-			Doc: "MCP servers by name. A later place replaces the whole entry of a name."},
+			Doc: "MCP servers by name. A later scope replaces the whole entry."},
 		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command,
-			Doc: "Command of one more stdio server, named mcp."},
+			Doc: "Command of one additional stdio server, named mcp."},
 		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Loosens: always, Doc: "The only servers that may be connected; empty = all."},
 		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Merge: Unite, Doc: "Servers that may not be connected."},
-		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Plugin folders beyond the project's and the user's own."},
-		{Name: "plugins.disabled", Type: Strings, Merge: Unite, Doc: "Ids of plugins that stay off."},
+		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Additional plugin folders."},
+		{Name: "plugins.disabled", Type: Strings, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
-			Doc: "Settings of plugins by id, handed to the plugin of that id alone. Strings may be references."},
+			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
 		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools made of other tools, by name."},
-		{Name: "imports", Type: Strings, Choices: []string{"gemini", "claude", "vscode", "cursor", "codex", "windsurf", "opencode", "zed"}, Doc: "Programs whose MCP servers are added: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", Loosens: whenFilled},
+		{Name: "imports", Type: Strings, Choices: []string{"gemini", "claude", "vscode", "cursor", "codex", "windsurf", "opencode", "zed"}, Doc: "Programs whose MCP servers are imported: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", Loosens: whenFilled},
 	}
 }
 
@@ -51,21 +51,21 @@ func serverFields() []Row {
 		{Name: "command", Type: String, Doc: "Program of a stdio server."},
 		{Name: "args", Type: Strings, Doc: "Its arguments."},
 		{Name: "env", Type: Pairs, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
-		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Give it our whole environment.", Loosens: whenTrue},
+		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to it.", Loosens: whenTrue},
 		{Name: "cwd", Type: String, Doc: "Its working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
 		{Name: "httpUrl", Type: String, Doc: "Address of a streamable HTTP server."},
-		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse"}, Doc: "Transport, where command or url alone do not tell."},
-		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent to the server's own origin alone. Values may be references."},
+		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse"}, Doc: "Transport, if command or url do not determine it."},
+		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
 		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 = none.", Loosens: whenLonger(defaultCallTimeout)},
-		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit of starting and listing; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},
-		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Generation of the protocol to speak."},
-		{Name: "trust", Type: Bool, Default: "false", Doc: "Do not ask about its tools.", Loosens: whenTrue},
-		{Name: "description", Type: String, Doc: "What it is for."},
+		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for starting and listing; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},
+		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Generation of the protocol to use."},
+		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
+		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
-		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; wins over includeTools."},
+		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; overrides includeTools."},
 		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client."},
-		{Name: "disabled", Type: Bool, Default: "false", Doc: "Leave it out."},
+		{Name: "disabled", Type: Bool, Default: "false", Doc: "Do not use this server."},
 	}
 }
 
@@ -73,20 +73,20 @@ func oauthFields() []Row {
 	return []Row{
 		{Name: "enabled", Type: Bool, Doc: "Use OAuth even before the server asks for it."},
 		{Name: "grant", Type: Choice, Choices: []string{"authorization_code", "client_credentials", "jwt_bearer"}, Default: `"authorization_code"`,
-			Doc: "How tokens are got: by a login in the browser; with the client's own credentials; with an assertion of another party."},
+			Doc: "How tokens are obtained: by a login in the browser; with the client's own credentials; with an assertion from another party."},
 		{Name: "clientId", Type: String, Doc: "Client identifier, or the https address of a client metadata document; absent = registered with the server."},
 		{Name: "clientSecret", Type: String, Secret: true, Doc: "Client secret; may be a reference."},
-		{Name: "privateKey", Type: String, Secret: true, Doc: "Private key (PEM) that signs for the client in place of a secret; may be a reference."},
+		{Name: "privateKey", Type: String, Secret: true, Doc: "Private key (PEM) that signs for the client instead of a secret; may be a reference."},
 		{Name: "assertion", Type: String, Secret: true, Doc: "Grant jwt_bearer: the assertion, such as a workload's identity token; may be a reference."},
 		{Name: "idToken", Type: String, Secret: true, Doc: "Grant jwt_bearer without assertion: the identity token to exchange for one at idpIssuer; may be a reference."},
 		{Name: "idpIssuer", Type: String, Doc: "Identity provider that exchanges idToken."},
 		{Name: "idpClientId", Type: String, Doc: "Client identifier at the identity provider; absent = clientId."},
-		{Name: "authorizationUrl", Type: String, Doc: "Authorization endpoint, where discovery does not find it."},
+		{Name: "authorizationUrl", Type: String, Doc: "Authorization endpoint, if discovery does not find it."},
 		{Name: "tokenUrl", Type: String, Doc: "Token endpoint."},
 		{Name: "registrationUrl", Type: String, Doc: "Registration endpoint."},
 		{Name: "issuer", Type: String, Doc: "Issuer of the authorization server."},
-		{Name: "scopes", Type: Strings, Doc: "Scopes to ask for."},
-		{Name: "audiences", Type: Strings, Doc: "Audiences to ask for."},
+		{Name: "scopes", Type: Strings, Doc: "Scopes to request."},
+		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
 		{Name: "redirectUri", Type: String, Doc: "Loopback redirect address; absent = a free port."},
 		{Name: "tokenParamName", Type: String, Doc: "Query parameter that carries the token to an SSE server."},
 	}
@@ -98,24 +98,24 @@ func filterRows() []Row {
 		{Name: "excludeTools", Twin: "tools.exclude", Type: Strings, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
 		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Loosens: whenFilled,
-			Doc: "Tools that are not asked about. run_shell_command(git status) allows commands that begin so."},
-		{Name: "tools.only", Type: Strings, Loosens: always, Doc: "The only tools to register, of any source: names or globs. Absent: all."},
-		{Name: "tools.allow", Type: Strings, Loosens: whenFilled, Doc: "Optional tools to switch on: a tool, a plugin id, or group:plugins."},
+			Doc: "Tools that run without asking. run_shell_command(git status) allows commands that begin with these words."},
+		{Name: "tools.only", Type: Strings, Loosens: always, Doc: "The only tools to register, from any source: names or globs. Absent: all."},
+		{Name: "tools.allow", Type: Strings, Loosens: whenFilled, Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins."},
 		{Name: "permissions.filesystem", Type: Bool, Default: "true", Doc: "Register tools that need the file system.", Loosens: whenTrue},
 		{Name: "permissions.network", Type: Bool, Default: "true", Doc: "Register tools that need the network.", Loosens: whenTrue},
 		{Name: "permissions.shell", Type: Bool, Default: "true", Doc: "Register tools that need a shell.", Loosens: whenTrue},
 		{Name: "permissions.database", Type: Bool, Default: "true", Doc: "Register tools that need a database.", Loosens: whenTrue},
 		{Name: "conflicts.discovered", Type: Choice, Choices: []string{"overwrite", "reject", "qualify"}, Default: `"overwrite"`,
-			Doc: "What a discovered tool does whose name is taken.", Loosens: whenText("overwrite")},
-		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has a todo list; agentId tells its writers apart.", Loosens: whenFilled},
+			Doc: "What happens to a discovered tool whose name is taken.", Loosens: whenText("overwrite")},
+		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has a todo list; agentId distinguishes its writers.", Loosens: whenFilled},
 	}
 }
 
 func policyRows() []Row {
 	rows := []Row{
 		{Name: "approvalMode", Type: Choice, Choices: ApprovalModes(), Default: `"default"`,
-			Doc: "How calls are approved: ask; allow edits in the workspace; deny all but read; ask nothing.", Loosens: whenNot("plan")},
-		{Name: "policy.rules", Type: Objects, Fields: ruleFields(), Doc: "Rules of all places add up; the first match decides.", Loosens: hasAllow},
+			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything but reading; never ask.", Loosens: whenNot("plan")},
+		{Name: "policy.rules", Type: Objects, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
 		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,
@@ -145,14 +145,14 @@ func ruleFields() []Row {
 func callRows() []Row {
 	return []Row{
 		{Name: "env", Type: Pairs, Merge: ByName, Secret: true, Loosens: whenFilled, Doc: "Variables added for discovery, call and plugin commands. Values may be references."},
-		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Give those commands our whole environment.", Loosens: whenTrue},
+		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to those commands.", Loosens: whenTrue},
 		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
-			Doc: "Options of tools by name or glob. All entries that match a tool count, later ones over earlier."},
-		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands around each call. Those of all places run."},
-		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long what a source gave may stand for asking it again; 0 = not at all."},
-		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "Where cache.discovery is on: how long a source that failed is not started again; 0 = not at all."},
+			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
+		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands to run around each call. Those of all scopes run."},
+		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before asking it again; 0 = never."},
+		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 = start it every time."},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 = none."},
-		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Most sampling requests of a server during one call."},
+		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
 	}
 }

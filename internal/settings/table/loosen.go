@@ -23,7 +23,7 @@ func whenNot(text string) func(*document.Node) bool {
 	return func(n *document.Node) bool { return n.Text != text }
 }
 
-// whenLonger is true for a duration beyond the default, and for none at all.
+// whenLonger is true for a duration beyond the default, and for no limit.
 func whenLonger(def string) func(*document.Node) bool {
 	limit, _ := ParseDuration(&document.Node{Kind: document.String, Text: def})
 	return func(n *document.Node) bool {
@@ -32,7 +32,7 @@ func whenLonger(def string) func(*document.Node) bool {
 	}
 }
 
-// hasAllow is true for a list of rules of which one allows something.
+// hasAllow is true for a list of rules of which at least one allows something.
 func hasAllow(rules *document.Node) bool {
 	for _, rule := range rules.Items {
 		if d := rule.Get("decision"); d != nil && d.Text == "allow" {

@@ -30,8 +30,8 @@ func (r *Row) masked(n *document.Node) *document.Node {
 	return &out
 }
 
-// maskedItem masks an element of a list. Of an argv that is what stands behind
-// "--token" too, and behind the "=" of "TOKEN=x".
+// maskedItem masks an element of a list. In an argv it also masks the word
+// after "--token" and the text after the "=" of "TOKEN=x".
 func (r *Row) maskedItem(before []*document.Node, item *document.Node) *document.Node {
 	if r.Secret || len(r.Fields) > 0 {
 		return r.masked(item)
@@ -48,8 +48,8 @@ func (r *Row) maskedItem(before []*document.Node, item *document.Node) *document
 	return &out
 }
 
-// Field returns the row of a member. One that the table does not know is a raw
-// value; a telling name makes it a secret, and so do a secret's own members.
+// Field returns the row of a member. An unknown member is a raw value; it is a
+// secret if its name suggests so, or if it belongs to a secret.
 func (r *Row) Field(name string) *Row {
 	for i := range r.Fields {
 		if r.Fields[i].Name == name {

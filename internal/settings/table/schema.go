@@ -9,7 +9,7 @@ import (
 const schemaAddress = "https://json-schema.org/draft/2020-12/schema"
 
 // Schema returns the JSON Schema of a settings file, for `toolreg settings
-// schema` and for editors. It is made of the same table as the reader.
+// schema` and for editors. It is generated from the table that the reader uses.
 func Schema() json.RawMessage {
 	root := schemaObject("Settings of toolreg")
 	root["$schema"] = schemaAddress
@@ -31,10 +31,10 @@ func schemaObject(description string) map[string]any {
 	return map[string]any{"type": "object", "description": description, "properties": map[string]any{}, "additionalProperties": false}
 }
 
-// place puts a setting below the groups that the dots of its name make.
+// place puts a setting into the groups named by the dots in its name.
 func place(object map[string]any, path []string, schema map[string]any) {
 	properties, ok := object["properties"].(map[string]any)
-	if !ok { // a group of the table below a foreign setting would end here
+	if !ok { // a group of the table inside a foreign setting would end here
 		return
 	}
 	if len(path) == 1 {
@@ -55,7 +55,7 @@ func schemaOf(s *Row) map[string]any {
 		out["description"] = s.Doc
 	}
 	if s.Foreign && s.Name != "$schema" {
-		out["description"] = "Of another program; without meaning here."
+		out["description"] = "Belongs to another program; ignored."
 	}
 	if s.Default != "" {
 		out["default"] = json.RawMessage(s.Default)

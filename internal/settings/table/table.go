@@ -2,10 +2,10 @@
 // merge, its default, its documentation, and when a value of it loosens what is
 // allowed.
 //
-// From the one table come the reader and the merging of package settings, the
-// check for unknown keys, the variables, the JSON Schema, the reference of the
-// documentation, what is masked when it is shown, and what package consent asks
-// about. A setting is added by adding a row.
+// This table drives reading and merging in package settings, the check for
+// unknown keys, the variables, the JSON Schema, the settings reference in the
+// documentation, masking, and the questions of package consent. To add a
+// setting, add a row.
 package table
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Type is what a setting takes.
+// Type is the type of a setting's value.
 type Type int
 
 // The types of settings.
@@ -32,27 +32,27 @@ const (
 	Object        // an object with Row.Fields
 	Named         // an object of names, each with an object of Row.Fields
 	Objects       // a list of objects with Row.Fields
-	Raw           // anything; the feature it belongs to checks it
+	Raw           // anything; checked by the feature it belongs to
 	RawNamed      // an object of names, each with anything
 )
 
 // isScalar reports whether a variable or a flag can carry a value of the type.
 func (t Type) isScalar() bool { return t <= Command }
 
-// Merge is what a later place does to the value of an earlier one.
+// Merge says how a later scope changes the value of an earlier one.
 type Merge int
 
 // The rules of merging.
 const (
-	Replace Merge = iota // the later value stands
-	Unite                // exclusion and deny lists, and hooks: the values of all places count
-	ByName               // the later entry of one name stands
+	Replace Merge = iota // the later value replaces the earlier one
+	Unite                // the values of all scopes apply: exclusion and deny lists, hooks
+	ByName               // a later entry replaces an earlier one of the same name
 )
 
 // Row is one setting, or one field of an object.
 type Row struct {
 	Name     string // dotted; a field's own name
-	Twin     string // the other spelling, dotted
+	Twin     string // the alternative name, dotted
 	Type     Type
 	Merge    Merge
 	Doc      string
@@ -61,13 +61,13 @@ type Row struct {
 	Fields   []Row
 	Required bool
 	Secret   bool                      // values are masked wherever they are shown
-	Runs     bool                      // commands inside a raw value run: the trust question shows them
+	Runs     bool                      // a raw value whose commands run: the trust question shows them
 	Loosens  func(*document.Node) bool // whether a value allows more than the default does; nil = none does
-	Foreign  bool                      // of the Gemini CLI, without meaning here
+	Foreign  bool                      // of the Gemini CLI, ignored
 }
 
-// Variable returns the name of the setting's environment twin; "" if it cannot
-// have one.
+// Variable returns the name of the setting's environment variable; "" if it
+// cannot have one.
 func (r *Row) Variable() string {
 	if !r.Type.isScalar() || r.Foreign {
 		return ""
@@ -88,7 +88,7 @@ func (r *Row) Variable() string {
 	return string(out)
 }
 
-// DefaultValue returns the default; null where there is none.
+// DefaultValue returns the default, null if there is none.
 func (r *Row) DefaultValue() *document.Node {
 	switch def := r.Default; {
 	case def == "":
@@ -105,7 +105,8 @@ func (r *Row) DefaultValue() *document.Node {
 	}
 }
 
-// Index finds settings by name or twin and knows the groups their dots make.
+// Index finds settings by either of their names, and the groups formed by the
+// dots in them.
 type Index struct {
 	Rows   []Row // in the order of the documentation
 	byName map[string]*Row
@@ -133,13 +134,15 @@ func NewIndex() *Index {
 	return x
 }
 
-// Row returns the setting of a name or twin, nil where there is none.
+// Row returns the setting with a name or alternative name, nil if there is
+// none.
 func (x *Index) Row(name string) *Row { return x.byName[name] }
 
 // IsGroup reports whether dotted names begin with this one.
 func (x *Index) IsGroup(name string) bool { return x.groups[name] }
 
-// Names lists what may stand in a file below a group ("" = at the top), sorted.
+// Names lists the keys that a group ("" = the top level) may contain in a file,
+// sorted.
 func (x *Index) Names(group string) []string {
 	var out []string
 	for _, key := range x.Keys() {
@@ -156,8 +159,7 @@ func (x *Index) Names(group string) []string {
 	return slices.Compact(out)
 }
 
-// Keys lists the names and twins of all settings that mean something here,
-// sorted.
+// Keys lists the names and alternative names of all settings in use, sorted.
 func (x *Index) Keys() []string {
 	var out []string
 	for name, r := range x.byName {

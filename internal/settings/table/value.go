@@ -21,11 +21,11 @@ func ParseDuration(n *document.Node) (time.Duration, error) {
 	case document.String:
 		d, err := time.ParseDuration(n.Text)
 		if err != nil || d < 0 {
-			return 0, errors.New(`expected whole milliseconds or a duration such as "30s" or "10m", 0 or more`)
+			return 0, errors.New(`expected milliseconds or a duration such as "30s" or "10m", 0 or more`)
 		}
 		return d, nil
 	}
-	return 0, errors.New(`expected whole milliseconds or a duration such as "30s", got ` + n.Kind.String())
+	return 0, errors.New(`expected milliseconds or a duration such as "30s", got ` + n.Kind.String())
 }
 
 func parseMillis(text string) (time.Duration, error) {
@@ -39,18 +39,18 @@ func parseMillis(text string) (time.Duration, error) {
 // ParseSize reads whole bytes or a string such as "10MiB".
 func ParseSize(n *document.Node) (int64, error) {
 	if n.Kind != document.Number && n.Kind != document.String {
-		return 0, errors.New(`expected whole bytes or a size such as "10MiB", got ` + n.Kind.String())
+		return 0, errors.New(`expected bytes or a size such as "10MiB", got ` + n.Kind.String())
 	}
 	digits := strings.TrimRight(n.Text, "KMGTkiBb ")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	unit := unitOf(strings.TrimSpace(n.Text[len(digits):]))
 	if err != nil || number < 0 || unit == 0 || number > math.MaxInt64/unit {
-		return 0, errors.New(`expected whole bytes or a size such as "10MiB"`)
+		return 0, errors.New(`expected bytes or a size such as "10MiB"`)
 	}
 	return number * unit, nil
 }
 
-// unitOf returns how many bytes a unit of sizes is, 0 for what is none.
+// unitOf returns the bytes of a size unit, 0 for an unknown one.
 func unitOf(name string) int64 {
 	switch name {
 	case "", "B":
@@ -74,17 +74,17 @@ func unitOf(name string) int64 {
 // ParseInt reads a whole number that is 0 or more.
 func ParseInt(n *document.Node) (int, error) {
 	if n.Kind != document.Number {
-		return 0, errors.New("expected a whole number, got " + n.Kind.String())
+		return 0, errors.New("expected an integer, got " + n.Kind.String())
 	}
 	i, err := strconv.ParseInt(n.Text, 10, 32)
 	if err != nil || i < 0 {
-		return 0, errors.New("expected a whole number, 0 or more")
+		return 0, errors.New("expected an integer, 0 or more")
 	}
 	return int(i), nil
 }
 
 // ParseCommand splits a command line, or takes a list of words as they are. An
-// empty line gives none: it switches the command off.
+// empty line gives no words, which disables the command.
 func ParseCommand(n *document.Node) ([]string, error) {
 	switch {
 	case IsBlank(n):
@@ -95,8 +95,8 @@ func ParseCommand(n *document.Node) ([]string, error) {
 	return process.Split(n.Text)
 }
 
-// IsBlank reports whether a command is switched off: there are no words, or none
-// but blank ones.
+// IsBlank reports whether a command is disabled: it has no words, or only blank
+// ones.
 func IsBlank(n *document.Node) bool {
 	if n.Kind == document.String {
 		return strings.TrimSpace(n.Text) == ""
@@ -106,8 +106,8 @@ func IsBlank(n *document.Node) bool {
 	})
 }
 
-// FromText makes the value that a settings file would hold out of the text of a
-// variable or a flag. The text of a string is taken as it is.
+// FromText converts the text of a variable or a flag to the value that a
+// settings file would contain. The text of a string is used as it is.
 func (r *Row) FromText(text string) *document.Node {
 	n := &document.Node{Kind: document.String, Text: text}
 	switch r.Type {
@@ -123,9 +123,9 @@ func (r *Row) FromText(text string) *document.Node {
 	return n
 }
 
-// Reference cuts the value of a secret setting into the kind of reference it is
-// (env, file or cmd) and its target; kind is "" for plain text. Only a whole value
-// is a reference, and neither a URL (file://…) nor a tag such as env:a-b is one.
+// Reference splits the value of a secret setting into the kind of reference (env,
+// file or cmd) and its target; kind is "" for plain text. Only a whole value can
+// be a reference; a URL (file://…) or a tag such as env:a-b is not one.
 func Reference(value string) (kind, target string) {
 	kind, target, ok := strings.Cut(value, ":")
 	if !ok || strings.TrimSpace(target) == "" {

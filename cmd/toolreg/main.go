@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/auditcmd"
 	"github.com/toolreg/toolreg/internal/cli/cachecmd"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
+	"github.com/toolreg/toolreg/internal/cli/completioncmd"
 	"github.com/toolreg/toolreg/internal/cli/discovercmd"
 	"github.com/toolreg/toolreg/internal/cli/doctorcmd"
 	"github.com/toolreg/toolreg/internal/cli/initcmd"
@@ -36,7 +37,8 @@ func commands() []func(*cli.Env) *cobra.Command {
 	return []func(*cli.Env) *cobra.Command{
 		listcmd.New, callcmd.New, schemacmd.New, discovercmd.New, serverscmd.New,
 		whycmd.New, approvalscmd.New, trustcmd.New, settingscmd.New, initcmd.New, pluginscmd.New,
-		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cachecmd.New, cli.NewVersionCommand, cli.NewKeepCommand,
+		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cachecmd.New,
+		completioncmd.New, completioncmd.NewComplete, cli.NewVersionCommand, cli.NewKeepCommand,
 	}
 }
 

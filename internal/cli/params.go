@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -20,9 +20,11 @@ type ParamsOptions struct {
 }
 
 // Flags adds the flags.
-func (o *ParamsOptions) Flags(f *pflag.FlagSet) {
+func (o *ParamsOptions) Flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
 	f.StringVar(&o.file, "params-file", "", "`file` that holds the params; - for stdin")
+	CompleteFlag(cmd, "params-file", CompleteFiles)
 }
 
 // Check refuses flags that exclude each other.

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 const rootLong = `toolreg turns every tool that an LLM agent may use into one registry: built-in
@@ -42,7 +43,8 @@ func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
 	})
-	globalFlags(root.PersistentFlags())
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	globalFlags(root)
 	for _, newCommand := range commands {
 		root.AddCommand(newCommand(e))
 	}
@@ -69,7 +71,8 @@ func newHelpCommand() *cobra.Command {
 
 // globalFlags are the flags that every command takes (spec section 3). Their
 // values are read through settings.ResolveGlobals, which adds the environment.
-func globalFlags(f *pflag.FlagSet) {
+func globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
 	f.StringArray("settings", nil, "read this settings `file` too, - for stdin; naming it is consenting to it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
@@ -91,6 +94,11 @@ func globalFlags(f *pflag.FlagSet) {
 	f.BoolP("verbose", "v", false, "tell what happens on stderr")
 	f.BoolP("quiet", "q", false, "no warnings on stderr")
 	f.String("color", "auto", "auto, always or never")
+	CompleteFlag(root, "settings", CompleteFiles)
+	CompleteFlag(root, "root", CompleteDirs)
+	CompleteFlag(root, "import", CompleteWords(imports.Programs{}.Programs()...))
+	CompleteFlag(root, "approval-mode", CompleteWords(table.ApprovalModes()...))
+	CompleteFlag(root, "color", CompleteWords("auto", "always", "never"))
 }
 
 // newTopic is a page of help without a command behind it.
@@ -153,6 +161,7 @@ Empty input means {}.
 
 // PresetFlag adds --preset, which narrows the registry of the command (spec
 // section 6.1).
-func PresetFlag(f *pflag.FlagSet, preset *string) {
-	f.StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
+func PresetFlag(cmd *cobra.Command, preset *string) {
+	cmd.Flags().StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
+	CompleteFlag(cmd, "preset", completePresets)
 }

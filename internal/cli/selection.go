@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -22,7 +22,8 @@ type Selection struct {
 
 // Flags adds the flags; strict is the name of the one that makes a failed source
 // an error.
-func (s *Selection) Flags(f *pflag.FlagSet, strict string) {
+func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
+	f := cmd.Flags()
 	f.StringVar(&s.source, "source", "", "only tools of this source (`glob`: builtin, command, mcp:*)")
 	f.StringVar(&s.server, "server", "", "only tools of this MCP server (`glob`)")
 	f.StringVar(&s.plugin, "plugin", "", "only tools of this plugin (`glob`)")
@@ -30,6 +31,11 @@ func (s *Selection) Flags(f *pflag.FlagSet, strict string) {
 	f.StringVar(&s.tag, "tag", "", "only tools with this `tag`")
 	f.BoolVar(&s.optional, "optional", false, "only optional tools")
 	f.BoolVar(&s.Strict, strict, false, "fail with exit code 8 when any source failed")
+	CompleteFlag(cmd, "source", e.completeSources)
+	CompleteFlag(cmd, "server", e.CompleteServers)
+	CompleteFlag(cmd, "plugin", e.CompletePlugins)
+	CompleteFlag(cmd, "category", e.completeCategories)
+	CompleteFlag(cmd, "tag", e.completeTags)
 }
 
 // Apply leaves the tools that match; it takes the slice over.

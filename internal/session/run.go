@@ -71,6 +71,7 @@ type Options struct {
 	Preset  string     // only the tools of these presets; "" = all
 	Context []Fact     // facts for plugins that were given for this run
 	Cache   cache.Mode // what to make of listings that are kept
+	Still   bool       // nothing is started, not even for a reference in the settings; Cache is cache.Offline
 	Counts  bool       // prompts and resources of servers are counted too
 	Uncut   bool       // results are not cut
 	Locked  bool       // refuse tools that are not in toolreg.lock as they are now
@@ -107,7 +108,11 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	if deps.Screen == nil {
 		deps.Screen = blank{}
 	}
-	return &run{set: set, deps: deps, opts: opts, expander: settings.NewExpander(set.ProjectRoot, deps.Environ)}
+	r := &run{set: set, deps: deps, opts: opts, expander: settings.NewExpander(set.ProjectRoot, deps.Environ)}
+	if opts.Still {
+		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
+	}
+	return r
 }
 
 // warn tells of something that does not stop the run. source may be empty.

@@ -127,6 +127,9 @@ func (s *Session) observeSource(r registry.SourceReport) {
 
 // announce tells the hooks, once, which tools there are and what was noticed.
 func (s *Session) announce(ctx context.Context, reg *registry.Registry) error {
+	if s.opts.Still {
+		return nil
+	}
 	set, err := s.gate.hooks(ctx)
 	if err != nil || set == nil || !s.announced.CompareAndSwap(false, true) {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 type options struct{ all bool }
@@ -34,12 +35,27 @@ Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids, or by how these begin", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"),
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids, or by how these begin", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: cli.CompleteArgs(completeIDs(e, o)),
 			RunE: func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
 		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: cli.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
 	)
 	return cmd
+}
+
+// completeIDs completes the ids of remembered answers.
+func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
+	return e.CompleteSettings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+		found, err := session.Approvals(set, e.Folders, e.Warn).List(o.all)
+		if err != nil {
+			return nil
+		}
+		var out []cobra.Completion
+		for _, x := range found {
+			out = append(out, cobra.CompletionWithDesc(x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value)))
+		}
+		return out
+	})
 }
 
 // approvals opens what is remembered. Without a state directory this command

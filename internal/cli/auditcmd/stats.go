@@ -42,7 +42,8 @@ call, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
 	f := cmd.Flags()
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
 	f.BoolVar(&o.project, "project", false, "only calls made in this project")
-	o.narrowing(f)
+	cli.CompleteFlag(cmd, "by", cli.CompleteWords("tool", "source", "server"))
+	o.narrowing(e, cmd)
 	return cmd
 }
 

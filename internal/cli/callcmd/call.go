@@ -44,6 +44,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
   toolreg call github__create_issue --params-file issue.json --yes
   toolreg call --format anthropic < response.json
   toolreg call --batch --parallel 4 < calls.jsonl`,
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools, e.CompleteParams),
 		Args: func(cmd *cobra.Command, argv []string) error {
 			if o.stdin.wanted() {
 				return o.stdin.check(cmd, argv)
@@ -63,13 +64,15 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	cmd.SetHelpFunc(help(e, o))
 	cmd.SetFlagErrorFunc(flagError(e))
 	f := cmd.Flags()
-	o.ParamsOptions.Flags(f)
-	cli.PresetFlag(f, &o.preset)
-	o.stdin.flags(f)
+	o.ParamsOptions.Flags(cmd)
+	cli.PresetFlag(cmd, &o.preset)
+	o.stdin.flags(cmd)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, never")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
+	cli.CompleteFlag(cmd, "images", cli.CompleteWords("auto", "kitty", "iterm2", "never"))
+	cli.CompleteFlag(cmd, "output", cli.CompleteDirs)
 	return cmd
 }
 

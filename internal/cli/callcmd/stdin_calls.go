@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/dialogue"
 )
 
 // stdinCalls are the options of call that take many calls from stdin.
@@ -17,10 +17,12 @@ type stdinCalls struct {
 	parallel int
 }
 
-func (m *stdinCalls) flags(f *pflag.FlagSet) {
+func (m *stdinCalls) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
 	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
+	cli.CompleteFlag(cmd, "format", completeFormats)
 }
 
 func (m *stdinCalls) wanted() bool { return m.format != "" || m.batch }
@@ -54,4 +56,13 @@ func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 		return runBatch(ctx, e, m.parallel, preset)
 	}
 	return runRoundTrip(ctx, e, m.format, preset)
+}
+
+// completeFormats completes the formats of responses.
+func completeFormats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, f := range dialogue.Formats() {
+		out = append(out, f.Name)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

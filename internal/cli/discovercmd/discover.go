@@ -30,7 +30,8 @@ shown, and --refresh runs it. --cached runs nothing and tells what is missing.
 In a pipe each source is one line: name, state, tools, milliseconds, error and
 the age of what was kept, separated by tabs.
 Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
-		RunE: func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
+		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 when any source failed")
 	return cmd

@@ -49,6 +49,7 @@ Exit codes: 0, 1, 2 (there are settings already), 5 (inside a tool's run).`,
 	}
 	cmd.Flags().BoolVar(&o.user, "user", false, "write your own settings, for all projects")
 	cmd.Flags().StringVar(&o.format, "format", "yaml", "yaml or json")
+	cli.CompleteFlag(cmd, "format", cli.CompleteWords("yaml", "json"))
 	return cmd
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/declare"
@@ -28,9 +28,11 @@ are looked at, and the last lines tell what the filter saves. With --inactive th
 last line says what the unused tools cost in every request.
 `
 
-func (o *costOptions) flags(f *pflag.FlagSet) {
+func (o *costOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
+	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
 }
 
 // cost is what declarations take in every request. Name is that of a tool, a

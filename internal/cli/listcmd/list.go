@@ -52,7 +52,8 @@ of, or with --strict any).`,
   toolreg list --source 'mcp:*' --json
   toolreg list read_file
   toolreg list --html tools.html`,
-		Args: cli.ArgsBetween(0, 1, "at most one tool"),
+		Args:              cli.ArgsBetween(0, 1, "at most one tool"),
+		ValidArgsFunction: cli.CompleteArg(e.CompleteTools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &cli.UsageError{Err: errors.New("--versions and --examples want a tool"), Hint: "toolreg list TOOL --versions"}
@@ -75,13 +76,14 @@ of, or with --strict any).`,
 			return run(cmd.Context(), e, o)
 		},
 	}
-	o.Flags(cmd.Flags(), "strict")
-	cli.PresetFlag(cmd.Flags(), &o.preset)
+	o.Flags(e, cmd, "strict")
+	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
 	cmd.Flags().BoolVar(&o.all, "all", false, "show hidden tools too, and which setting hides them")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
-	o.costs.flags(cmd.Flags())
+	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")
+	cli.CompleteFlag(cmd, "html", cli.CompleteFiles)
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd
 }

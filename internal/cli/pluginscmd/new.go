@@ -50,6 +50,8 @@ Exit codes: 0, 1 (it cannot be written), 2.`,
 	f := cmd.Flags()
 	f.StringVar(&o.lang, "lang", "sh", "`language`: "+strings.Join(scaffoldLanguages(), ", "))
 	f.StringVar(&o.dir, "dir", "", "`folder` to make the plugin's folder in")
+	cli.CompleteFlag(cmd, "lang", cli.CompleteWords(scaffoldLanguages()...))
+	cli.CompleteFlag(cmd, "dir", cli.CompleteDirs)
 	f.BoolVar(&o.user, "user", false, "for all your projects, not for this one")
 	return cmd
 }

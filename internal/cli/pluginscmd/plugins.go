@@ -161,7 +161,8 @@ mistakes are told at once, each with file and line. Nothing is run, unless --run
 is given: then the factory or script is asked for its tools, too.
 
 Exit codes: 0, 2, 9 (there are mistakes; warnings are none).`,
-		Args: cli.ArgsBetween(1, 1, "the folder of a plugin"),
+		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),
+		ValidArgsFunction: cli.CompleteArg(cli.CompleteDirs),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runCheck(cmd.Context(), e, o, argv[0])
 		},

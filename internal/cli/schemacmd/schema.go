@@ -39,6 +39,7 @@ func New(e *cli.Env) *cobra.Command {
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --lint --strict`,
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
 				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
@@ -50,9 +51,10 @@ func New(e *cli.Env) *cobra.Command {
 			return run(cmd.Context(), e, o, argv)
 		},
 	}
-	cli.PresetFlag(cmd.Flags(), &o.preset)
-	o.Flags(cmd.Flags(), "strict-sources") // --strict is the word for OpenAI's strict schemas
+	cli.PresetFlag(cmd, &o.preset)
+	o.Flags(e, cmd, "strict-sources") // --strict is the word for OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
+	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them to what the API's tools field takes")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "tell what providers would refuse, ignore or change")

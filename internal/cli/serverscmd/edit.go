@@ -25,25 +25,37 @@ func editCommands(e *cli.Env) []*cobra.Command {
 	scope := ""
 	flag := func(cmd *cobra.Command, text string) *cobra.Command {
 		cmd.Flags().StringVar(&scope, "scope", "", text)
+		cli.CompleteFlag(cmd, "scope", completeScopes)
 		return cmd
 	}
 	const found = "user, project, or a settings `file`; default the one that has the server"
 	on, off := false, true
 	return []*cobra.Command{
 		newAddCommand(e),
-		flag(&cobra.Command{Use: "remove NAME", Short: "Remove a server from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), Long: editHelp("Remove a server from the settings file that has it."),
+		flag(&cobra.Command{Use: "remove NAME", Short: "Remove a server from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Remove a server from the settings file that has it."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "removed", edit.Change{Name: argv[0], Drop: true})
 			}}, found),
-		flag(&cobra.Command{Use: "enable NAME", Short: "Use a server that was disabled", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), Long: editHelp("Use a server again: its disabled becomes false."),
+		flag(&cobra.Command{Use: "enable NAME", Short: "Use a server that was disabled", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Use a server again: its disabled becomes false."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}, found),
-		flag(&cobra.Command{Use: "disable NAME", Short: "Leave a server out without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), Long: editHelp("Leave a server out: its disabled becomes true."),
+		flag(&cobra.Command{Use: "disable NAME", Short: "Leave a server out without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Leave a server out: its disabled becomes true."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
 			}}, found),
 	}
+}
+
+// completeScopes completes the words for settings files, else the files.
+func completeScopes(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, scope := range []string{"user", "project"} {
+		if strings.HasPrefix(scope, word) {
+			out = append(out, scope)
+		}
+	}
+	return out, cobra.ShellCompDirectiveDefault
 }
 
 func editHelp(what string) string {
@@ -88,6 +100,9 @@ A secret is better named than given: --env TOKEN=env:GITHUB_TOKEN and
 	f.StringVar(&o.cwd, "cwd", "", "`dir` in which the server runs, relative to the project root")
 	f.StringVar(&o.description, "description", "", "what the server is for")
 	f.BoolVar(&o.trust, "trust", false, "do not ask about calls to its tools")
+	cli.CompleteFlag(cmd, "scope", completeScopes)
+	cli.CompleteFlag(cmd, "type", cli.CompleteWords("stdio", "http", "sse"))
+	cli.CompleteFlag(cmd, "cwd", cli.CompleteDirs)
 	return cmd
 }
 

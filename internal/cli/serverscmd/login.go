@@ -49,7 +49,8 @@ server failed), 124, 130.`,
 		Example: `  toolreg servers login github
   toolreg servers login github --scope "repo read:org"
   ssh -t host toolreg servers login github --no-browser`,
-		Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
+		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},

@@ -27,6 +27,7 @@ settings any more.
 
 Exit codes: 0 (also where there was no login), 1, 2, 3 (no such server), 5 (inside
 a tool's run).`,
+		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
 				return &cli.UsageError{Err: errors.New("toolreg servers logout wants the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}

@@ -36,6 +36,7 @@ what was kept, separated by tabs. With --prompts or --resources it shows what
 the servers offer beside tools. Exit codes: 0, 2, 3 (no such server), 8 (with
 --strict, when one failed; with --prompts and --resources, when one that is
 named failed).`,
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.prompts || o.resources {
 				return runOffers(cmd.Context(), e, o, argv)

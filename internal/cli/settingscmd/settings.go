@@ -34,7 +34,8 @@ variable, a flag, or default.
 
 In a pipe each setting is one line: key, value and origin, separated by tabs.
 Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
-		RunE: func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteSettingKeys),
+		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
 		Use:   "path",
 		Short: "Print which settings files were looked for, and what became of them",

@@ -38,12 +38,13 @@ source failed).`,
 		Example: `  toolreg why write_file file_path=go.mod content=x
   toolreg why run_shell_command command='git log | sudo tee log'
   toolreg why github__create_issue --json`,
-		Args: cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
+		Args:              cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools, e.CompleteParams),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
 		},
 	}
-	o.Flags(cmd.Flags())
+	o.Flags(cmd)
 	return cmd
 }
 

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// CompleteParams completes arguments k=v by the schema of the tool that the first
+// argument names: keys, values and files behind "@".
+func (e *Env) CompleteParams(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
+		found, err := s.Find(ctx, argv[0], session.Query{})
+		if err != nil {
+			return nil
+		}
+		return e.CompleteArguments(args.Describe(&found.Tool.Definition), argv[1:], word)
+	})(cmd, argv, word)
+}
+
+// CompleteArguments completes an argument k=v; given are those before it.
+func (e *Env) CompleteArguments(params []args.Param, given []string, word string) []cobra.Completion {
+	key, value, hasValue := strings.Cut(word, "=")
+	if hasValue {
+		i := slices.IndexFunc(params, func(p args.Param) bool { return p.Name == key })
+		if i < 0 {
+			return e.completeValue(args.Param{Name: key}, value)
+		}
+		return e.completeValue(params[i], value)
+	}
+	var required, optional []cobra.Completion
+	for i, p := range params {
+		nested := i+1 < len(params) && strings.HasPrefix(params[i+1].Name, p.Name+".")
+		repeated := !isList(p) && slices.ContainsFunc(given, func(arg string) bool {
+			return strings.HasPrefix(arg, p.Name+"=") || strings.HasPrefix(arg, p.Name+":=")
+		})
+		switch c := cobra.CompletionWithDesc(p.Name+"=", describeParam(p)); {
+		case nested || repeated:
+		case p.Required:
+			required = append(required, c)
+		default:
+			optional = append(optional, c)
+		}
+	}
+	return append(required, optional...)
+}
+
+// isList reports whether a param takes one element after the other.
+func isList(p args.Param) bool { return strings.HasSuffix(p.Type, "[]") }
+
+// describeParam describes a param in a line.
+func describeParam(p args.Param) string {
+	d := cmp.Or(summary(p.Description), p.Type)
+	if p.Required {
+		d = "required; " + d
+	}
+	if p.Default != "" {
+		d += "; default " + p.Default
+	}
+	return d
+}
+
+// summaryLength is where the first sentence of a description is cut.
+const summaryLength = 80
+
+// summary is the first sentence of a description.
+func summary(description string) string {
+	line, _, _ := strings.Cut(text.FirstLine(description), ". ")
+	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
+}
+
+// completeValue completes what is behind "=".
+func (e *Env) completeValue(p args.Param, value string) []cobra.Completion {
+	prefix := p.Name + "="
+	if from, ok := strings.CutPrefix(value, "@"); ok {
+		return e.filesBehind(prefix+"@", from)
+	}
+	var out []cobra.Completion
+	for _, v := range p.Values {
+		if strings.HasPrefix(v, "@") { // which is how a file is named
+			v = "@" + v
+		}
+		if v == p.Default {
+			out = append(out, cobra.CompletionWithDesc(prefix+v, "default"))
+		} else {
+			out = append(out, prefix+v)
+		}
+	}
+	switch {
+	case out != nil:
+		return out
+	case namesFile(p):
+		return e.filesBehind(prefix, value)
+	case p.Default != "" && p.Default[0] != '@':
+		return []cobra.Completion{cobra.CompletionWithDesc(prefix+p.Default, "default")}
+	}
+	return nil
+}
+
+// namesFile reports whether a param takes the name of a file or a folder, by its
+// own name.
+func namesFile(p args.Param) bool {
+	name := strings.ToLower(p.Name)
+	return strings.HasPrefix(p.Type, "string") && slices.ContainsFunc([]string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
+}
+
+// maxListed bounds the entries of a folder that are looked at.
+const maxListed = 5000
+
+// filesBehind completes a path that does not begin where the word does, so that
+// the shell cannot: prefix is what stands before it.
+func (e *Env) filesBehind(prefix, typed string) []cobra.Completion {
+	dir, base := path.Split(typed)
+	f, err := os.Open(e.Absolute(cmp.Or(dir, ".")))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxListed) // what there is of it will do
+	var out []cobra.Completion
+	for _, entry := range entries {
+		name := entry.Name()
+		switch {
+		case !strings.HasPrefix(name, base), name[0] == '.' && base == "", strings.ContainsFunc(name, text.Invisible):
+			continue
+		case isDir(f.Name(), entry):
+			name += "/"
+		}
+		out = append(out, prefix+dir+name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// isDir reports whether an entry is a folder or a link to one.
+func isDir(in string, entry os.DirEntry) bool {
+	if entry.Type()&os.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := os.Stat(path.Join(in, entry.Name()))
+	return err == nil && info.IsDir()
+}

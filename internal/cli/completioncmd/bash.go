@@ -1,0 +1,115 @@
+package completioncmd
+
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// bashLine is a command line up to the cursor, read as bash reads it but for what
+// it would expand.
+type bashLine struct {
+	words []string // without their quotes; the last is the one to complete
+	quote byte     // that is open in the last word, 0 if none
+	start int      // bytes of the last word in front of what bash replaces
+	mixed bool     // a quote was closed in the last word, so that start means nothing
+}
+
+// parseLine reads a line. Bash replaces what is behind the last of the characters
+// breaks (COMP_WORDBREAKS) that is not quoted, or behind the quote that is open.
+func parseLine(line, breaks string) bashLine {
+	var l bashLine
+	var word strings.Builder
+	inWord := false
+	end := func() {
+		if inWord {
+			l.words = append(l.words, word.String())
+		}
+		word.Reset()
+		inWord, l.start, l.mixed = false, 0, false
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		escapes := c == '\\' && i+1 < len(line) && l.quote != '\'' && (l.quote == 0 || strings.IndexByte("\"$`\\", line[i+1]) >= 0)
+		switch {
+		case escapes:
+			i++
+			word.WriteByte(line[i])
+		case c == l.quote && c != 0:
+			l.quote, l.mixed = 0, true
+		case l.quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			l.quote, l.start = c, word.Len()
+		case c == ' ' || c == '\t' || c == '\n':
+			end()
+			continue
+		default:
+			word.WriteByte(c)
+			if strings.IndexByte(breaks, c) >= 0 {
+				l.start = word.Len()
+			}
+		}
+		inWord = true
+	}
+	l.words = append(l.words, word.String())
+	return l
+}
+
+// replies are the lines of COMPREPLY: the candidates that begin like the last
+// word, quoted, without what bash leaves where it is. A space ends a word that is
+// complete. With descriptions the lines are for showing: bash inserts what several
+// have in common at most.
+func (l bashLine) replies(all []candidate, described bool, columns int) []string {
+	if l.mixed {
+		return nil
+	}
+	var words, descriptions []string
+	typed, longest := l.words[len(l.words)-1], 0
+	for _, c := range all {
+		quoted, ok := "", false
+		if strings.HasPrefix(c.word, typed) {
+			quoted, ok = l.quoted(c.word[l.start:])
+		}
+		if !ok {
+			continue
+		}
+		if l.quote == 0 && !c.isOpen() {
+			quoted += " "
+		}
+		words, descriptions = append(words, quoted), append(descriptions, c.description)
+		longest = max(longest, terminal.Width(quoted))
+	}
+	described = described && len(words) > 1
+	for i := range words {
+		if room := columns - longest - len(" ()"); described && descriptions[i] != "" && room > 8 {
+			words[i] += strings.Repeat(" ", longest-terminal.Width(words[i])) + " (" + terminal.Cut(descriptions[i], room) + ")"
+		}
+		words[i] += "\n"
+	}
+	return words
+}
+
+// quoted is a text as it can stand at the cursor; ok is false where it cannot in
+// the quotes that are open.
+func (l bashLine) quoted(s string) (quoted string, ok bool) {
+	switch l.quote {
+	case '\'':
+		return s, !strings.Contains(s, "'")
+	case '"':
+		return s, !strings.ContainsAny(s, "\"$`\\!")
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; !isPlain(c) && (c != '~' || i == 0 && l.start == 0) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), true
+}
+
+// isPlain reports whether bash takes a byte as it stands, wherever it stands.
+func isPlain(c byte) bool {
+	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("_-.,/:=@%+", c) >= 0
+}

@@ -1,0 +1,165 @@
+package completioncmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// NewComplete is the command that the scripts run.
+func NewComplete(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "complete", Hidden: true, DisableFlagParsing: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // the flags are those of the line
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			_, err := io.WriteString(e.Out, reply(cmd.Context(), cmd.Root(), argv))
+			return err
+		},
+	}
+}
+
+// reply is what the script of a shell reads: a line that says whether the shell
+// itself is to complete files or folders, then a line for each candidate. argv is
+// the name of the shell and what its script knows. On what it does not
+// understand it is empty, since nobody would see an error.
+func reply(ctx context.Context, root *cobra.Command, argv []string) string {
+	if len(argv) < 2 {
+		return ""
+	}
+	switch shell, rest := argv[0], argv[1:]; shell {
+	case "zsh", "fish":
+		a := ask(ctx, root, rest)
+		if shell == "zsh" { // _describe takes a backslash in front of a colon for one that quotes it
+			a.candidates = slices.DeleteFunc(a.candidates, func(c candidate) bool { return strings.ContainsRune(c.word, '\\') })
+		}
+		return a.lines()
+	case "bash":
+		if len(rest) == 4 {
+			return replyBash(ctx, root, rest[0], rest[1], rest[2], rest[3])
+		}
+	}
+	return ""
+}
+
+// replyBash completes the line up to the cursor. kind is the kind of completion
+// that bash is after (COMP_TYPE); the others are its variables.
+func replyBash(ctx context.Context, root *cobra.Command, typed, kind, columns, breaks string) string {
+	l := parseLine(typed, breaks)
+	if len(l.words) < 2 {
+		return ""
+	}
+	a := ask(ctx, root, l.words[1:])
+	width, err := strconv.Atoi(columns)
+	if err != nil {
+		width = 80
+	}
+	described := strings.Contains("?!@", kindName(kind))
+	return a.kind + "\n" + strings.Join(l.replies(a.candidates, described, width), "")
+}
+
+// kindName is the character that COMP_TYPE is the number of.
+func kindName(kind string) string {
+	n, err := strconv.ParseUint(kind, 10, 7)
+	if err != nil {
+		return "\t"
+	}
+	return string(rune(n))
+}
+
+// candidate is a word that may stand at the cursor.
+type candidate struct{ word, description string }
+
+// isOpen reports whether the word goes on, so that no space is to follow.
+func (c candidate) isOpen() bool {
+	return strings.HasSuffix(c.word, "=") || strings.HasSuffix(c.word, "/")
+}
+
+// answer is what may stand at the cursor.
+type answer struct {
+	candidates []candidate
+	kind       string // "files" or "dirs" where the shell is to complete those
+}
+
+// lines are the candidates as zsh and fish read them, with the kind in front.
+func (a answer) lines() string {
+	var b strings.Builder
+	b.WriteString(a.kind + "\n")
+	for _, c := range a.candidates {
+		b.WriteString(strings.TrimSuffix(c.word+"\t"+c.description, "\t") + "\n")
+	}
+	return b.String()
+}
+
+// ask has cobra complete the last word of a line, whose first is the one behind
+// the program's name. Words that could not be shown or inserted as they are do not
+// come back: they are what strangers have thought up.
+func ask(ctx context.Context, root *cobra.Command, words []string) answer {
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, words...))
+	if root.ExecuteContext(ctx) != nil {
+		return answer{}
+	}
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	var directive cobra.ShellCompDirective
+	if _, err := fmt.Sscanf(lines[len(lines)-1], ":%d", &directive); err != nil || directive&cobra.ShellCompDirectiveError != 0 {
+		return answer{}
+	}
+	last := words[len(words)-1]
+	prefix := flagPrefix(last)
+	var a answer
+	seen := map[string]bool{}
+	for _, line := range lines[:len(lines)-1] {
+		word, description, _ := strings.Cut(line, "\t")
+		if prefix != "" && !strings.HasPrefix(word, prefix) { // cobra answers with the value alone
+			word = prefix + word
+		}
+		if !seen[word] && word != "" && !strings.ContainsFunc(word, unsafe) {
+			seen[word] = true
+			a.candidates = append(a.candidates, candidate{word, plain(description)})
+		}
+	}
+	switch {
+	case len(a.candidates) > 0, directive&cobra.ShellCompDirectiveNoFileComp != 0:
+	case directive&cobra.ShellCompDirectiveFilterDirs != 0:
+		a.kind = "dirs"
+	default:
+		a.kind = "files"
+	}
+	return a
+}
+
+// flagPrefix is what stands in front of the value in --flag=value, "" of others.
+func flagPrefix(word string) string {
+	if i := strings.IndexByte(word, '='); i > 0 && word[0] == '-' {
+		return word[:i+1]
+	}
+	return ""
+}
+
+func unsafe(r rune) bool { return text.Invisible(r) || r == '\uFFFD' }
+
+// maxDescription is where a description is cut.
+const maxDescription = 120
+
+// plain is a description without what a terminal would act on, and without the
+// quotes that set a flag's placeholder off.
+func plain(description string) string {
+	visible := strings.Map(func(r rune) rune {
+		if r == '`' || unsafe(r) {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(description, "\t", " "))
+	return text.ClipRunes(strings.TrimSpace(visible), maxDescription)
+}

@@ -1,0 +1,67 @@
+// Package completioncmd is the command completion, which prints a script for a
+// shell, and the hidden command complete, which that script runs at a press of
+// Tab. cobra finds out what may stand at the cursor; this package makes it safe
+// to show and to insert, in the form that each shell wants.
+package completioncmd
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+// New is the command completion.
+func New(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print a completion script for your shell",
+		Long: `Print the script that lets a shell complete the words of toolreg when you press
+Tab: commands and flags, tools and their params, values, servers, settings.
+
+  bash        in ~/.bashrc:                    eval "$(toolreg completion bash)"
+  zsh         in ~/.zshrc, behind compinit:    eval "$(toolreg completion zsh)"
+  fish        once:   toolreg completion fish > ~/.config/fish/completions/toolreg.fish
+  PowerShell  in $PROFILE:   toolreg completion powershell | Out-String | Invoke-Expression
+
+Nothing is started or contacted to complete a word: what is known comes from the
+settings, the built-in tools, the manifests of plugins and the discovery cache.
+Tools, prompts and resources of MCP servers complete once the setting
+cache.discovery is on, such as 24h, and they have been listed.
+
+Exit codes: 0, 2.`,
+		Example: `  eval "$(toolreg completion bash)"
+  toolreg completion fish > ~/.config/fish/completions/toolreg.fish`,
+		Args:              cli.ArgsBetween(1, 1, "the name of a shell: bash, zsh, fish or powershell"),
+		ValidArgsFunction: cli.CompleteArg(cli.CompleteWords("bash", "zsh", "fish", "powershell")),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			script, err := scriptFor(cmd.Root(), argv[0])
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(e.Out, script)
+			return err
+		},
+	}
+}
+
+// scriptFor is the script for a shell. That for PowerShell is cobra's.
+func scriptFor(root *cobra.Command, shell string) (string, error) {
+	switch shell {
+	case "bash", "zsh", "fish":
+		data, err := scripts.ReadFile("scripts/toolreg." + shell)
+		return string(data), err
+	case "powershell":
+		var b strings.Builder
+		err := root.GenPowerShellCompletionWithDesc(&b)
+		return b.String(), err
+	}
+	return "", &cli.UsageError{Err: fmt.Errorf("unknown shell %q", shell), Hint: "one of bash, zsh, fish, powershell"}
+}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -30,7 +31,7 @@ type Approval struct {
 	ID      string    `json:"id"`
 	Project string    `json:"project"` // root of the project it applies to
 	Kind    ScopeKind `json:"kind"`
-	Value   string    `json:"value,omitempty"` // tool, program, host or server
+	Value   string    `json:"value,omitempty"` // tool, host or server, or the words with which commands begin
 	Source  string    `json:"source"`          // Definition.Source of the tool
 	Created time.Time `json:"created"`
 	// Folder distinguishes the root from a later folder at the same path. If it
@@ -39,6 +40,17 @@ type Approval struct {
 	// Tools holds every tool that the approval covers, by its original name, as
 	// it was when the person said yes.
 	Tools map[string]ApprovedTool `json:"pins"`
+}
+
+// Covers says what the approval allows of its kind: "…" stands for any arguments.
+func (x *Approval) Covers() string {
+	switch {
+	case x.Kind != ScopeCommand:
+		return x.Value
+	case !shellline.IsCover(x.Value):
+		return x.Value + " (ignored: no subcommand)"
+	}
+	return x.Value + " …"
 }
 
 // Approvals remembers answers of one project. It is safe for concurrent use, by

@@ -59,6 +59,9 @@ func TestApprovalCovers(t *testing.T) {
 		{"not a tool that is new", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "new", "new"), Ask},
 		{"the command", shellTool("make all"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make clean && make"), Allow},
 		{"not another command", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make; go build"), Ask},
+		{"the subcommand", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git status"}}, shellTool("git status --short && git status"), Allow},
+		{"not another subcommand", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git status"}}, shellTool("git push"), Ask},
+		{"not all of a program, as it once could be", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}, shellTool("git status"), Ask},
 		{"not with a variable", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("CC=id make"), Ask},
 		{"not in a wrapper", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("env make"), Ask},
 		{"not another path", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("./make"), Ask},
@@ -103,6 +106,18 @@ func TestApprovalCovers(t *testing.T) {
 	}
 }
 
+// TestApprovalOfAWholeProgram is ignored, and the question says so.
+func TestApprovalOfAWholeProgram(t *testing.T) {
+	a := &Approvals{Dir: stateDir(t), Project: "/p"}
+	if err := a.Remember(t.Context(), shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}); err != nil {
+		t.Fatal(err)
+	}
+	v := (&Policy{Approvals: a}).Decide(t.Context(), shellTool("git status"), registry.Call{})
+	if v.Decision != Ask || !strings.Contains(v.Reason, `the earlier answer for all of it is ignored`) {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestApprovalOffers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tool *registry.Tool
@@ -112,7 +127,7 @@ func TestApprovalOffers(t *testing.T) {
 		"edit":             {pathTool("edit", "write", "a"), []Scope{{Kind: ScopeEdits}}},
 		"todo list":        {todoTool(), []Scope{{Kind: ScopeTool}}},
 		"edit outside":     {pathTool("edit", "write", "../a"), []Scope{{Kind: ScopeTool}}},
-		"exec":             {shellTool("make; go x; ls; make"), []Scope{{Kind: ScopeCommand, Values: []string{"make", "go", "ls"}}}},
+		"exec":             {shellTool("make; go x; ls; make"), []Scope{{Kind: ScopeCommand, Values: []string{"make", "go x", "ls"}}}},
 		"exec with doubts": {shellTool("make > x"), nil},
 		"info":             {fetchTool("https://a.org/x"), []Scope{{Kind: ScopeHost, Values: []string{"a.org"}}}},
 		"info, unreadable": {fetchTool("https://a.org", "%zz"), nil},

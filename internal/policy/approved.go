@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // approved returns the id of an approval that covers the whole call, "" if
 // none does.
 func (d *decision) approved() string {
@@ -38,30 +40,48 @@ func (d *decision) approvedHosts() string {
 	return first
 }
 
-// approvedFor looks for one approval. An approval of a tool that has changed
-// since is ignored; the changes are kept for the question.
+// approvedFor returns the id of the approval of a value, "" if there is none.
 func (d *decision) approvedFor(kind ScopeKind, value string) string {
-	if d.policy.Approvals == nil {
-		return ""
+	if a := d.approval(kind, func(v string) bool { return v == value }); a != nil {
+		return a.ID
 	}
-	if !d.loaded {
-		d.loaded, d.found = true, d.policy.Approvals.load()
-	}
-	for i := range d.found {
+	return ""
+}
+
+// approval looks for one approval. An approval of a tool that has changed since
+// is ignored; the changes are kept for the question.
+func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *Approval {
+	for i := range d.approvals() {
 		a := &d.found[i]
-		if a.Kind != kind || a.Value != value || a.Source != d.tool.Source {
+		if a.Kind != kind || a.Source != d.tool.Source || !covers(a.Value) {
 			continue
 		}
 		was, covered := a.Tools[d.tool.OriginalName()]
 		switch {
 		case covered && was.Fingerprint == d.tool.Fingerprint():
 			d.changes = nil
-			return a.ID
+			return a
 		case covered:
 			d.changes = changesSince(was, d.tool)
 		case kind == ScopeServer && len(d.changes) == 0:
 			d.changes = []Change{{Part: "tool"}}
 		}
 	}
-	return ""
+	return nil
+}
+
+// approvedWhole reports whether all of a program was approved, as was possible
+// before approvals named subcommands. That covers nothing any more.
+func (d *decision) approvedWhole(program string) bool {
+	return slices.ContainsFunc(d.approvals(), func(a Approval) bool {
+		return a.Kind == ScopeCommand && a.Source == d.tool.Source && a.Value == program
+	})
+}
+
+// approvals are read when the first one is looked for.
+func (d *decision) approvals() []Approval {
+	if !d.loaded && d.policy.Approvals != nil {
+		d.loaded, d.found = true, d.policy.Approvals.load()
+	}
+	return d.found
 }

@@ -82,18 +82,18 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 		}
 	}
 	v := d.byDefault()
-	if root := s.Coverable(); root != "" && doubt == "" && v.Decision != Allow {
-		if id := d.approvedFor(ScopeCommand, root); id != "" {
-			c.Decision, c.Reason, c.Origin, c.approval = Allow, fmt.Sprintf("you chose to always allow %q", root), originApproval, id
+	if doubt == "" && v.Decision != Allow {
+		if a := d.approval(ScopeCommand, s.Covered); a != nil {
+			c.Decision, c.Reason, c.Origin, c.approval = Allow, fmt.Sprintf("you chose to always allow %q", a.Value), originApproval, a.ID
 			return c
 		}
-		if !shellline.IsShell(root) { // "always bash" would allow anything
-			c.remember = root
-		}
+		c.remember = s.Cover()
 	}
 	c.Decision, c.Reason, c.Origin, c.rule = v.Decision, v.Reason, v.Origin, v.Rule
 	if c.Decision == Ask && s.Doubt != "" {
 		c.Reason = s.Doubt
+	} else if c.Decision == Ask && c.remember != "" && d.approvedWhole(c.Root) {
+		c.Reason = fmt.Sprintf("\"always\" covers single subcommands of %q now; the earlier answer for all of it is ignored", c.Root)
 	}
 	if s.Unread {
 		doubt = s.Doubt
@@ -125,10 +125,10 @@ func (d *decision) ruleCommand(r *Rule, s *shellline.Command) shellline.Certaint
 	return shellline.No
 }
 
-// rememberable returns the programs that "always" would cover, or nil if it
-// would not cover the whole line.
+// rememberable returns what "always" would cover, or nil if it would not cover
+// the whole line.
 func rememberable(commands []CommandVerdict) []string {
-	var roots []string
+	var covers []string
 	for _, c := range commands {
 		if c.Decision != Ask {
 			continue
@@ -136,9 +136,9 @@ func rememberable(commands []CommandVerdict) []string {
 		if c.remember == "" {
 			return nil
 		}
-		if !slices.Contains(roots, c.remember) {
-			roots = append(roots, c.remember)
+		if !slices.Contains(covers, c.remember) {
+			covers = append(covers, c.remember)
 		}
 	}
-	return roots
+	return covers
 }

@@ -96,8 +96,8 @@ func (d *decision) scopes(v Verdict) []Scope {
 	}
 	switch {
 	case d.subject.Command != "":
-		if roots := rememberable(v.Commands); len(roots) > 0 && !d.unread && !d.unsure && !d.person {
-			return []Scope{{Kind: ScopeCommand, Values: roots}}
+		if covers := rememberable(v.Commands); len(covers) > 0 && !d.unread && !d.unsure && !d.person {
+			return []Scope{{Kind: ScopeCommand, Values: covers}}
 		}
 		return nil
 	case d.tool.IsMCP():

@@ -69,7 +69,7 @@ type CommandVerdict struct {
 
 	rule     *Rule
 	approval string
-	remember string // the program that an approval would cover
+	remember string // how the commands begin that an approval would cover
 }
 
 // Change is one part of a tool that has changed since it was approved.
@@ -84,7 +84,7 @@ type ScopeKind string
 // The kinds of spec section 8.5.
 const (
 	ScopeTool    ScopeKind = "tool"    // every call of one tool
-	ScopeCommand ScopeKind = "command" // every use of one program by a shell tool
+	ScopeCommand ScopeKind = "command" // commands of a shell tool that begin with the same words
 	ScopeHost    ScopeKind = "host"    // every call of one tool to one host
 	ScopeEdits   ScopeKind = "edits"   // every edit by built-in tools in this workspace
 	ScopeServer  ScopeKind = "server"  // every tool of one MCP server
@@ -93,12 +93,13 @@ const (
 // Scope is what an answer "always" is remembered for.
 type Scope struct {
 	Kind ScopeKind
-	// Values holds the programs of ScopeCommand and the hosts of ScopeHost.
+	// Values holds how commands begin for ScopeCommand, as the shell reads them, and
+	// the hosts of ScopeHost.
 	Values []string
 }
 
-// Covers says which command lines a scope of programs covers, as in
-// `"git status …"`: "…" stands for any arguments.
+// Covers says which commands a ScopeCommand covers, as in `"git status …"`: "…"
+// stands for any arguments.
 func (s *Scope) Covers() string {
 	covers := make([]string, len(s.Values))
 	for i, v := range s.Values {

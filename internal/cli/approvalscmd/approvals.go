@@ -86,13 +86,12 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	out := newApprovals(found)
 	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]cli.Approval{"approvals": out})
+		return e.PrintJSON(map[string][]cli.Approval{"approvals": newApprovals(found)})
 	}
 	t := cli.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
-	for _, x := range out {
-		t.Add(x.ID, string(x.Kind), x.Value, x.Source, x.Created.Local().Format(time.DateTime), x.Project)
+	for _, x := range found {
+		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project)
 	}
 	return t.Print(e)
 }
@@ -113,7 +112,7 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 		return e.PrintJSON(map[string][]cli.Approval{"revoked": newApprovals(gone)})
 	}
 	for _, x := range gone {
-		e.Notef("forgot %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value))
+		e.Notef("forgot %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func TestShellLines(t *testing.T) {
 		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
 		got := "-"
 		if s, ok := v.Scope(policy.ScopeCommand); ok {
-			got = strings.Join(s.Values, ",")
+			got = strings.ReplaceAll(strings.Join(s.Values, ","), " ", "_")
 		}
 		if v.Decision.String() != want || got != always {
 			t.Errorf("shell.txt:%d: %q: %s, always %s; want %s, always %s (%s)", n, line, v.Decision, got, want, always, v.Reason)

@@ -1,0 +1,109 @@
+package shellline
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxCover is the longest text that Cover returns, in bytes: a person has to
+// read it.
+const maxCover = 120
+
+// Cover returns the words with which commands begin that an answer of "always" to
+// this one allows: the program, with its subcommand if it has any, and the whole
+// command if options stand before that. "" means that there is no such answer,
+// since it would allow anything or cannot be read at a glance.
+func (c *Command) Cover() string {
+	if root := c.Coverable(); root == "" || IsShell(root) {
+		return ""
+	}
+	var texts []string
+	for _, w := range c.words {
+		if !w.known {
+			break
+		}
+		texts = append(texts, w.text)
+	}
+	need := leading(texts)
+	switch {
+	case need < 0 && len(texts) == len(c.words):
+		need = len(texts)
+	case need < 0 || need > len(texts):
+		return ""
+	}
+	cover := make([]string, need)
+	for i, text := range texts[:need] {
+		quoted, err := syntax.Quote(text, syntax.LangBash)
+		if err != nil {
+			return ""
+		}
+		cover[i] = quoted
+	}
+	if out := strings.Join(cover, " "); len(out) <= maxCover {
+		return out
+	}
+	return ""
+}
+
+// Covered reports whether an answer for these words covers the command.
+func (c *Command) Covered(cover string) bool {
+	want, ok := coverWords(cover)
+	if !ok || c.Coverable() == "" || len(want) > len(c.words) {
+		return false
+	}
+	for i, text := range want {
+		if !c.words[i].known || c.words[i].text != text {
+			return false
+		}
+	}
+	return true
+}
+
+// IsCover reports whether an answer for these words can cover a command. One that
+// stops before the subcommand covers nothing: it may be more than the person
+// was shown.
+func IsCover(cover string) bool {
+	_, ok := coverWords(cover)
+	return ok
+}
+
+func coverWords(cover string) ([]string, bool) {
+	words, ok := ruleWords(cover)
+	return words, ok && len(words) >= leading(words)
+}
+
+// leading returns how many words at the start of a command say what it does: the
+// program, and its subcommand if it has any. It is more than there are if the
+// subcommand is missing, and -1 if an option stands in its place.
+func leading(words []string) int {
+	name := strings.TrimRight(programName(words[0]), "0123456789.") // python3.12
+	if !has(withSubcommands, name) {
+		return 1
+	}
+	path := name
+	for i, w := range words[1:] {
+		path += "/" + w
+		option := strings.HasPrefix(w, "-")
+		switch nested := has(withNested, path) || i == 0 && !option && has(withNested, name+"/*"); {
+		case option && !nested:
+			return -1
+		case !nested:
+			return i + 2
+		}
+	}
+	return len(words) + 1
+}
+
+// withSubcommands are the programs whose first argument says what they do, or
+// names the script, package or host that does it.
+const withSubcommands = "ansible apk apt apt-get aws az bazel brew bun bundle bunx cabal cargo composer conda dart deno dnf docker docker-compose dotnet dune " +
+	"firebase flatpak flutter fly gcloud gem gh git glab go gradle gradlew helm heroku hg ip java jj julia kubectl lein lua mix mvn mvnw nerdctl netlify nix node npm npx nx " +
+	"opam openssl pdm perl php pip pipenv pipx pnpm pnpx podman poetry pulumi python rails rscript ruby rustup rye sbt serverless service snap ssh stack supabase svn " +
+	"swift symfony systemctl terraform tmux tofu toolreg tsx turbo uv uvx vagrant vercel wp wrangler yarn yum zig"
+
+// withNested are the subcommands that have subcommands of their own, or that run
+// a script or a program; "*" stands for all of a program.
+const withNested = "aws/* az/* gcloud/* gh/* glab/* bun/run bun/x bundle/exec conda/run deno/run deno/task docker/compose dotnet/tool " +
+	"go/mod go/run go/tool go/work java/-jar npm/exec npm/run npm/x pipenv/run pipx/run pnpm/dlx pnpm/exec pnpm/run poetry/run python/-m " +
+	"toolreg/call uv/pip uv/run uv/tool yarn/dlx yarn/exec yarn/run"

@@ -1,0 +1,81 @@
+package shellline
+
+import (
+	"strings"
+	"testing"
+)
+
+func command(t *testing.T, line string) *Command {
+	t.Helper()
+	commands := Read(Bash, line).Commands
+	if len(commands) != 1 {
+		t.Fatalf("%q: %+v", line, commands)
+	}
+	return &commands[0]
+}
+
+func TestCover(t *testing.T) {
+	for line, want := range map[string]string{
+		"ls -la":                   "ls",
+		"make -j4 all":             "make",
+		"git status --short":       "git status",
+		"/usr/bin/git log -1":      "/usr/bin/git log",
+		"git":                      "",
+		"git -C sub status":        "git -C sub status",
+		"git --version":            "git --version",
+		"git $x":                   "",
+		"git -C $x status":         "",
+		"npm test":                 "npm test",
+		"npm run build -- -w":      "npm run build",
+		"npm run":                  "",
+		"npm run $x":               "",
+		"npm run 'my script'":      "npm run 'my script'",
+		"docker compose up -d":     "docker compose up",
+		"docker ps -a":             "docker ps",
+		"gh pr list":               "gh pr list",
+		"gh -R a/b pr list":        "gh -R a/b pr list",
+		"aws s3":                   "",
+		"python3.12 run.py x":      "python3.12 run.py",
+		"python -m pytest -k x":    "python -m pytest",
+		"python -m":                "",
+		"python -c 'print(1)' x":   "python -c 'print(1)' x",
+		"java -jar a.jar --port 1": "java -jar a.jar",
+		"bash run.sh":              "",
+		"node -e '" + strings.Repeat("x", 200) + "'": "",
+	} {
+		c := command(t, line)
+		got := c.Cover()
+		if got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+		if got != "" && !c.Covered(got) {
+			t.Errorf("%q is not covered by its own %q", line, got)
+		}
+	}
+}
+
+func TestCovered(t *testing.T) {
+	for _, tt := range []struct {
+		cover, line string
+		want        bool
+	}{
+		{"ls", "ls -la", true},
+		{"git status", "git status --short", true},
+		{"git status", "git stat", false},
+		{"git status", "git -C x status", false},
+		{"git status", "GIT status", false},
+		{"git", "git", false},
+		{"git", "git status", false},
+		{"npm run", "npm run x", false},
+		{"npm run build", "npm run build:all", false},
+		{"git -C x status", "git -C x status --short", true},
+		{"git -C '*' status", "git -C x status", false},
+		{"npm run 'my script'", "npm run my script", false},
+		{"", "ls", false},
+		{"ls; rm", "ls", false},
+	} {
+		if got := command(t, tt.line).Covered(tt.cover); got != tt.want {
+			t.Errorf("%q by %q: %v", tt.line, tt.cover, got)
+		}
+	}
+}

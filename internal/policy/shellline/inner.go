@@ -38,7 +38,7 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }):
 		return runs{}
 	case ok && p.wraps:
-		return p.wrapped(name, args)
+		return p.wrapped(name, args, stdin)
 	case ok && strings.HasSuffix(name, "tar"):
 		args = dashed(args)
 	case !ok:

@@ -36,6 +36,7 @@ type program struct {
 	skip    int    // words before the command
 	vague   bool   // any word after the options may be the start of a command, or a line for a shell
 	assigns bool   // NAME=VALUE words may stand before it
+	shell   bool   // without a command a shell reads what stands on stdin
 	extra   bool   // further words are added at run time
 	silent  string // with these options nothing is run
 	splits  string // options whose value is words of a command, as env reads them
@@ -220,12 +221,15 @@ func (r *runs) splits(w word) {
 // wrapped finds the commands that follow the options of a program that runs
 // them. If an option or a word is unknown, every word is taken as a possible
 // start, which may deny too much but never too little.
-func (p program) wrapped(name string, args []word) runs {
+func (p program) wrapped(name string, args []word, stdin *word) runs {
 	o := p.read(args, true)
 	r := o.runs(name)
 	r.doubt = name + " runs another command"
 	if slices.ContainsFunc(o.options, func(x option) bool { return has(p.silent, x.name) }) {
 		return r
+	}
+	if p.shell {
+		r.readsScript(p, len(args)-o.rest, stdin)
 	}
 	start := min(o.rest+p.skip, len(args))
 	last := min(start+1, len(args))
@@ -249,6 +253,21 @@ func (p program) wrapped(name string, args []word) runs {
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
 	}
 	return r
+}
+
+// readsScript adds what a shell reads that starts where there is no command among
+// so many words.
+func (r *runs) readsScript(p program, words int, stdin *word) {
+	if p.vague { // the first may be a user, a group, a file
+		words--
+	}
+	switch {
+	case stdin != nil:
+		r.scripts = append(r.scripts, stdin.text)
+		r.dynamic = r.dynamic || !stdin.known
+	case words <= p.skip && len(r.scripts) == 0: // there may be a pipe
+		r.dynamic = true
+	}
 }
 
 // inner returns the command that a wrapper runs, with what is added to it when

@@ -33,9 +33,9 @@ func wrapperOf(name string) (program, bool) {
 		p = program{valued: "-I -n -P -L -d -a -E -s --max-args --max-procs --max-chars --delimiter --arg-file --process-slot-var",
 			flags: "-0 --null -r --no-run-if-empty -t --verbose -p --interactive -x --exit -o --open-tty --show-limits", attached: "-i -l -e --replace --max-lines --eof", extra: true}
 	case "sudo":
-		p = program{valued: "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir", flags: "-n -E -H -S -k -b -A -i -s -P", assigns: true}
+		p = program{valued: "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir", flags: "-n -E -H -S -k -b -A -i -s -P", assigns: true, shell: true}
 	case "doas":
-		p = program{valued: "-u -C", flags: "-n -s"}
+		p = program{valued: "-u -C", flags: "-n -s", shell: true}
 	case "timeout":
 		p = program{valued: "-s -k --signal --kill-after", flags: "-f -p --foreground --preserve-status -v --verbose", skip: 1}
 	case "nice":
@@ -47,9 +47,9 @@ func wrapperOf(name string) (program, bool) {
 	case "time":
 		p = program{valued: "-f --format", writes: "-o --output", flags: "-p -a -v -l -q --portability --append --verbose --quiet"}
 	case "setarch":
-		p = program{flags: archFlags, vague: true}
+		p = program{flags: archFlags, vague: true, shell: true}
 	case "linux32", "linux64", "i386", "i686", "x86_64", "uname26", "arch":
-		p = program{flags: archFlags}
+		p = program{flags: archFlags, shell: true}
 	case "setpriv":
 		p = program{valued: "--ruid --euid --rgid --egid --reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile --ptracer",
 			flags: "-d --dump --nnp --no-new-privs --clear-groups --keep-groups --init-groups --list-caps --reset-env"}
@@ -63,7 +63,7 @@ func wrapperOf(name string) (program, bool) {
 	case "taskset":
 		p = program{flags: "-a -c --all-tasks --cpu-list", skip: 1}
 	case "chroot":
-		p = program{valued: "--groups --userspec", flags: "--skip-chdir", skip: 1}
+		p = program{valued: "--groups --userspec", flags: "--skip-chdir", skip: 1, shell: true}
 	case "gosu", "su-exec", "setuidgid", "s6-setuidgid", "setlock", "faketime":
 		p = program{skip: 1}
 	case "exec":
@@ -77,18 +77,22 @@ func wrapperOf(name string) (program, bool) {
 	case "strace", "ltrace":
 		p = program{valued: "-e -p -s -u -E -a -b -I -O -S -X -P", writes: "-o --output", flags: "-f -c -t -q -v -y -T -r -i -k -x"}
 	case "script":
-		p = program{valued: "-B -E -I -m -O -o -T", scripts: "-c --command", attached: "-t --timing", flags: "-a -e -f -q --append --flush --force --quiet --return", vague: true}
+		p = program{valued: "-B -E -I -m -O -o -T", scripts: "-c --command", attached: "-t --timing", flags: "-a -e -f -q --append --flush --force --quiet --return", vague: true, shell: true}
 	case "flock":
 		p = program{valued: "-w -E --timeout --wait --conflict-exit-code", scripts: "-c --command",
 			flags: "-e -F -n -o -s -u -x --exclusive --shared --unlock --nonblock --nb --close --no-fork --verbose", vague: true}
 	case "su", "runuser", "sg", "newgrp":
 		p = program{valued: "-u -g -G -s -w -T --user --group --supp-group --shell --whitelist-environment", scripts: "-c --command --session-command",
-			flags: "- -l -m -p -f -P --login --preserve-environment --fast --pty", vague: true}
-	case "watch", "parallel", "hyperfine", "entr", "watchexec", "nodemon":
+			flags: "- -l -m -p -f -P --login --preserve-environment --fast --pty", vague: true, shell: true}
+	case "watch", "hyperfine", "entr", "watchexec", "nodemon":
 		p = program{valued: "-n --interval -j --jobs", vague: true}
-	case "nohup", "setsid", "builtin", "busybox", "toybox", "unshare", "nsenter", "systemd-run", "systemd-inhibit", "systemd-cat", "run0", "pkexec", "firejail", "bwrap",
+	case "unshare", "nsenter", "run0", "pkexec", "firejail", "bwrap", "fakeroot", "fakechroot", "parallel":
+		p = program{vague: true, shell: true}
+	case "at", "batch": // the words are a time
+		p = program{skip: 99, vague: true, shell: true}
+	case "nohup", "setsid", "builtin", "busybox", "toybox", "systemd-run", "systemd-inhibit", "systemd-cat",
 		"caffeinate", "unbuffer", "rlwrap", "chronic", "ccache", "sccache", "torsocks", "tsocks", "proxychains", "proxychains4", "xvfb-run", "dbus-run-session", "dbus-launch",
-		"start-stop-daemon", "daemonize", "fakeroot", "fakechroot", "catchsegv", "valgrind", "numactl", "cpulimit", "chpst", "softlimit", "nocache",
+		"start-stop-daemon", "daemonize", "catchsegv", "valgrind", "numactl", "cpulimit", "chpst", "softlimit", "nocache",
 		"sshpass", "tini", "dumb-init", "trickle", "noglob", "nocorrect", "eatmydata", "wine":
 	case "runcon", "capsh", "logsave", "lockf", "perf", "ip", "direnv", "cgexec", "expect":
 		p.vague = true

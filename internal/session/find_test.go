@@ -161,7 +161,7 @@ func TestFindStartsWhatItMust(t *testing.T) {
 		plugin  bool // the plugin ran
 	}{
 		{"a built-in tool runs no plugin and no server", []string{"a:x", "b:y"}, "read_file", Query{}, "read_file builtin", "", false},
-		{"so does an alias of one, but for plugins", []string{"a:x"}, "read", Query{}, "read_file builtin", "", true},
+		{"so does an alias of one", []string{"a:x"}, "read", Query{}, "read_file builtin", "", false},
 		{"a plugin's tool starts no server", []string{"a:x"}, "greet", Query{}, "greet plugin:p", "", true},
 		{"server__tool starts that server", []string{"a:x", "b:y"}, "b__y", Query{}, "b__y mcp:b", "b", true},
 		{"server__tool of the only server", []string{"a:x"}, "a__x", Query{}, "x mcp:a", "a", true},

@@ -36,7 +36,7 @@ func (s *sources) all() []registry.Source {
 // a built-in tool, which no plugin can take: a call to it waits for none of
 // them. nil for other names, and where there are no plugins.
 func (s *sources) withoutPlugins(name string) []registry.Source {
-	if len(s.plugins) == 0 || !slices.Contains(builtin.Names(), name) {
+	if len(s.plugins) == 0 || builtin.Named(name) == "" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.local), func(source registry.Source) bool {

@@ -77,9 +77,13 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	if g.Refresh && g.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED count like the flags"}
 	}
-	if expression, err := e.globalFlags().GetString("jq"); err == nil && expression != "" {
+	if g.JQ != "" {
 		e.Globals.JSON = true // the filter is over the JSON output
-		if e.JQ, err = newFilter(expression); err != nil {
+		name := "--jq"
+		if !e.globalFlags().Changed("jq") {
+			name = "TOOLREG_JQ"
+		}
+		if e.JQ, err = newFilter(name, g.JQ); err != nil {
 			return err
 		}
 	}

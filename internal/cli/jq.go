@@ -14,18 +14,21 @@ import (
 )
 
 // Filter is a compiled --jq expression.
-type Filter struct{ code *gojq.Code }
+type Filter struct {
+	name string // of the flag or variable that gives it
+	code *gojq.Code
+}
 
-func newFilter(expression string) (*Filter, error) {
+func newFilter(name, expression string) (*Filter, error) {
 	query, err := gojq.Parse(expression)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("--jq: %w", err), Hint: "quote the expression, as in --jq '.tools[].name'"}
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err), Hint: "quote the expression, as in --jq '.tools[].name'"}
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("--jq: %w", err)}
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 	}
-	return &Filter{code: code}, nil
+	return &Filter{name: name, code: code}, nil
 }
 
 // print writes each value that the expression yields on a line: a string as
@@ -33,13 +36,13 @@ func newFilter(expression string) (*Filter, error) {
 // It ends with ctx, and after half a minute, since an expression may run for ever.
 func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, filterLimit, &UsageError{
-		Err: fmt.Errorf("--jq: the expression did not end within %s", filterLimit), Hint: "run jq itself on the JSON output"})
+		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
 	defer cancel()
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber() // gojq keeps big integers
 	var doc any
 	if err := dec.Decode(&doc); err != nil {
-		return fmt.Errorf("reading the result for --jq: %w", err)
+		return fmt.Errorf("reading the result for %s: %w", f.name, err)
 	}
 	iter := f.code.RunWithContext(ctx, doc)
 	for {
@@ -54,7 +57,7 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 			if cause := context.Cause(ctx); cause != nil {
 				return cause
 			}
-			return &UsageError{Err: fmt.Errorf("--jq: %w", err)}
+			return &UsageError{Err: fmt.Errorf("%s: %w", f.name, err)}
 		}
 		if err := e.printJQ(v); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
-	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) // until the flags are read
+	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are read
 	e.In = cancellable(ctx, s.In)
 	e.pipe = &pipeWriter{w: s.Out.Unescaped(), gone: func() { cancel(errReaderGone) }}
 	e.Out = terminal.NewWriter(e.pipe)

@@ -30,6 +30,7 @@ type Globals struct {
 	NonInteractive bool          // --non-interactive, TOOLREG_NON_INTERACTIVE
 	Yes            bool          // --yes, TOOLREG_YES
 	JSON           bool          // --json, TOOLREG_JSON
+	JQ             string        // --jq, TOOLREG_JQ
 	Color          string        // --color, TOOLREG_COLOR: auto (default), always, never
 	Quiet          bool          // --quiet, TOOLREG_QUIET
 	Verbose        bool          // --verbose, TOOLREG_VERBOSE
@@ -47,7 +48,7 @@ func globalRows() []table.Row {
 	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached"} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
-	for _, name := range []string{"settings", "import", "root", "channel"} {
+	for _, name := range []string{"settings", "import", "root", "channel", "jq"} {
 		rows = append(rows, table.Row{Name: name, Type: table.String})
 	}
 	return append(rows,
@@ -79,7 +80,7 @@ func (s *scalars) globals() Globals {
 		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
 		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
 		Refresh: is("refresh"), Cached: is("cached"),
-		Root: given["root"].Str(), Channel: given["channel"].Str(), ApprovalMode: given[approvalMode].Str(),
+		JQ: given["jq"].Str(), Root: given["root"].Str(), Channel: given["channel"].Str(), ApprovalMode: given[approvalMode].Str(),
 		Color: cmp.Or(given["color"].Str(), "auto"),
 	}
 	if n := given["timeout"]; n != nil {

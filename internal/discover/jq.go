@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/metrics"
+	"time"
 
 	"github.com/itchyny/gojq"
 
@@ -69,6 +71,53 @@ func (e *expression) holds(ctx context.Context, input any) (bool, error) {
 		return false, nil
 	}
 	return v != nil && v != false, err
+}
+
+// Bounds on a condition. Memory is looked at in intervals, so that a condition may
+// go beyond it for a moment.
+const (
+	maxConditionTime   = time.Second
+	maxConditionMemory = 64 << 20
+	memoryInterval     = 2 * time.Millisecond
+)
+
+// holdsSoon is holds for a condition, which is evaluated for every call or on every
+// run: one that takes too much time or memory is an error.
+func (e *expression) holdsSoon(ctx context.Context, input any) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxConditionTime, fmt.Errorf("it took longer than %s", maxConditionTime))
+	defer cancel()
+	ctx, stop := limitMemory(ctx, maxConditionMemory)
+	defer stop()
+	return e.holds(ctx, input)
+}
+
+// limitMemory ends a context once the heap has grown by more than limit bytes. The
+// function returned ends the watching.
+func limitMemory(ctx context.Context, limit uint64) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	start, ended := heapBytes(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(memoryInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if heapBytes() > start+limit {
+					cancel(fmt.Errorf("it took more than %d MiB of memory", limit>>20))
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-ended }
+}
+
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // decodeValue reads JSON as jq wants it; big whole numbers keep their digits.

@@ -72,7 +72,7 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	if c.when == nil {
 		return ""
 	}
-	switch ok, err := c.when.holds(ctx, facts); {
+	switch ok, err := c.when.holdsSoon(ctx, facts); {
 	case err != nil:
 		return fmt.Sprintf("its condition %q cannot be told: %s", c.when.text, err)
 	case !ok:

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -32,10 +33,13 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 }
 
 // DecideTool answers for a tool as a whole, without params: it leaves out rules on commands, paths
-// and addresses and what the tool itself asks about, and assumes that edits stay inside the
-// workspace. It serves listings; a call needs Decide.
+// and addresses and what the tool itself asks about certain params, and assumes that edits stay
+// inside the workspace. It serves listings; a call needs Decide.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}
+	if t.Confirm != nil {
+		c.asking = t.Confirm(ctx, registry.Call{Tool: t.Name, Params: json.RawMessage("{}")})
+	}
 	return c.verdict()
 }
 

@@ -142,7 +142,11 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
-		return p.DecideTool(ctx, t), "no params were given: rules on commands, paths and addresses are left out", nil
+		note := "no params were given: rules on commands, paths and addresses are left out"
+		if t.Confirm != nil {
+			note += ", and so is what the tool itself asks about certain params"
+		}
+		return p.DecideTool(ctx, t), note, nil
 	}
 	if err != nil {
 		return v, "", err

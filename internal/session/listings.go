@@ -48,18 +48,6 @@ func newListings(r *run) *listings {
 	}
 }
 
-// failuresOptions say how long failures are kept: only where listings are.
-func failuresOptions(r *run, dir func() (*state.Dir, error)) cache.Options {
-	o := cache.Options{Dir: dir, Kind: "failure", Mode: r.opts.Cache, Warn: r.protocolsDamaged}
-	if r.set.DiscoveryTTL > 0 {
-		o.TTL = r.set.FailuresTTL
-	}
-	if o.TTL == 0 || o.Mode == cache.Offline {
-		o.Mode = cache.Live
-	}
-	return o
-}
-
 // protocolsDamaged reports a damaged file. A missing place for one is not reported:
 // nobody asked for this cache, and it saves milliseconds.
 func (r *run) protocolsDamaged(d registry.Diagnostic) {
@@ -234,41 +222,6 @@ func (l *serverListing) SaveProtocol(ctx context.Context, generation string) {
 	}
 	l.known = generation
 	l.protocols.Save(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
-}
-
-// keptFailure is how a source failed on an earlier run, in its words.
-type keptFailure struct{ Message string }
-
-func (e *keptFailure) Error() string { return e.Message }
-func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
-
-// loadFailure returns how a source failed a moment ago, nil where it is to be asked.
-func (l *listings) loadFailure(source, key string) error {
-	e, ok, _ := l.failures.Load(source, key, nil) // it never errs in its modes
-	failure := &keptFailure{}
-	if !ok || json.Unmarshal(e.Facts, failure) != nil {
-		return nil
-	}
-	return failure
-}
-
-// saveFailure keeps how a source failed; nil drops what was kept.
-func (l *listings) saveFailure(ctx context.Context, source, key string, failure error) {
-	if failure == nil {
-		if err := l.failures.Drop(ctx, key); err != nil {
-			l.deps.Log.Debug("a failure is not dropped", "source", source, "err", err)
-		}
-		return
-	}
-	if facts, err := json.Marshal(keptFailure{failure.Error()}); err == nil {
-		l.failures.Save(source, key, cache.Entry{Facts: facts})
-	}
-}
-
-// failureKey makes the key of a failure: what the source may take counts too.
-func failureKey(key string, limit time.Duration) string {
-	k := cache.NewKey("failure", key, limit.String())
-	return k.String()
 }
 
 // LoadFailure implements [mcpclient.Failures].

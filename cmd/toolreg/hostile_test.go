@@ -49,6 +49,7 @@ func hostile() map[string][][]string {
 		"servers prompt": {{"evil", "greet"}, {"evil", "no" + nasty}}, "servers read": {{"evil", "test://one"}, {"evil", "no" + nasty}},
 		"servers remove": {{"no" + nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
 		"stats": {{}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
+		"complete": {{"zsh", "call", ""}, {"fish", "call", "evil", ""}, {"bash", "toolreg list --tag ", "63", "80", "="}}, "completion": {{"bash"}, {"no" + nasty}},
 		"cache": {{}}, "cache clear": {{}}, "version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
 	}
 }

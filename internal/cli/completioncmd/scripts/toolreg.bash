@@ -7,7 +7,7 @@ _toolreg() {
     {
         IFS= read -r kind
         while IFS= read -r reply; do COMPREPLY+=("$reply"); done
-    } < <("$program" complete bash "${COMP_LINE:0:COMP_POINT}" "$COMP_TYPE" "$COLUMNS" "$COMP_WORDBREAKS" 2>/dev/null)
+    } < <(command "$program" complete bash "${COMP_LINE:0:COMP_POINT}" "$COMP_TYPE" "$COLUMNS" "$COMP_WORDBREAKS" 2>/dev/null)
     case $kind in
     files) compopt +o nospace -o default 2>/dev/null ;;
     dirs) compopt +o nospace -o dirnames 2>/dev/null ;;

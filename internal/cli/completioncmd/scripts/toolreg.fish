@@ -2,10 +2,10 @@
 function __toolreg_complete
     set -l words (commandline -opc)
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
-    type -q -- $program; or set program toolreg
+    command -q -- $program; or set program toolreg
     set -l typed (commandline -ct)
     set -l word (string unescape -- $typed); or set word $typed
-    set -l lines ($program complete fish $words[2..-1] "$word" 2>/dev/null)
+    set -l lines (command $program complete fish $words[2..-1] "$word" 2>/dev/null)
     set -l flag (string match -r '^-[^=]*=' -- $word)
     set -l value (string replace -r '^-[^=]*=' '' -- $word)
     switch "$lines[1]"

@@ -10,7 +10,7 @@ _toolreg() {
             word=${word//:/\\:}${text:+:$text}
             if [[ ${word%%:*} == *[=/] ]]; then open+=("$word"); else closed+=("$word"); fi
         done
-    } < <("$program" complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
+    } < <(command "$program" complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
     if [[ $kind == (files|dirs) ]]; then
         [[ $PREFIX == -*=* ]] && compset -P 1 '*='
         [[ $kind == dirs ]] && { _files -/; return }

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 			e.Setenv("TERM", "xterm")
+			e.Setenv("PAGER", "cat")
 			e.Setenv("REPO", repo)
 			// A program with the race detector sleeps a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -276,7 +277,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "PAGER", "BROWSER", "BROWSED", "DISPLAY", "MCP", "AS", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH", "SECRET"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "PAGER", "TOOLREG_PAGER", "LESS", "BROWSER", "BROWSED", "DISPLAY", "MCP", "AS", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH", "SECRET"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

@@ -124,7 +124,7 @@ func (e *Env) OpenTTY() (*terminal.TTY, error) {
 	}
 	tty.Color, tty.Before = e.Color(true), e.Screen.Hold
 	tty.Editor = cmp.Or(e.Getenv("VISUAL"), e.Getenv("EDITOR"))
-	tty.Pager = cmp.Or(e.Getenv("TOOLREG_PAGER"), e.Getenv("PAGER"))
+	tty.Pager, _ = e.pager()
 	return tty, nil
 }
 

@@ -49,6 +49,13 @@ func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command
 		root.AddCommand(newCommand(e))
 	}
 	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", ParamsHelp))
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, argv []string) {
+		if e.prepare(cmd) == nil { // a wrong flag beside --help is nothing to fail at
+			e.Page()
+		}
+		help(cmd, argv)
+	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }
@@ -99,6 +106,7 @@ func globalFlags(root *cobra.Command) {
 	CompleteFlag(root, "import", CompleteWords(imports.Programs{}.Programs()...))
 	CompleteFlag(root, "approval-mode", CompleteWords(table.ApprovalModes()...))
 	CompleteFlag(root, "color", CompleteWords("auto", "always", "never"))
+	f.Bool("no-pager", false, "do not show long output in a pager")
 }
 
 // newTopic is a page of help without a command behind it.

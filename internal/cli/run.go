@@ -30,7 +30,8 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	defer stop()
 	done := make(chan struct{})
 	defer close(done)
-	defer context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })()
+	unwatch := context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })
+	defer unwatch()
 	// A reader that went away shows as a failed write, so that children are
 	// ended in order, not by the signal's default.
 	ignored := make(chan os.Signal, 1)
@@ -59,6 +60,12 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	if err == nil {
 		err = e.Out.Flush()
 	}
+	e.showPage(ctx, func() { // Ctrl-C is the pager's
+		unwatch()
+		stop()
+		signal.Notify(ignored, os.Interrupt)
+		ctx = context.WithoutCancel(ctx)
+	})
 	if err == nil {
 		err = e.pipe.failure()
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ type pipeWriter struct {
 	mu     sync.Mutex
 	broken bool
 	err    error
+	page   *bytes.Buffer // nil: everything is written at once
 }
 
 func (p *pipeWriter) Write(b []byte) (int, error) {
@@ -55,6 +57,9 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 	defer p.mu.Unlock()
 	if p.broken {
 		return len(b), nil
+	}
+	if p.page != nil {
+		return p.page.Write(b)
 	}
 	n, err := p.w.Write(b)
 	if errors.Is(err, syscall.EPIPE) {

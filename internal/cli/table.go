@@ -208,10 +208,11 @@ func underTable(rows [][]string, under []remark, width int, color bool) string {
 	var b strings.Builder
 	for r, row := range rows {
 		under := slices.DeleteFunc(slices.Clone(under), func(m remark) bool { return m.cells[r] == "" })
-		line := []terminal.Span{{Text: row[0], Style: terminal.Bold}, {Text: ": "}}
+		line := []terminal.Span{{Text: row[0], Style: terminal.Bold}, {Text: ":"}}
 		if len(under) > 1 {
 			b.WriteString(terminal.Paint(line, color) + "\n")
 		}
+		line = append(line, terminal.Span{Text: " "})
 		for _, m := range under {
 			if len(under) > 1 {
 				line = []terminal.Span{{Text: "  " + strings.ToLower(m.title) + ": ", Style: terminal.Dim}}

@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/term"
-
+	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -30,13 +29,13 @@ func (e *Env) Width() int {
 	if n, err := strconv.Atoi(e.Getenv("COLUMNS")); err == nil && n > 0 {
 		return max(min(n, 10_000), minWidth)
 	}
-	if f, ok := e.Stdout().(interface{ Fd() uintptr }); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return max(w, minWidth)
-		}
-	}
-	return 80
+	width, _ := e.size()
+	return max(width, minWidth)
 }
+
+// size is that of the terminal on stdout in columns and rows, 80 by 24 where it
+// does not tell.
+func (e *Env) size() (columns, rows int) { return screen.SizeOf(e.Stdout())() }
 
 // pipeWidth is so wide that nothing is broken in a pipe.
 const pipeWidth = 1 << 20

@@ -37,6 +37,7 @@ type Globals struct {
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
 	Refresh        bool          // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
 	Cached         bool          // --cached, TOOLREG_CACHED: use only cached tool lists
+	NoPager        bool          // --no-pager, TOOLREG_NO_PAGER
 	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
@@ -45,7 +46,7 @@ type Globals struct {
 // the flag in capitals.
 func globalRows() []table.Row {
 	var rows []table.Row
-	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached"} {
+	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "no-pager"} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
 	for _, name := range []string{"settings", "import", "root", "channel", "jq"} {
@@ -79,7 +80,7 @@ func (s *scalars) globals() Globals {
 		Files: s.files(given["settings"]), Imports: s.imports(given["import"]),
 		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
 		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
-		Refresh: is("refresh"), Cached: is("cached"),
+		Refresh: is("refresh"), Cached: is("cached"), NoPager: is("no-pager"),
 		JQ: given["jq"].Str(), Root: given["root"].Str(), Channel: given["channel"].Str(), ApprovalMode: given[approvalMode].Str(),
 		Color: cmp.Or(given["color"].Str(), "auto"),
 	}
@@ -93,7 +94,7 @@ func (s *scalars) globals() Globals {
 }
 
 // otherVariables are read elsewhere, or set by toolreg for its child processes.
-var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
+var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
 
 // unknownVariables warns about variables with our prefix that do not exist:
 // otherwise a mistyped name would silently have no effect.

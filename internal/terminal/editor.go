@@ -99,8 +99,12 @@ func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin
 		stdin = in
 	}
 	env := os.Environ()
-	if os.Getenv("LESSCHARSET") == "" {
-		env = append(env, "LESSCHARSET=utf-8") // whatever the locale, our texts are
+	// Whatever the locale, our texts are UTF-8. As for git, less and lv keep colours
+	// and less keeps to the screen, unless the person has told them otherwise.
+	for _, kv := range [][2]string{{"LESSCHARSET", "utf-8"}, {"LESS", "FRX"}, {"LV", "-c"}} {
+		if _, set := os.LookupEnv(kv[0]); !set {
+			env = append(env, kv[0]+"="+kv[1])
+		}
 	}
 	proc, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: []*os.File{stdin, out, out}})
 	if err != nil {
@@ -124,10 +128,18 @@ func waitForChild(ctx context.Context, proc *os.Process, name string) error {
 	case err != nil:
 		return fmt.Errorf("waiting for %q: %w", name, err)
 	case !state.Success():
-		return fmt.Errorf("%q ended with %s", name, state)
+		return &endedError{name, state}
 	}
 	return nil
 }
+
+// endedError tells of a program that did not end well.
+type endedError struct {
+	name  string
+	state *os.ProcessState
+}
+
+func (e *endedError) Error() string { return fmt.Sprintf("%q ended with %s", e.name, e.state) }
 
 func editorArgv(line string) ([]string, error) {
 	if strings.TrimSpace(line) == "" {

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +11,16 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// page shows text, which may hold styles of ours, in the person's pager. Where
-// there is none it is written as it is.
+// Page shows text, which may hold styles of ours, in the person's pager and waits
+// for its end. How that ends says nothing: people leave it early.
+func (t *TTY) Page(ctx context.Context, text string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.page(ctx, text)
+}
+
+// page is [TTY.Page] within a question. Where there is no pager the text is
+// written as it is.
 func (t *TTY) page(ctx context.Context, text string) error {
 	argv, program := t.pager()
 	if program == "" {
@@ -28,14 +37,17 @@ func (t *TTY) page(ctx context.Context, text string) error {
 	if _, err := file.Seek(0, 0); err != nil {
 		return fmt.Errorf("preparing the pager: %w", err)
 	}
-	return t.runChild(ctx, program, argv, file)
+	err = t.runChild(ctx, program, argv, file)
+	if _, ended := errors.AsType[*endedError](err); ended {
+		return nil
+	}
+	return err
 }
 
 // pager is the command line of the pager and where its program is, "" where no
-// pager is there. Without settings of the person less keeps to the screen, as
-// it does for git.
+// pager is there.
 func (t *TTY) pager() (argv []string, program string) {
-	for _, line := range []string{t.Pager, "less -FRX", "more"} {
+	for _, line := range []string{t.Pager, "less", "more"} {
 		argv, err := process.Split(line)
 		if err != nil || len(argv) == 0 {
 			continue

@@ -128,6 +128,8 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 	}
 	if o.follow {
 		defer e.WatchReader()()
+	} else {
+		e.Page()
 	}
 	p := &printer{env: e, follow: o.follow, last: o.lines}
 	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current}, func(entry audit.Entry) error {

@@ -55,7 +55,7 @@ func (p *Page) indent(text string) {
 func (p *Page) Block(text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(terminal.Visible(text), "\n"), "\n") {
 		for _, row := range terminal.WrapSpans([]terminal.Span{{Text: line}}, p.Width-2) {
-			p.b.WriteString("  " + terminal.Paint(row, false) + "\n")
+			p.b.WriteString(strings.TrimRight("  "+terminal.Paint(row, false), " ") + "\n")
 		}
 	}
 }

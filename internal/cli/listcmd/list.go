@@ -67,6 +67,7 @@ of, or with --strict any).`,
 				}
 				return runHTML(cmd.Context(), e, o)
 			}
+			e.Page()
 			if o.costs.wanted {
 				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
 			}

@@ -66,6 +66,7 @@ type shownSetting struct {
 }
 
 func runShow(ctx context.Context, e *cli.Env, keys []string) error {
+	e.Page()
 	s, err := e.Settings(ctx)
 	if err != nil {
 		return err

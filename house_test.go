@@ -30,7 +30,7 @@ func rooms() map[string][]string {
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/policy", "internal/session", "internal/settings"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/registry"},
 		"internal/cli/cachecmd":        {"internal/cli"},
-		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/content", "internal/dialogue", "internal/exec", "internal/markdown", "internal/picture", "internal/policy", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
+		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/content", "internal/dialogue", "internal/exec", "internal/form", "internal/markdown", "internal/picture", "internal/policy", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
 		"internal/cli/completioncmd":   {"internal/cli", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry", "internal/terminal"},
 		"internal/cli/discovercmd":     {"internal/cli", "internal/registry", "internal/session"},

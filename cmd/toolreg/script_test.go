@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -97,21 +98,21 @@ func exitCode(err error) int {
 	return -1
 }
 
-// answerCommand runs "answer [-stderr|-stdout] FILE N [<STDIN] command args…" at a
+// answerCommand runs "answer [-stderr|-stdout|-stdin] FILE N [<STDIN] command args…" at a
 // terminal of its own and types one line of FILE at each question: the program
 // throws away what was typed before it asks. A question ends in "[n]o: " or, for
 // a field of a form, in "> " on a line of its own. ^C and ^D are those keys, ^-
 // is nothing at all; ^D is typed too where FILE has no more lines. What was shown
 // on the terminal is in the file "tty", stdout and stderr are in the files "out"
 // and "err"; with -stderr the terminal is stderr too, with
-// -stdout it is stdout and stderr.
+// -stdout it is stdout and stderr, with -stdin all three.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	onTerminal := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		onTerminal, args = args[0], args[1:]
 	}
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: answer [-stderr|-stdout] FILE N [<STDIN] command args…")
+		ts.Fatalf("usage: answer [-stderr|-stdout|-stdin] FILE N [<STDIN] command args…")
 	}
 	keys := strings.NewReplacer("^C\n", "\x03", "^D\n", "\x04", "^-\n", "\x00")
 	answers := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
@@ -136,8 +137,11 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if onTerminal != "" {
 		cmd.Stderr = nil
 	}
-	if onTerminal == "-stdout" {
+	if onTerminal == "-stdout" || onTerminal == "-stdin" {
 		cmd.Stdout = nil
+	}
+	if onTerminal == "-stdin" {
+		cmd.Stdin = keyboard{}
 	}
 	shown, err := atTerminal(cmd, answers)
 	ts.Check(os.WriteFile(ts.MkAbs("tty"), []byte(shown), 0o666))
@@ -153,6 +157,9 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 // needs on a busy machine.
 const terminalLimit = 2 * time.Minute
 
+// keyboard stands for the terminal as the stdin of a command.
+type keyboard struct{ io.Reader }
+
 // atTerminal runs cmd with a new controlling terminal, which is also its stderr
 // where it has none.
 func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
@@ -165,6 +172,9 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 		return "", err
 	}
 	cmd.ExtraFiles = []*os.File{tty}
+	if _, ok := cmd.Stdin.(keyboard); ok {
+		cmd.Stdin = tty
+	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = tty
 	}

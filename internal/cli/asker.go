@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -113,6 +114,15 @@ func actionOf(a terminal.Action) string {
 		return "cancel"
 	}
 	return "decline"
+}
+
+// OpenPerson is OpenTTY for a question that is not asked where the run is told to
+// ask nobody.
+func (e *Env) OpenPerson() (*terminal.TTY, error) {
+	if why := e.asker.nobody(); why != "" {
+		return nil, errors.New(why)
+	}
+	return e.OpenTTY()
 }
 
 // OpenTTY opens the terminal for questions. An error means that nobody is there

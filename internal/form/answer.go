@@ -47,6 +47,10 @@ func (f *Field) read(typed string) (json.RawMessage, error) {
 		return json.RawMessage(jsonx.Quote(value)), err
 	case Choices:
 		return f.readChoices(typed)
+	case List:
+		return f.readList(typed)
+	case JSON:
+		return readJSON(typed)
 	}
 	if typed == `""` {
 		typed = ""
@@ -120,7 +124,7 @@ func (f *Field) Show(value json.RawMessage) string {
 			return "yes"
 		}
 		return "no"
-	case Number, Integer:
+	case Number, Integer, List, JSON:
 		return string(value)
 	case Choices:
 		var list []string

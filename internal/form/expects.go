@@ -1,6 +1,9 @@
 package form
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 func formats() map[string]string {
 	return map[string]string{
@@ -17,6 +20,10 @@ func (f *Field) Expects() string {
 		return f.expectsNumber()
 	case Boolean:
 		return "yes or no"
+	case List:
+		return "items separated by commas, or a JSON list; each " + f.Item.Expects()
+	case JSON:
+		return "JSON"
 	case Choice:
 		return "one of these"
 	case Choices:
@@ -45,16 +52,27 @@ func (f *Field) expectsNumber() string {
 	}
 	switch {
 	case f.Minimum != nil && f.Maximum != nil:
-		return fmt.Sprintf("%s from %v to %v", what, *f.Minimum, *f.Maximum)
+		return fmt.Sprintf("%s from %s to %s", what, digits(*f.Minimum), digits(*f.Maximum))
 	case f.Minimum != nil:
-		return fmt.Sprintf("%s, at least %v", what, *f.Minimum)
+		return fmt.Sprintf("%s, at least %s", what, digits(*f.Minimum))
 	case f.Maximum != nil:
-		return fmt.Sprintf("%s, at most %v", what, *f.Maximum)
+		return fmt.Sprintf("%s, at most %s", what, digits(*f.Maximum))
 	}
 	return what
 }
 
+// digits writes a number without an exponent, where that is not long.
+func digits(n float64) string {
+	if s := strconv.FormatFloat(n, 'f', -1, 64); len(s) <= 20 {
+		return s
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
 func bounds(least, most *int, of string) string {
+	if least != nil && most == nil && *least == 1 && of == "characters" {
+		return "not empty"
+	}
 	switch {
 	case least != nil && most != nil && *least == *most:
 		return fmt.Sprintf("%d %s", *least, of)

@@ -2,7 +2,8 @@
 // to a person (elicitation in form mode, revision 2025-11-25) and turns what the
 // person types into values that fit it. The schema comes from the server and is
 // not trusted: references, nesting and size are refused before anything is
-// asked. internal/mcpclient parses, internal/terminal asks.
+// asked. internal/mcpclient parses, internal/terminal asks. [Params] makes the form
+// for params of a tool that a call lacks.
 package form
 
 import (
@@ -34,6 +35,8 @@ const (
 	Boolean Kind = "boolean"
 	Choice  Kind = "choice"  // one of Options
 	Choices Kind = "choices" // any of Options
+	List    Kind = "list"    // any number of Item; of params alone
+	JSON    Kind = "json"    // any JSON; of params alone
 )
 
 // Option is one of the values that a field offers.
@@ -57,6 +60,7 @@ type Field struct {
 	Least, Most      *int           // characters of Text, items of Choices
 	Minimum, Maximum *float64       // of Number and Integer
 	Options          []Option       // of Choice and Choices
+	Item             *Field         // of List
 }
 
 // Form is a question with fields. One without fields wants a yes or no alone.

@@ -3,6 +3,7 @@ package form
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,4 +180,38 @@ func FuzzForm(f *testing.F) {
 			t.Errorf("content %s", content)
 		}
 	})
+}
+
+func TestParams(t *testing.T) {
+	schema := `{"$ref":"#/$defs/root","$defs":{"root":{"type":"object","required":["a","list","deep"],"properties":{
+		"b":{"type":"integer"},"given":{"type":"string"},"a":{"type":"string","description":"first"},"list":{"type":"array","items":{"$ref":"#/$defs/n"}},
+		"deep":{"type":"object","properties":{"x":{"type":"string"}}},"any":{},"lists":{"type":"array","items":{"type":"array"}},"loop":{"$ref":"#/properties/loop"}}},"n":{"type":"number","maximum":3}}}`
+	needed, more := Params(json.RawMessage(schema), json.RawMessage(`{"given":null}`))
+	kinds := func(f *Form) (out []string) {
+		for _, field := range f.Fields {
+			out = append(out, fmt.Sprintf("%s %s %t", field.Name, field.Kind, field.Required))
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"a text true", "list list true", "deep json true"}, kinds(needed)); diff != "" {
+		t.Errorf("needed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b integer false", "any text false", "lists json false", "loop text false"}, kinds(more)); diff != "" {
+		t.Errorf("more (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct{ field, typed, want, err string }{
+		{"list", "1, 2.50,", "[1,2.50]", ""}, {"list", "[9]", "[9]", ""}, {"list", "4", "", "at most 3"}, {"list", ",", "", "[] is the empty list"},
+		{"deep", `{"x":1}`, `{"x":1}`, ""}, {"deep", "x", "", "not JSON"}, {"deep", `{"x":1,"x":2}`, "", "not JSON"},
+	} {
+		field := &needed.Fields[slices.IndexFunc(needed.Fields, func(f Field) bool { return f.Name == tt.field })]
+		got, err := field.Read(tt.typed)
+		if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) || tt.err == "" && (err != nil || string(got) != tt.want) {
+			t.Errorf("%s: %q gives %s, %v", tt.field, tt.typed, got, err)
+		}
+	}
+	for _, broken := range []string{"", "{", "[]", `{"properties":7}`} {
+		if needed, more := Params(json.RawMessage(broken), nil); len(needed.Fields)+len(more.Fields) > 0 {
+			t.Errorf("%q has fields", broken)
+		}
+	}
 }

@@ -44,6 +44,9 @@ type dialog struct {
 	q    Asked
 	v    *view
 	head string // what the server asks, drawn
+
+	readFile func(name string) ([]byte, error) // of an answer @FILE; nil: there are none
+	file     string                            // that the last answer was read from; "" if none
 }
 
 // flushed returns what was drawn since.

@@ -120,7 +120,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 		case line == "" && f.Kind != form.Choices:
 			err = errors.New("an answer is needed")
 		default:
-			value, err = f.Read(line)
+			value, err = d.read(f, line)
 		}
 		if err == nil {
 			return value, false, nil
@@ -132,6 +132,9 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 // describe shows what a field wants.
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
+	if i < 0 { // by itself
+		head = "\nParam"
+	}
 	if Width(head)+Width(label) < d.v.width {
 		d.v.printf("%s %s", head, label)
 	} else { // what is longer could begin a row of the screen
@@ -139,7 +142,7 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 		d.v.row([]Span{{Text: label}})
 	}
 	if f.Description != "" {
-		d.v.quote(f.Description)
+		d.v.prose(f.Description)
 	}
 	for n, o := range f.Options {
 		line := o.Label()

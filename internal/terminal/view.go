@@ -55,6 +55,15 @@ func (v *view) quote(text string) {
 	}
 }
 
+// prose is quote for text that is read, not decided on: broken between words.
+func (v *view) prose(text string) {
+	for l := range strings.SplitSeq(strings.TrimSpace(Payload(text)), "\n") {
+		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}}, max(v.width-Width(bar)-1, 20)) {
+			v.row(row)
+		}
+	}
+}
+
 // row writes one line behind bars, broken at the width of the screen, so that
 // every row of it has its bar.
 func (v *view) row(spans []Span) {

@@ -102,6 +102,10 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err != nil {
 		return s.RefusedParams(ctx, f.Tool, err)
 	}
+	params, line, err := ask(ctx, e, f, params)
+	if err != nil {
+		return err
+	}
 	if o.outputDir != "" { // before the tool runs: what it gives would be lost
 		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be made"}
@@ -120,6 +124,9 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	}
 	result, err := s.Call(ctx, f, call)
 	hide()
+	if line != "" {
+		defer e.Note("To make this call again:\n  " + line + "\n") // under the result
+	}
 	if err == nil || result.IsError {
 		if printErr := print(ctx, f.Tool, result); printErr != nil {
 			return printErr

@@ -1,0 +1,101 @@
+package callcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// ask completes params that lack required ones with what a person answers, where
+// one is at the terminal and nothing else is wrong with the params. line is the
+// command line that would have done it; "" where nobody was asked. Whoever gives
+// up leaves the params as they are, for the call to refuse.
+func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage) (completed json.RawMessage, line string, err error) {
+	if !e.InTTY || !e.OutTTY || !e.ErrTTY || e.Globals.JSON || !lacksOnly(f.Registry.Validate(ctx, f.Tool, params)) {
+		return params, "", nil
+	}
+	needed, more := form.Params(f.Tool.InputSchema, params)
+	if len(needed.Fields) == 0 { // it requires what its properties do not name
+		return params, "", nil
+	}
+	tty, err := e.OpenPerson()
+	if err != nil {
+		return params, "", nil
+	}
+	defer tty.Close()
+	lineOf := func(filled *terminal.Filled) string { return commandLine(e, f.Tool, params, filled) }
+	filled, err := tty.AskParams(ctx, terminal.ParamsForm{
+		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
+		ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) },
+	})
+	if errors.Is(err, terminal.ErrNoAnswer) {
+		return params, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return merged(params, filled), lineOf(filled), nil
+}
+
+// lacksOnly reports whether params lack required ones and nothing else is wrong.
+func lacksOnly(err error) bool {
+	invalid, ok := errors.AsType[*registry.ArgsError](err)
+	if !ok {
+		return false
+	}
+	for _, v := range invalid.Violations {
+		if v.Keyword != "required" || v.Pointer != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// merged are the params with the answers.
+func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
+	all, err := jsonx.Parse(params, jsonx.Options{})
+	if err != nil { // they were read before
+		return params
+	}
+	for _, name := range filled.Names {
+		if value, err := jsonx.Parse(filled.Values[name], jsonx.Options{}); err == nil {
+			all.Set(name, value)
+		}
+	}
+	return all.AppendTo(nil)
+}
+
+// commandLine is the command line of this run with the answers as arguments. Where
+// no arguments can say them it has all params as JSON.
+func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *terminal.Filled) string {
+	words := e.Argv
+	for _, name := range filled.Names {
+		if file, ok := filled.Files[name]; ok && !strings.Contains(name, "=") {
+			words = append(words[:len(words):len(words)], name+"=@"+file)
+			continue
+		}
+		one := jsonx.NewObject()
+		if value, err := jsonx.Parse(filled.Values[name], jsonx.Options{}); err == nil {
+			one.Set(name, value)
+		}
+		said, ok := args.Format(one.AppendTo(nil), t.InputSchema)
+		if !ok {
+			return cli.CallLine(t.Name, &t.Definition, merged(params, filled))
+		}
+		words = append(words[:len(words):len(words)], said...)
+	}
+	line := "toolreg"
+	for _, word := range words {
+		line += " " + cli.ShellQuote(word)
+	}
+	return line
+}

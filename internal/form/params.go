@@ -1,0 +1,107 @@
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// Params returns the forms for the params of a tool that given, an object, does not
+// hold: those that the input schema requires, and the others. What no other field
+// takes, such as an object, is typed as JSON. Whether the values fit the whole
+// schema is for the call to check.
+func Params(inputSchema, given json.RawMessage) (needed, more *Form) {
+	needed, more = &Form{}, &Form{}
+	root, err := jsonx.Parse(inputSchema, jsonx.Options{})
+	if err != nil {
+		return needed, more
+	}
+	refs := schema.NewRefs(root)
+	if root, err = refs.Resolve(root); err != nil || root.Get("properties") == nil {
+		return needed, more
+	}
+	required := schema.Required(root)
+	for _, property := range root.Get("properties").Members {
+		if jsonx.Get(given, property.Name) != nil {
+			continue
+		}
+		field := paramField(refs, property.Name, property.Value)
+		if field.Required = required[property.Name]; field.Required {
+			needed.Fields = append(needed.Fields, field)
+		} else {
+			more.Fields = append(more.Fields, field)
+		}
+	}
+	return needed, more
+}
+
+// paramField is the field for a property.
+func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
+	resolved, err := refs.Resolve(property)
+	if err != nil || !resolved.Is(jsonx.Object) {
+		return Field{Name: name, Kind: Text}
+	}
+	if words := resolved.Get("enum"); words != nil && resolved.Get("type") == nil && !slices.ContainsFunc(words.Items, func(v *jsonx.Value) bool { return !v.Is(jsonx.String) }) {
+		resolved = resolved.Clone()
+		resolved.Set("type", jsonx.NewString("string"))
+	}
+	f, err := parseField(name, resolved.AppendTo(nil))
+	if err != nil { // of the kinds that servers' questions may not have
+		f = Field{Name: name, Title: f.Title, Description: f.Description, Kind: otherKind(resolved)}
+		if items := resolved.Get("items"); items.Is(jsonx.Object) && resolved.Get("type").IsText("array") {
+			if item := paramField(refs, name, items); item.Kind != JSON && item.Kind != List {
+				f.Kind, f.Item = List, &item
+			}
+		}
+	}
+	if d := property.Get("description").Text(); d != "" {
+		f.Description = d
+	}
+	return f
+}
+
+// otherKind is JSON where the schema says what it wants, and text, as with k=v,
+// where it does not.
+func otherKind(s *jsonx.Value) Kind {
+	for _, keyword := range []string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items"} {
+		if s.Get(keyword) != nil {
+			return JSON
+		}
+	}
+	return Text
+}
+
+// readJSON reads any JSON that is fit to be part of params.
+func readJSON(typed string) (json.RawMessage, error) {
+	if err := jsonx.Check([]byte(typed), jsonx.Options{Strict: true}); err != nil {
+		return nil, fmt.Errorf("that is not JSON: %w", err)
+	}
+	return json.RawMessage(typed), nil
+}
+
+// readList reads a list: JSON, or items separated by commas.
+func (f *Field) readList(typed string) (json.RawMessage, error) {
+	if strings.HasPrefix(typed, "[") {
+		return readJSON(typed)
+	}
+	list := []json.RawMessage{}
+	for word := range strings.SplitSeq(typed, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		item, err := f.Item.Read(word)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("that is no item; [] is the empty list")
+	}
+	return json.Marshal(list)
+}

@@ -1,0 +1,188 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// ParamsForm asks for params of a tool that a call lacks.
+type ParamsForm struct {
+	Tool, Description string // foreign text
+	Needed, More      *form.Form
+	// ReadFile reads the file of an answer @FILE.
+	ReadFile func(name string) ([]byte, error)
+	// Line is the command line that makes the call with these answers.
+	Line func(*Filled) string
+}
+
+// Filled are the answers to a [ParamsForm].
+type Filled struct {
+	Names  []string // of the params, as they were answered
+	Values map[string]json.RawMessage
+	Files  map[string]string // the files that values were read from
+}
+
+func (f *Filled) set(name string, value json.RawMessage, file string) {
+	if _, again := f.Values[name]; !again {
+		f.Names = append(f.Names, name)
+	}
+	f.Values[name] = value
+	delete(f.Files, name)
+	if file != "" {
+		f.Files[name] = file
+	}
+}
+
+func (f *Filled) drop(name string) {
+	f.Names = slices.DeleteFunc(f.Names, func(n string) bool { return n == name })
+	delete(f.Values, name)
+	delete(f.Files, name)
+}
+
+// What is typed instead of a param's name when all needed ones are there.
+const editWord = "edit"
+
+// AskParams asks for the needed params one after another, then for further ones
+// that the person names, until they press Enter. The error is the cause of ctx, or
+// wraps [ErrNoAnswer] where the person gave up.
+func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
+	defer t.begin()()
+	columns, _ := t.Size()
+	d := dialog{tty: t, q: Asked{Form: q.Needed}, v: &view{width: columns, color: t.Color}, readFile: q.ReadFile}
+	d.v.printf("\n%s needs more params.", Cut(Line(q.Tool), max(columns-24, 20)))
+	if about := text.FirstSentence(q.Description); about != "" {
+		d.v.prose(about)
+	}
+	d.v.printf("@FILE stands for the content of a file; Ctrl-D gives up.")
+	filled := &Filled{Values: map[string]json.RawMessage{}, Files: map[string]string{}}
+	for i := range q.Needed.Fields {
+		if err := d.param(ctx, &q.Needed.Fields[i], i, filled); err != nil {
+			return nil, err
+		}
+	}
+	return filled, d.more(ctx, &q, filled)
+}
+
+// param asks for one param; what was answered before is suggested.
+func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled) error {
+	d.file = ""
+	before := filled.Values[f.Name]
+	value, refused, err := d.field(ctx, f, i, before)
+	switch {
+	case err != nil:
+		return err
+	case refused:
+		return fmt.Errorf("%w: given up", ErrNoAnswer)
+	case value == nil:
+		filled.drop(f.Name)
+	case d.file != "" || !bytes.Equal(value, before): // else Enter took what there was
+		filled.set(f.Name, value, d.file)
+	}
+	return nil
+}
+
+// more shows the call and asks for what the person wants to change of it.
+func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error {
+	hint := "(Enter calls it; " + editWord + " asks again"
+	names := make([]string, len(q.More.Fields))
+	for i := range q.More.Fields {
+		names[i] = Line(q.More.Fields[i].Name)
+	}
+	if len(names) > 0 {
+		hint = "(Enter calls it; the name of a param asks for it; " + editWord + " asks again"
+	}
+	for {
+		d.v.printf("")
+		d.v.row([]Span{{Text: Line(q.Line(filled))}})
+		if len(names) > 0 {
+			for _, row := range WrapSpans([]Span{{Text: "More params: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
+				d.v.printf("%s", Paint(row, false))
+			}
+		}
+		d.v.printf("%s)", hint)
+		line, err := d.tty.ask(ctx, d.flushed()+"> ")
+		if err != nil {
+			return err
+		}
+		if done, err := d.change(ctx, q, line, filled); done || err != nil {
+			return err
+		}
+	}
+}
+
+// change does what was typed behind the call.
+func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled *Filled) (done bool, err error) {
+	if typed == "" {
+		return true, nil
+	}
+	if typed == editWord {
+		for i := range q.Needed.Fields {
+			if err := d.param(ctx, &q.Needed.Fields[i], i, filled); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	}
+	key, value, given := strings.Cut(typed, "=")
+	f := q.field(strings.TrimSpace(key))
+	switch {
+	case f == nil:
+		d.v.line("There is no param " + name(key) + ".")
+		return false, nil
+	case !given:
+		return false, d.param(ctx, f, -1, filled)
+	}
+	read, err := d.read(f, strings.TrimSpace(value))
+	if err != nil {
+		d.v.line("Please try again: " + Line(err.Error()) + ".")
+		return false, nil
+	}
+	filled.set(f.Name, read, d.file)
+	return false, nil
+}
+
+// field is the field of a name, nil if none.
+func (q *ParamsForm) field(name string) *form.Field {
+	for _, fields := range [][]form.Field{q.Needed.Fields, q.More.Fields} {
+		if i := slices.IndexFunc(fields, func(f form.Field) bool { return f.Name == name }); i >= 0 {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+// read reads what was typed for a field. Of @FILE it is the content of the file,
+// whose name is kept; @@ is an @.
+func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
+	d.file = ""
+	file, named := strings.CutPrefix(typed, "@")
+	if d.readFile == nil || !named || f.Kind == form.Choice || f.Kind == form.Choices {
+		return f.Read(typed)
+	}
+	if strings.HasPrefix(file, "@") {
+		return f.Read(file)
+	}
+	data, err := d.readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	d.file = file
+	if f.Kind != form.Text {
+		return f.Read(string(data))
+	}
+	if !utf8.Valid(data) {
+		return nil, errors.New("that file is not UTF-8")
+	}
+	value := json.RawMessage(jsonx.Quote(string(data)))
+	return value, f.Check(value)
+}

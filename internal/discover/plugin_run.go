@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -166,7 +167,7 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 	refused := func(format string, args ...any) registry.Result {
 		return refusedOutput(fmt.Sprintf(format, args...), result.Text())
 	}
-	if !json.Valid(doc) || doc[0] != '{' {
+	if !jsonx.Valid(doc) || doc[0] != '{' {
 		return refused("the tool declares an outputSchema but printed no JSON object")
 	}
 	violations, err := registry.NewValidator(schema).Validate(ctx, doc)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,9 +138,16 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 func listedTools(tools []*registry.Tool) []listed {
 	out := make([]listed, len(tools))
-	for i, t := range tools {
-		out[i] = listed{&t.Definition, t.Fingerprint()}
+	var wg sync.WaitGroup
+	const share = 64
+	for from := 0; from < len(tools); from += share {
+		wg.Go(func() { // fingerprints are most of the work
+			for i := from; i < min(from+share, len(tools)); i++ {
+				out[i] = listed{&tools[i].Definition, tools[i].Fingerprint()}
+			}
+		})
 	}
+	wg.Wait()
 	return out
 }
 

@@ -3,13 +3,13 @@ package transport
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -50,7 +50,7 @@ func (l *lineReader) next() ([]byte, error) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0:
-		case (line[0] == '{' || line[0] == '[') && json.Valid(line):
+		case (line[0] == '{' || line[0] == '[') && jsonx.Valid(line):
 			return line, nil // on an error the next call returns it again
 		case line[0] == '{' && errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message

@@ -3,12 +3,12 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 )
 
@@ -127,7 +127,7 @@ func (c *Conn) check(r *jsonrpc.Response) {
 	}
 	r.Result = bytes.TrimSpace(r.Result)
 	// Lines of stdio are valid JSON already.
-	if c.opts.HTTP != nil && !json.Valid(r.Result) {
+	if c.opts.HTTP != nil && !jsonx.Valid(r.Result) {
 		r.Result = nil
 	}
 	if len(r.Result) == 0 {

@@ -121,7 +121,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 			return failed(fmt.Sprintf("%v; nothing was changed", err), err)
 		}
 		if a.shown.changed(call, plan.sum()) {
-			return tool.Failed("the files changed after the patch was shown; nothing was written. Read them again and repeat the call")
+			return tool.Failed("the files were modified after the patch was shown; nothing was written. Read them again and repeat the call")
 		}
 		if err := plan.write(); err != nil {
 			return tool.Failed(fmt.Sprintf("%v; the patch was not applied", err))

@@ -134,11 +134,11 @@ func explainWrite(name string, err error) string {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Sprintf("%q cannot be written: a part of the path is a file, not a folder", name)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%q may not be changed: %v", name, err)
+		return fmt.Sprintf("%q cannot be changed: %v", name, err)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Sprintf("%q cannot be written: the disk is full; nothing was changed", name)
 	case errors.Is(err, textfile.ErrNotText):
-		return fmt.Sprintf("%q %v; edit changes text only", name, err)
+		return fmt.Sprintf("%q %v; edit only changes text", name, err)
 	case errors.Is(err, workspace.ErrKind), errors.Is(err, textfile.ErrRoundTrip):
 		return fmt.Sprintf("%q %v", name, err)
 	}
@@ -186,5 +186,5 @@ func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 }
 
 func changedMeanwhile(name string) registry.Result {
-	return tool.Failed(fmt.Sprintf("%q changed after the change to it was shown; nothing was written. Read it again and repeat the call", name))
+	return tool.Failed(fmt.Sprintf("%q was modified after the change was shown; nothing was written. Read it again and repeat the call", name))
 }

@@ -22,18 +22,18 @@ const editSchema = `{
   "properties": {
     "file_path": {"type": "string", "minLength": 1, "description": "The file to change, relative to the workspace or absolute inside it."},
     "old_string": {"type": "string", "description": "The text to replace, exactly as it is in the file. Empty: create the file."},
-    "new_string": {"type": "string", "description": "The text to put in its place."},
+    "new_string": {"type": "string", "description": "The replacement."},
     "expected_replacements": {"type": "integer", "minimum": 1, "description": "How often old_string occurs; all occurrences are replaced. Default: 1."},
     "edits": {
       "type": "array",
       "minItems": 1,
       "maxItems": 1000,
-      "description": "Several replacements, made in order, all or none. Give these or old_string and new_string.",
+      "description": "Replacements applied in order, all or none; instead of old_string and new_string.",
       "items": {
         "type": "object",
         "properties": {
           "old_string": {"type": "string", "description": "The text to replace, exactly as it is in the file."},
-          "new_string": {"type": "string", "description": "The text to put in its place."},
+          "new_string": {"type": "string", "description": "The replacement."},
           "expected_replacements": {"type": "integer", "minimum": 1, "description": "How often old_string occurs. Default: 1."}
         },
         "required": ["old_string", "new_string"],
@@ -171,7 +171,7 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 		return nil, misfit{fmt.Errorf("%q: %w; nothing was changed", p.FilePath, err)}
 	}
 	if before.exists && text == old {
-		return nil, misfit{fmt.Errorf("%q: the edits leave it as it is; nothing was changed", p.FilePath)}
+		return nil, misfit{fmt.Errorf("%q: the edits have no effect; nothing was changed", p.FilePath)}
 	}
 	data, err := enc.Bytes(text)
 	if err != nil {
@@ -207,7 +207,7 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 		return call, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
 	}
 	if c.before.exists && c.old == content {
-		return call, registry.Invalid("edit", "/new_string", "the edited content is what %q holds already: there is nothing to change", p.FilePath)
+		return call, registry.Invalid("edit", "/new_string", "%q already has the edited content: there is nothing to change", p.FilePath)
 	}
 	call.Params, err = tool.EncodeParams(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
 	return call, err

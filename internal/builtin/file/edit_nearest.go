@@ -24,15 +24,15 @@ func nearest(text, old string) string {
 	}
 	if at := sameButSpace(have, want); at >= 0 {
 		if i := firstDifference(have[at:], want); i >= 0 {
-			return fmt.Sprintf("Line %d differs in white space only: the file has %s where old_string has %s",
+			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s",
 				at+i+1, quoteLine(have[at+i]), quoteLine(want[i]))
 		}
-		return fmt.Sprintf("Line %d differs in line breaks only: %s", at+1, quoteLine(have[at]))
+		return fmt.Sprintf("Line %d differs only in line breaks: %s", at+1, quoteLine(have[at]))
 	}
 	anchor := longest(want)
 	at, score := mostAlike(have, want[anchor])
 	if score < nearestScore {
-		return "No line of the file looks like it"
+		return "No line of the file is similar"
 	}
 	if start := at - anchor; start >= 0 {
 		if i := firstDifference(have[start:], want); i >= 0 && start+i < len(have) {

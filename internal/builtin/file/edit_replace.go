@@ -38,7 +38,7 @@ func replaceAll(text string, list []replacement) (string, error) {
 // the text has most of.
 func (r replacement) apply(text string) (string, error) {
 	if r.Old == "" {
-		return "", fmt.Errorf("old_string is empty, but the file has text already; give the text to replace, or use write_file to replace the whole file")
+		return "", fmt.Errorf("old_string is empty, but the file is not; give the text to replace, or use write_file to replace the whole file")
 	}
 	v := view{text: text}
 	if !strings.Contains(r.Old, "\r") {
@@ -64,7 +64,7 @@ func (r replacement) apply(text string) (string, error) {
 // mismatch says how often the text was found and what to do next.
 func (r replacement) mismatch(v view, found []int, want int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, white space included",
+		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, including white space",
 			nearest(v.text, r.Old))
 	}
 	const shown = 8
@@ -79,7 +79,7 @@ func (r replacement) mismatch(v view, found []int, want int) error {
 	if len(found) > 1 {
 		word = "lines"
 	}
-	return fmt.Errorf("old_string was found %s (%s %s), but %d expected. Add lines around it to say which one is meant, or set expected_replacements to %d",
+	return fmt.Errorf("old_string was found %s (%s %s), but expected_replacements is %d. Add surrounding lines to make it unique, or set expected_replacements to %d",
 		tool.Count(len(found), "time"), word, strings.Join(numbers, ", "), want, len(found))
 }
 

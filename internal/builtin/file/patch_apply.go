@@ -63,7 +63,7 @@ func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
 		}
 	}
 	if !changes {
-		return nil, misfit{errors.New("the patch leaves every file as it is")}
+		return nil, misfit{errors.New("the patch changes nothing")}
 	}
 	return p, nil
 }
@@ -107,7 +107,7 @@ func (p *patching) existing(name string) (*patched, error) {
 func (p *patching) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
-		err = misfit{fmt.Errorf("%q exists already, and the patch creates it", name)}
+		err = misfit{fmt.Errorf("the patch creates %q, which already exists", name)}
 	}
 	return f, err
 }
@@ -166,7 +166,7 @@ func (p *patching) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return misfit{fmt.Errorf("the patch deletes %q but leaves %s of it; a file is deleted by a hunk that removes every line", fp.old, tool.Count(len(lines(rest)), "line"))}
+		return misfit{fmt.Errorf("the patch deletes %q but leaves %s of it; to delete a file, remove every line in a hunk", fp.old, tool.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil

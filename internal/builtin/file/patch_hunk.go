@@ -20,7 +20,7 @@ func (r *patchReader) hunks(p *filePatch) error {
 		case ok && len(p.hunks) > 0 && r.isBodyLine(line):
 			return r.fail("hunk %d has more lines than its header says; correct the numbers between the @@", len(p.hunks))
 		case len(p.hunks) == 0:
-			return r.fail("there is no @@ header behind the names of the file")
+			return r.fail("there is no @@ header after the file names")
 		default:
 			return nil
 		}
@@ -37,7 +37,7 @@ func (r *patchReader) hunk(number int) (*hunk, error) {
 	h := &hunk{number: number, line: r.at + 1}
 	header, _ := r.peek()
 	if !h.header(header) {
-		return nil, r.fail("hunk %d: %q is no hunk header; it needs line numbers, such as @@ -1,3 +1,4 @@", number, header)
+		return nil, r.fail("hunk %d: %q is not a hunk header; it needs line numbers, such as @@ -1,3 +1,4 @@", number, header)
 	}
 	r.at++
 	oldLeft, newLeft := h.oldCount, h.newCount
@@ -77,14 +77,14 @@ func (r *patchReader) hunk(number int) (*hunk, error) {
 }
 
 func (r *patchReader) short(h *hunk, oldLeft, newLeft int) error {
-	return r.fail("hunk %d ends too soon: by its header %d old and %d new lines are missing; correct the numbers between the @@",
+	return r.fail("hunk %d is shorter than its header says: %d old and %d new lines are missing; correct the numbers between the @@",
 		h.number, max(oldLeft, 0), max(newLeft, 0))
 }
 
 // noNewline takes the line break off the line before.
 func (r *patchReader) noNewline(h *hunk) error {
 	if len(h.body) == 0 || !strings.HasSuffix(h.body[len(h.body)-1].text, "\n") {
-		return r.fail(`hunk %d: "\ No newline" belongs behind a line`, h.number)
+		return r.fail(`hunk %d: "\ No newline" must follow a line`, h.number)
 	}
 	last := &h.body[len(h.body)-1]
 	last.text = strings.TrimSuffix(last.text, "\n")
@@ -225,7 +225,7 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 	}
 	if len(old) == 0 {
 		if len(t.lines) > 0 {
-			return 0, t.refuse(h, "it has no context line that tells its place; add some")
+			return 0, t.refuse(h, "it has no context lines to locate it; add some")
 		}
 		return 0, nil
 	}
@@ -247,7 +247,7 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 		return 0, t.differs(h, max(stated+t.drift, 0), old)
 	case 1:
 		t.drift = found[0] - stated
-		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q was applied at line %d, where its lines are, not at %d",
+		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q was applied at line %d, where its lines match, instead of %d",
 			h.number, t.name, found[0]+1, h.oldStart))
 		return found[0], nil
 	}
@@ -296,7 +296,7 @@ func (t *patchTarget) differs(h *hunk, pos int, old []string) error {
 			return t.refuse(h, "expected line %d to be %s, found %s", pos+i+1, quoteText(want), quoteText(t.lines[pos+i]))
 		}
 	}
-	return t.refuse(h, "it overlaps the hunk before")
+	return t.refuse(h, "it overlaps the previous hunk")
 }
 
 func quoteText(line string) string { return quoteLine(strings.TrimSuffix(line, "\n")) }

@@ -80,9 +80,9 @@ func parsePatch(text string) ([]filePatch, error) {
 				err = r.hunks(p)
 			}
 		case strings.HasPrefix(line, "@@"):
-			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name in front")
+			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name before it")
 		case strings.HasPrefix(line, "*** "):
-			err = r.fail("%q is no line of a unified diff; write the patch as git diff does, with --- and +++ lines and @@ headers", line)
+			err = r.fail("%q is not a line of a unified diff; use the format of git diff, with --- and +++ lines and @@ headers", line)
 		default:
 			r.at++
 		}
@@ -97,7 +97,7 @@ func parsePatch(text string) ([]filePatch, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &patchError{line: 1, text: "there is no unified diff in it; it needs --- and +++ lines with the file's name, and @@ headers"}
+		return nil, &patchError{line: 1, text: "no unified diff found; it needs --- and +++ lines with the file's name, and @@ headers"}
 	}
 	return out, nil
 }
@@ -151,7 +151,7 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 		r.at = at // another file's, behind one that is only renamed or the like
 	}
 	if oldName == "" && newName == "" {
-		return nil, &patchError{line: p.line, text: "the names of the file cannot be told apart; add --- and +++ lines"}
+		return nil, &patchError{line: p.line, text: "the two names of the file cannot be separated; add --- and +++ lines"}
 	}
 	p.old, p.new = oldName, newName
 	return p, nil
@@ -204,9 +204,9 @@ func (r *patchReader) mode(text string) (fs.FileMode, error) {
 	case "100755":
 		return 0o755, nil
 	case "120000":
-		return 0, r.fail("links cannot be made or changed by a patch")
+		return 0, r.fail("a patch cannot create or change links")
 	}
-	return 0, r.fail("mode %q is none of a regular file (100644 or 100755)", text)
+	return 0, r.fail("mode %q is not that of a regular file (100644 or 100755)", text)
 }
 
 // gitNames tells the two names of a git header apart: "" when it cannot.

@@ -92,7 +92,7 @@ func (p *patching) undo(written, removed []*patched, rel string, cause error) er
 			err = p.workspace.RemoveFile(f.rel)
 		}
 		if err != nil {
-			problem = fmt.Errorf("%w; and %q could not be put back as it was: %w", problem, f.rel, err)
+			problem = fmt.Errorf("%w; and %q could not be restored: %w", problem, f.rel, err)
 		}
 	}
 	return problem

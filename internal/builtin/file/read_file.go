@@ -119,7 +119,7 @@ func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (regis
 	enc, ok := textfile.Detect(head)
 	if !ok {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
-			"%q is binary (%s, %s) and cannot be read as text; a program for its format may show it, through run_shell_command",
+			"%q is binary (%s, %s) and cannot be read as text; use run_shell_command with a program for its format",
 			p.FilePath, textfile.Type(head), tool.Size(info.Size()))), nil
 	}
 	text := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)

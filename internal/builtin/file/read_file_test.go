@@ -42,14 +42,14 @@ func TestReadFileText(t *testing.T) {
 	tests := []struct{ params, want string }{
 		{`{"file_path":"five"}`, numbered(5)},
 		{`{"file_path":` + tooltest.Quoted(filepath.Join(dir, "five")) + `,"offset":1,"limit":5}`, numbered(5)},
-		{`{"file_path":"five","offset":2,"limit":2}`, "[showing lines 2-3 of 5 total lines; go on with offset 4]\n" + lines(2, 3)},
+		{`{"file_path":"five","offset":2,"limit":2}`, "[showing lines 2-3 of 5 total lines; continue with offset 4]\n" + lines(2, 3)},
 		{`{"file_path":"five","offset":5.0}`, "[showing line 5 of 5 total lines]\n" + lines(5, 5)},
-		{`{"file_path":"many"}`, "[showing lines 1-2000 of 2500 total lines; go on with offset 2001]\n" + lines(1, 2000)},
+		{`{"file_path":"many"}`, "[showing lines 1-2000 of 2500 total lines; continue with offset 2001]\n" + lines(1, 2000)},
 		{`{"file_path":"many","limit":2500}`, numbered(2500)},
 		{`{"file_path":"many","offset":2001}`, "[showing lines 2001-2500 of 2500 total lines]\n" + lines(2001, 2500)},
 		{`{"file_path":"crlf"}`, "a\r\nb\r\n"},
 		{`{"file_path":"open"}`, "a\nb"},
-		{`{"file_path":"open","limit":1}`, "[showing line 1 of 2 total lines; go on with offset 2]\na\n"},
+		{`{"file_path":"open","limit":1}`, "[showing line 1 of 2 total lines; continue with offset 2]\na\n"},
 		{`{"file_path":"empty"}`, `"empty" is empty.`},
 		{`{"file_path":"break"}`, "\n"},
 		{`{"file_path":"bom"}`, "a\n"},
@@ -58,8 +58,8 @@ func TestReadFileText(t *testing.T) {
 		{`{"file_path":"be"}`, "[decoded from UTF-16 (big endian)]\naé\n"},
 		{`{"file_path":"wide"}`, "[1 line cut at 2000 characters]\n" + long + "\n" + long + "... [truncated]\nlast\n"},
 		{`{"file_path":"astral"}`, "[1 line cut at 2000 characters]\n" + strings.Repeat("😀", 2000) + "... [truncated]"},
-		{`{"file_path":"late","offset":5001}`, "[showing line 5001 of 5001 total lines; it holds bytes that are no UTF-8]\ncafé\n"},
-		{`{"file_path":"mixed","offset":4002}`, "[showing line 4002 of 4002 total lines; it holds bytes that are no UTF-8]\nÿ\n"},
+		{`{"file_path":"late","offset":5001}`, "[showing line 5001 of 5001 total lines; it contains bytes that are not UTF-8]\ncafé\n"},
+		{`{"file_path":"mixed","offset":4002}`, "[showing line 4002 of 4002 total lines; it contains bytes that are not UTF-8]\nÿ\n"},
 		{`{"file_path":"escape"}`, "\x1b[31mred\x1b[0m\n"},
 		{`{"file_path":"nb.ipynb"}`, "[shown as it is: not a notebook of format 4]\n" + `{"cells": []}`},
 		{`{"file_path":"BM"}`, "BM is no bitmap\n"},
@@ -97,7 +97,7 @@ func TestReadFileFailures(t *testing.T) {
 		params string
 		want   []string
 	}{
-		{`{"file_path":"five","offset":6}`, []string{"behind the end", "5 lines"}},
+		{`{"file_path":"five","offset":6}`, []string{"past the end", "5 lines"}},
 		{`{"file_path":"src"}`, []string{"is a directory", "list_directory"}},
 		{`{"file_path":"src/mian.go"}`, []string{"does not exist", `did you mean "src/main.go"?`}},
 		{`{"file_path":"readme.txt"}`, []string{`did you mean "README.md"?`}},
@@ -196,7 +196,7 @@ func TestReadFileLineNumbers(t *testing.T) {
 			}
 			r := run(t, opts, "read_file", fmt.Sprintf(`{"file_path":"f","offset":%d}`, n+2))
 			if want := fmt.Sprintf("which has %s", tool.Count(n+1, "line")); !r.IsError || !strings.HasSuffix(r.Text(), want) {
-				t.Errorf("width %d behind the end: %s", width, r.Text())
+				t.Errorf("width %d past the end: %s", width, r.Text())
 			}
 		}
 	}
@@ -210,21 +210,21 @@ func TestReadFileBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := run(t, opts, "read_file", `{"file_path":"huge","limit":3}`)
-	if want := "[showing lines 1-3 of more than 3 lines (the file has 10.0 GiB); go on with offset 4]\nline 1\nline 2\nline 3\n"; r.Text() != want {
+	if want := "[showing lines 1-3 of more than 3 lines (the file has 10.0 GiB); continue with offset 4]\nline 1\nline 2\nline 3\n"; r.Text() != want {
 		t.Errorf("got %.300q", r.Text())
 	}
 	far := strings.Repeat("x\n", maxCountedBytes)
 	tooltest.Put(t, filepath.Join(dir, "far"), far)
 	for params, want := range map[string]string{
-		`{"file_path":"far","limit":100}`:                "[showing lines 1-100 of about 8300000 lines (guessed; the file has 16.0 MiB); go on with offset 101]\n" + strings.Repeat("x\n", 100),
-		`{"file_path":"far","limit":1,"offset":8000000}`: "[showing line 8000000 of 8388608 total lines; go on with offset 8000001]\nx\n",
+		`{"file_path":"far","limit":100}`:                "[showing lines 1-100 of about 8300000 lines (estimated; the file has 16.0 MiB); continue with offset 101]\n" + strings.Repeat("x\n", 100),
+		`{"file_path":"far","limit":1,"offset":8000000}`: "[showing line 8000000 of 8388608 total lines; continue with offset 8000001]\nx\n",
 	} {
 		if r := run(t, opts, "read_file", params); r.Text() != want {
 			t.Errorf("%s: %.300q", params, r.Text())
 		}
 	}
 	r = run(t, opts, "read_file", `{"file_path":"fat","limit":6000}`)
-	if len(r.Text()) > readMaxText+1<<16 || !strings.Contains(r.Text()[:200], "stopped at 8.0 MiB of text; go on with offset 4") {
+	if len(r.Text()) > readMaxText+1<<16 || !strings.Contains(r.Text()[:200], "stopped at 8.0 MiB of text; continue with offset 4") {
 		t.Errorf("%d bytes: %.200s", len(r.Text()), r.Text())
 	}
 }

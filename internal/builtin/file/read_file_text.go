@@ -209,7 +209,7 @@ func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) err
 func (x *excerpt) result(rel, name string) registry.Result {
 	if x.last == 0 {
 		return tool.Misfit(fmt.Sprintf(
-			"offset %d is behind the end of %q, which has %s", x.first, name, tool.Count(x.total, "line")))
+			"offset %d is past the end of %q, which has %s", x.first, name, tool.Count(x.total, "line")))
 	}
 	note := x.note()
 	text := x.text.String()
@@ -241,7 +241,7 @@ func (x *excerpt) lines() string {
 	case !x.unsure:
 		return fmt.Sprintf("%d total lines", x.total)
 	case x.about > x.total:
-		return fmt.Sprintf("about %d lines (guessed; the file has %s)", rounded(x.about), tool.Size(x.size))
+		return fmt.Sprintf("about %d lines (estimated; the file has %s)", rounded(x.about), tool.Size(x.size))
 	case x.size > 0:
 		return fmt.Sprintf("more than %s (the file has %s)", tool.Count(x.total, "line"), tool.Size(x.size))
 	}
@@ -270,7 +270,7 @@ func (x *excerpt) note() string {
 		notes = append(notes, "stopped at "+tool.Size(readMaxText)+" of text")
 	}
 	if x.last < x.total || x.unsure {
-		notes = append(notes, fmt.Sprintf("go on with offset %d", x.last+1))
+		notes = append(notes, fmt.Sprintf("continue with offset %d", x.last+1))
 	}
 	if x.long > 0 {
 		notes = append(notes, fmt.Sprintf("%s cut at %d characters", tool.Count(x.long, "line"), readMaxColumns))
@@ -278,7 +278,7 @@ func (x *excerpt) note() string {
 	switch x.encoding {
 	case textfile.UTF8, textfile.UTF8WithBOM:
 		if x.foreign {
-			notes = append(notes, "it holds bytes that are no UTF-8")
+			notes = append(notes, "it contains bytes that are not UTF-8")
 		}
 	default:
 		notes = append(notes, "decoded from "+x.encoding.String())

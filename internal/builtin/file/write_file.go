@@ -95,7 +95,7 @@ func (f *writeFile) change(rel, content string) (*fileChange, error) {
 	case errors.Is(err, textfile.ErrNotText):
 		reason = textfile.ErrNotText.Error()
 	case err != nil:
-		reason = "holds broken characters"
+		reason = "contains invalid characters"
 	case enc != textfile.UTF8 && enc != textfile.UTF8WithBOM && old == content:
 		reason = fmt.Sprintf("is %v", enc) // the bytes change and the text does not
 	case enc == textfile.UTF8WithBOM:
@@ -143,7 +143,7 @@ func (f *writeFile) run(ctx context.Context, call registry.Call, p *writeCall) (
 		case f.shown.changed(call, c.before.sum()):
 			return changedMeanwhile(p.FilePath)
 		case c.same():
-			r := registry.TextResult(fmt.Sprintf("%q holds this content already; nothing was changed.", p.rel))
+			r := registry.TextResult(fmt.Sprintf("%q already has this content; nothing was changed.", p.rel))
 			r.Summary = "nothing to change"
 			r.Locations = []registry.Location{{Path: p.rel}}
 			return r

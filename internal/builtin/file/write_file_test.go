@@ -28,7 +28,7 @@ func TestWriteFileContent(t *testing.T) {
 		{"of the kind the text has", "old\n", "a\r\nb", "a\r\nb\r\n", "Replaced"},
 		{"to nothing", "old\n", "", "", `Replaced the content of "f" (0 lines, +0 -1).`},
 		{"nothing else is altered", "old\n", "  \n\t x \r y \n\n\n", "  \n\t x \r y \n\n\n", "Replaced"},
-		{"the same again", "same\n", "same", "same\n", `"f" holds this content already; nothing was changed.`},
+		{"the same again", "same\n", "same", "same\n", `"f" already has this content; nothing was changed.`},
 		{"a byte order mark goes", textfile.BOM + "a\n", "a\n", "a\n", "Replaced"},
 		{"over UTF-16", "\xff\xfea\x00", "a\n", "a\n", "Replaced"},
 		{"over a binary file", "\x00\x01", "a\n", "a\n", "Replaced"},
@@ -82,7 +82,7 @@ func TestWriteFileShowsWhatIsLost(t *testing.T) {
 		"bom":   "-" + textfile.BOM + "a\n+a\n",
 		"bin":   "is not a text file",
 		"utf16": "UTF-16",
-		"odd":   "holds broken characters",
+		"odd":   "contains invalid characters",
 	} {
 		pre, err := find(t, opts, "write_file").Preview(t.Context(), tooltest.Call(tooltest.JSON(t, map[string]string{"file_path": name, "content": "a\n"})))
 		if err != nil || !strings.Contains(pre.Diff, want) {
@@ -231,7 +231,7 @@ func TestChangedAfterPreview(t *testing.T) {
 			}
 			tooltest.Put(t, filepath.Join(dir, "f"), "a\nsomeone else's line\n")
 			r, err := made.Run(t.Context(), tooltest.Call(p))
-			if err != nil || !r.IsError || !strings.Contains(r.Text(), "changed after") {
+			if err != nil || !r.IsError || !strings.Contains(r.Text(), "modified after") {
 				t.Errorf("ran: %v %s", err, r.Text())
 			}
 			if got := tooltest.TextIn(t, filepath.Join(dir, "f")); got != "a\nsomeone else's line\n" {

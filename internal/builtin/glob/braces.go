@@ -25,7 +25,7 @@ func expandBraces(pattern string) ([]string, error) {
 			middle = append(middle, alternatives...)
 		}
 		if len(out)*len(middle) > maxAlternatives {
-			return nil, fmt.Errorf("braces stand for more than %d patterns; use fewer", maxAlternatives)
+			return nil, fmt.Errorf("braces expand to more than %d patterns; use fewer", maxAlternatives)
 		}
 		out = join(join(out, []string{pattern[:open]}), middle)
 		pattern = pattern[end:]

@@ -29,11 +29,11 @@ func CompilePattern(text string, fold bool) (*Pattern, error) {
 		}
 		parts := slices.DeleteFunc(strings.Split(alt, "/"), func(part string) bool { return part == "" || part == "." })
 		if slices.Contains(parts, "..") {
-			return nil, fmt.Errorf("pattern %q leads out through \"..\"", text)
+			return nil, fmt.Errorf("pattern %q leads outside through \"..\"", text)
 		}
 		g, ok := Compile(strings.Join(parts, "/"))
 		if !ok {
-			return nil, fmt.Errorf("pattern %q ends within [ or behind \\; close the bracket, or write \\[ for the character", text)
+			return nil, fmt.Errorf("pattern %q ends inside [ or after \\; close the bracket, or write \\[ for the character", text)
 		}
 		p.globs = append(p.globs, g)
 	}

@@ -30,11 +30,11 @@ const (
 const globSchema = `{
   "type": "object",
   "properties": {
-    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The pattern that paths are to match, relative to path, such as **/*.go or docs/*.{md,txt}."},
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The pattern that paths must match, relative to path, such as **/*.go or docs/*.{md,txt}."},
     "path": {"type": "string", "minLength": 1, "description": "The folder to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
-    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
-    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many files to return at most. Default: 500."}
+    "case_sensitive": {"type": "boolean", "description": "Match case. Default: false."},
+    "respect_ignore_files": {"type": "boolean", "description": "Skip what ignore files such as .gitignore exclude. Default: true."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Maximum files to return. Default: 500."}
   },
   "required": ["pattern"],
   "additionalProperties": false

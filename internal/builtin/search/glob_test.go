@@ -67,7 +67,7 @@ func TestGlobFinds(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", params, diff)
 		}
 	}
-	if text := output(t, opts, "glob", `{"pattern":"*.log"}`); !strings.Contains(text, `No files match "*.log". (`) || !strings.Contains(text, "left out by ignore files") {
+	if text := output(t, opts, "glob", `{"pattern":"*.log"}`); !strings.Contains(text, `No files match "*.log". (`) || !strings.Contains(text, "excluded by ignore files") {
 		t.Error(text)
 	}
 	for path, want := range map[string]string{"gone": "does not exist", "README.md": "is a file, not a folder", "src/dep": `did you mean "src/deep"?`} {

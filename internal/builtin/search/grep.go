@@ -25,13 +25,13 @@ const grepDefaultLimit = 200
 const grepSchema = `{
   "type": "object",
   "properties": {
-    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The regular expression (RE2 syntax) to look for within lines, such as func \\w+Error or TODO."},
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The regular expression (RE2 syntax) to search for within lines, such as func \\w+Error or TODO."},
     "path": {"type": "string", "minLength": 1, "description": "The folder or file to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
     "include": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Search only files whose path matches this glob, such as *.go, *.{ts,tsx} or src/**/*.py."},
-    "case_sensitive": {"type": "boolean", "description": "Tell upper from lower case. Default: false."},
+    "case_sensitive": {"type": "boolean", "description": "Match case. Default: false."},
     "context": {"type": "integer", "minimum": 0, "maximum": 50, "description": "How many lines to show before and after each match. Default: 0."},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many matching lines to return at most. Default: 200."},
-    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."}
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Maximum matching lines to return. Default: 200."},
+    "respect_ignore_files": {"type": "boolean", "description": "Skip what ignore files such as .gitignore exclude. Default: true."}
   },
   "required": ["pattern"],
   "additionalProperties": false

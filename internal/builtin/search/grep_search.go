@@ -83,7 +83,7 @@ type window struct {
 }
 
 // errNUL ends the search of a file that is no text.
-var errNUL = errors.New("holds a NUL byte")
+var errNUL = errors.New("contains a NUL byte")
 
 // file searches one file of the size it had when it was opened, 0 if unknown:
 // a file read up to there needs no further read to find its end. Memory use

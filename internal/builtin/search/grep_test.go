@@ -132,7 +132,7 @@ func TestGrepLeavesOut(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", params, diff)
 		}
 	}
-	if text := output(t, opts, "grep", `{"pattern":"absent"}`); !strings.Contains(text, "2 entries left out by ignore files") {
+	if text := output(t, opts, "grep", `{"pattern":"absent"}`); !strings.Contains(text, "2 entries excluded by ignore files") {
 		t.Error(text)
 	}
 }
@@ -166,8 +166,8 @@ func TestGrepBadParams(t *testing.T) {
 		`{"pattern":"(?=a)"}`:            "RE2 syntax",
 		`{"pattern":"a\\nb"}`:            "within one line",
 		`{"pattern":"a","include":"[a"}`: "close the bracket",
-		`{"pattern":"a","context":1.5}`:  "whole number",
-		`{"pattern":"a","Context":1}`:    "no such param",
+		`{"pattern":"a","context":1.5}`:  "not an integer",
+		`{"pattern":"a","Context":1}`:    "unknown param",
 		`{"pattern":"a{1000}{1000}"}`:    "RE2 syntax",
 		`{"pattern":"` + strings.Repeat("(", 1500) + strings.Repeat(")", 1500) + `"}`: "RE2 syntax",
 	} {

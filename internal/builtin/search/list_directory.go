@@ -25,9 +25,9 @@ const listDirectorySchema = `{
   "type": "object",
   "properties": {
     "path": {"type": "string", "minLength": 1, "description": "The folder to list, relative to the workspace or absolute inside it; . is the workspace itself."},
-    "depth": {"type": "integer", "minimum": 1, "maximum": 20, "description": "How many levels to list; 1 is the folder alone. Default: 3."},
-    "ignore": {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 4096}, "maxItems": 100, "description": "Globs of entries to leave out, such as *.log or docs/**."},
-    "respect_ignore_files": {"type": "boolean", "description": "Leave out what ignore files such as .gitignore leave out. Default: true."}
+    "depth": {"type": "integer", "minimum": 1, "maximum": 20, "description": "How many levels to list; 1 is only the folder. Default: 3."},
+    "ignore": {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 4096}, "maxItems": 100, "description": "Globs of entries to skip, such as *.log or docs/**."},
+    "respect_ignore_files": {"type": "boolean", "description": "Skip what ignore files such as .gitignore exclude. Default: true."}
   },
   "required": ["path"],
   "additionalProperties": false
@@ -116,7 +116,7 @@ func (s *listing) result(t *tree) registry.Result {
 			tool.Count(listLimit, "entry"), t.hidden)
 	}
 	if t.ignored > 0 {
-		fmt.Fprintf(&b, "(%s left out by ignore files; respect_ignore_files: false shows them)\n", tool.Count(t.ignored, "entry"))
+		fmt.Fprintf(&b, "(%s excluded by ignore files; respect_ignore_files: false shows them)\n", tool.Count(t.ignored, "entry"))
 	}
 	if t.denied > 0 {
 		b.WriteString(strings.TrimSpace(workspace.Hidden(t.denied)) + "\n")

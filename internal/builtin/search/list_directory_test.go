@@ -30,13 +30,13 @@ b.txt
 link (link to zoo)
 "new\nline"
 pipe (pipe)
-(1 entry left out by ignore files; respect_ignore_files: false shows them)
+(1 entry excluded by ignore files; respect_ignore_files: false shows them)
 `,
 		`{"path":"lib"}`: `lib/ (3 entries, 3 levels deep):
 sub/
   deep/
     deeper/
-(1 entry left out by ignore files; respect_ignore_files: false shows them)
+(1 entry excluded by ignore files; respect_ignore_files: false shows them)
 `,
 		`{"path":"lib","depth":20,"respect_ignore_files":false}`: `lib/ (5 entries):
 sub/
@@ -50,7 +50,7 @@ docs/
   b.md
 zoo/
   x
-(1 entry left out by ignore files; respect_ignore_files: false shows them)
+(1 entry excluded by ignore files; respect_ignore_files: false shows them)
 `,
 		`{"path":".git"}`:                   ".git/ (1 entry):\nHEAD\n",
 		`{"path":"link"}`:                   "zoo/ (1 entry):\nx\n",

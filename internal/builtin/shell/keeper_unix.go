@@ -26,11 +26,11 @@ const keepDrain = 200 * time.Millisecond
 // The error tells of args alone; what goes wrong later is told in the log.
 func Keep(args []string) error {
 	if len(args) < 4 {
-		return errors.New("this is for toolreg itself: it wants LOG EXIT BYTES PROGRAM [ARG...]")
+		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES PROGRAM [ARG...]")
 	}
 	limit, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil || limit < 1 {
-		return fmt.Errorf("%q is no number of bytes", args[2])
+		return fmt.Errorf("%q is not a number of bytes", args[2])
 	}
 	// The group is asked to end as a whole; the last words are still to be kept.
 	signals := make(chan os.Signal, 1)

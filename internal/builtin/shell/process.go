@@ -27,14 +27,14 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-var errEnded = errors.New("has ended already")
+var errEnded = errors.New("has already ended")
 
 const processSchema = `{
   "type": "object",
   "properties": {
     "action": {"type": "string", "enum": ["list", "log", "wait", "kill"], "description": "What to do."},
     "id": {"type": "string", "minLength": 1, "description": "The id that run_shell_command returned. Required for all but list."},
-    "timeout": {"type": "integer", "minimum": 1, "description": "How many seconds wait waits. Default: 120."}
+    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds to wait. Default: 120."}
   },
   "required": ["action"],
   "additionalProperties": false
@@ -89,7 +89,7 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 			return nil, registry.Invalid(processName, "/id", "is required for %s; action list shows the ids", params.Action)
 		}
 	default:
-		return nil, registry.Invalid(processName, "/action", "is none of list, log, wait, kill")
+		return nil, registry.Invalid(processName, "/action", "is not one of list, log, wait, kill")
 	}
 	c.timeout, err = timeLimit(processName, params.Timeout, p.opts)
 	return c, err

@@ -56,7 +56,7 @@ func TestBackground(t *testing.T) {
 	if r := processes(t, opts, "log", id); r.IsError || !strings.HasSuffix(r.Text(), "Output:\nstarted\nred\n") {
 		t.Errorf("log: %q", r.Text())
 	}
-	if r := processes(t, opts, "kill", id); !r.IsError || !strings.Contains(r.Text(), "has ended already: ended with exit code 7") {
+	if r := processes(t, opts, "kill", id); !r.IsError || !strings.Contains(r.Text(), "has already ended: ended with exit code 7") {
 		t.Errorf("kill: %q", r.Text())
 	}
 }
@@ -125,7 +125,7 @@ func TestBackgroundOfAnEarlierStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	tooltest.Put(t, store.path("other", "log"), "")
-	if r := processes(t, opts, "kill", "other"); !r.IsError || !strings.Contains(r.Text(), "ended already: ended, exit code unknown") {
+	if r := processes(t, opts, "kill", "other"); !r.IsError || !strings.Contains(r.Text(), "already ended: ended, exit code unknown") {
 		t.Errorf("kill: %q", r.Text())
 	}
 	if text := processes(t, opts, "list", "x").Text(); !strings.Contains(text, id+"  running") {
@@ -152,7 +152,7 @@ func TestProcessChecksParams(t *testing.T) {
 	tooltest.Put(t, filepath.Join(opts.StateDir, "secret.json"), `{"id":"secret","pid":2,"group":2}`)
 	for p, want := range map[string]string{
 		`{}`:                             "/action",
-		`{"action":"stop"}`:              "/action: is none of list, log, wait, kill",
+		`{"action":"stop"}`:              "/action: is not one of list, log, wait, kill",
 		`{"action":"log"}`:               "/id: is required for log",
 		`{"action":"list","timeout":-1}`: "/timeout",
 	} {

@@ -49,15 +49,15 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 	line, readErr := bufio.NewReader(io.LimitReader(said, 64)).ReadString('\n')
 	state, err := starter.Wait()
 	if err == nil && !state.Success() {
-		err = fmt.Errorf("its starter ended with %v", state)
+		err = fmt.Errorf("its launcher exited with %v", state)
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(line))
 	if err == nil && (readErr != nil || pid <= 1) {
-		err = errors.New("its starter named no process")
+		err = errors.New("its launcher reported no process")
 	}
 	process.GoesOn(starter.Pid)
 	r.PID, r.Group = pid, starter.Pid
-	r.Birth, _ = birthOf(pid) // "" when it has ended already: then it counts as ended
+	r.Birth, _ = birthOf(pid) // "" when it has already ended: then it counts as ended
 	return err
 }
 

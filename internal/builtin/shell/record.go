@@ -68,7 +68,7 @@ func (s backgroundState) String() string {
 // backgroundStore is the folder of the records.
 type backgroundStore struct{ dir string }
 
-var errNoState = errors.New("there is no state folder to keep background processes in")
+var errNoState = errors.New("there is no state folder for background processes")
 
 func newBackgroundStore(opts *Options) (*backgroundStore, error) {
 	if opts.StateDir == "" {
@@ -82,12 +82,12 @@ func (b *backgroundStore) path(id, kind string) string { return filepath.Join(b.
 // create makes the folder, a new id and its empty log.
 func (b *backgroundStore) create() (id string, log *os.File, err error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("keeping background processes: %w", err)
+		return "", nil, fmt.Errorf("recording background processes: %w", err)
 	}
 	id = strings.ToLower(rand.Text()[:8])
 	log, err = os.OpenFile(b.path(id, "log"), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return "", nil, fmt.Errorf("keeping background processes: %w", err)
+		return "", nil, fmt.Errorf("recording background processes: %w", err)
 	}
 	return id, log, nil
 }
@@ -99,7 +99,7 @@ func (b *backgroundStore) save(r *backgroundRecord) error {
 		err = replaceFile(b.path(r.ID, "json"), data)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping background processes: %w", err)
+		return fmt.Errorf("recording background processes: %w", err)
 	}
 	return nil
 }

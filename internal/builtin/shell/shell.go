@@ -34,10 +34,10 @@ const shellSchema = `{
   "type": "object",
   "properties": {
     "command": {"type": "string", "minLength": 1, "maxLength": 100000, "description": "The command line, exactly as the shell gets it."},
-    "description": {"type": "string", "description": "What the command does, in a few words, for whoever reads the log."},
+    "description": {"type": "string", "description": "What the command does, in a few words, for the log."},
     "directory": {"type": "string", "minLength": 1, "description": "The folder to run it in, relative to the workspace or absolute inside it. Default: the workspace."},
-    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which the command is ended. Default: 120."},
-    "background": {"type": "boolean", "description": "Return at once and leave the command running; the process tool looks after it. Default: false."}
+    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which it is stopped. Default: 120."},
+    "background": {"type": "boolean", "description": "Return at once and leave the command running; the process tool controls it. Default: false."}
   },
   "required": ["command"],
   "additionalProperties": false
@@ -113,15 +113,15 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	case strings.TrimSpace(p.Command) == "":
 		return nil, registry.Invalid(shellName, "/command", "is empty")
 	case strings.ContainsRune(p.Command, 0):
-		return nil, registry.Invalid(shellName, "/command", "holds a NUL byte, which no shell takes")
+		return nil, registry.Invalid(shellName, "/command", "contains a NUL byte")
 	case len(p.Command) > shellMaxCommand:
 		return nil, registry.Invalid(shellName, "/command", "is longer than %d bytes; write it to a file and run that", shellMaxCommand)
 	}
 	switch {
 	case p.Background && len(s.opts.Keeper) == 0:
-		return nil, registry.Invalid(shellName, "/background", "cannot be had: this program does not know where it is installed")
+		return nil, registry.Invalid(shellName, "/background", "is not available: toolreg cannot find its own program file")
 	case p.Background && s.opts.StateDir == "":
-		return nil, registry.Invalid(shellName, "/background", "needs a state folder to keep the output in, and there is none")
+		return nil, registry.Invalid(shellName, "/background", "needs a state folder for the output, but there is none")
 	}
 	c.timeout, err = timeLimit(shellName, p.Timeout, s.opts)
 	if err != nil {
@@ -141,7 +141,7 @@ func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration
 		return min(cmp.Or(opts.Timeout, shellTimeout), most), nil
 	}
 	if *seconds < 1 || int64(*seconds) > int64(most/time.Second) {
-		return 0, registry.Invalid(tool, "/timeout", "is %d; it counts seconds, from 1 to %d (a longer shell.timeout in the settings raises that)", *seconds, int64(most/time.Second))
+		return 0, registry.Invalid(tool, "/timeout", "is %d; it must be 1 to %d seconds (raise shell.maxTimeout in the settings to allow more)", *seconds, int64(most/time.Second))
 	}
 	return time.Duration(*seconds) * time.Second, nil
 }
@@ -172,7 +172,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	if c.Background {
 		return s.background(c, argv, process.FolderPath(open, dir))
 	}
-	limit := fmt.Errorf("ended after its time limit of %s; give a longer timeout or background: true", c.timeout)
+	limit := fmt.Errorf("stopped at its time limit of %s; set a longer timeout or background: true", c.timeout)
 	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
 	defer cancel()
 	stream := &textStream{emit: call.Emit}

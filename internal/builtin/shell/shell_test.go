@@ -110,14 +110,14 @@ func TestShellChecksParams(t *testing.T) {
 	for p, want := range map[string]string{
 		`{}`:                                   "/command: is empty",
 		`{"command":" \n"}`:                    "/command: is empty",
-		`{"command":"a\u0000b"}`:               "/command: holds a NUL byte",
-		`{"command":"ls","timeout":11}`:        "/timeout: is 11; it counts seconds, from 1 to 10",
+		`{"command":"a\u0000b"}`:               "/command: contains a NUL byte",
+		`{"command":"ls","timeout":11}`:        "/timeout: is 11; it must be 1 to 10 seconds",
 		`{"command":"ls","timeout":0}`:         "/timeout: is 0",
-		`{"command":"ls","timeout":1e30}`:      "1e30 is not a whole number",
+		`{"command":"ls","timeout":1e30}`:      "1e30 is not an integer",
 		`{"command":"ls","directory":"/etc"}`:  "outside the workspace",
 		`{"command":"ls","directory":"out/x"}`: "leaves the workspace through link",
 		`{"command":"ls","background":true}`:   "/background: needs a state folder",
-		`{"command":"ls","shell":"zsh"}`:       "/shell: there is no such param",
+		`{"command":"ls","shell":"zsh"}`:       "/shell: unknown param",
 	} {
 		err := find(t, opts, "run_shell_command").Check(tooltest.Call(p))
 		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {

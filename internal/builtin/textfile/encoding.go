@@ -53,7 +53,7 @@ const (
 // back. The name of the file belongs in front.
 var (
 	ErrNotText   = errors.New("is not a text file")
-	ErrRoundTrip = errors.New("is text that cannot be written back as it was: it holds broken characters")
+	ErrRoundTrip = errors.New("is text that cannot be written back unchanged: it contains invalid characters")
 )
 
 // Decode decodes the content of a file, without its byte order mark. Encoding
@@ -165,7 +165,7 @@ func encodeWindows1252(text string) ([]byte, error) {
 			b, ok = byte(r), charmap.Windows1252.DecodeByte(byte(r)) == utf8.RuneError
 		}
 		if !ok {
-			return nil, fmt.Errorf("is %v text, which has no character %q (U+%04X); leave it out, or convert the file with write_file first",
+			return nil, fmt.Errorf("is %v text, which cannot encode %q (U+%04X); leave it out, or convert the file with write_file first",
 				Windows1252, r, r)
 		}
 		out = append(out, b)

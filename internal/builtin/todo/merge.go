@@ -137,7 +137,7 @@ func (f *list) merge(c replacement) (*merged, error) {
 		}
 	}
 	if n := len(m.after.Todos); n > maxTodos {
-		return nil, fmt.Errorf("%w: it would hold %d entries, of which %d are another writer's; %d are the most; read it, and write it shorter", errTooMany, n, len(m.kept), maxTodos)
+		return nil, fmt.Errorf("%w: it would have %d entries, %d of them from another writer; the maximum is %d; read it and write a shorter one", errTooMany, n, len(m.kept), maxTodos)
 	}
 	m.after.Seen = maps.Clone(f.Seen)
 	m.after.mark(c.caller, m.after.Revision)

@@ -49,7 +49,7 @@ func asideNote(aside string) string {
 	if aside == "" {
 		return ""
 	}
-	return fmt.Sprintf("The list before was damaged; its file is kept as %s.\n", aside)
+	return fmt.Sprintf("The previous list was damaged; its file is kept as %s.\n", aside)
 }
 
 // note tells in what a write was not simply what was asked for: which unfinished
@@ -57,11 +57,11 @@ func asideNote(aside string) string {
 func (m *merged) note() string {
 	var b strings.Builder
 	if len(m.kept) > 0 {
-		fmt.Fprintf(&b, "Kept, since another writer added or changed them and you had not seen that (to drop them, write the list again without them): %s\n",
+		fmt.Fprintf(&b, "Kept because another writer added or changed them since you saw the list (to drop them, write the list again without them): %s\n",
 			strings.Join(m.kept, ", "))
 	}
 	if len(m.stood) > 0 {
-		fmt.Fprintf(&b, "Left as another writer changed them since you saw the list: %s\n", strings.Join(m.stood, ", "))
+		fmt.Fprintf(&b, "Not overwritten, because another writer changed them since you saw the list: %s\n", strings.Join(m.stood, ", "))
 	}
 	for _, t := range m.dropped {
 		if t.Status != "completed" {

@@ -49,9 +49,9 @@ const writeSchema = `{
       "items": {
         "type": "object",
         "properties": {
-          "id": {"type": "string", "minLength": 1, "maxLength": 200, "description": "A name of the entry that no other has."},
-          "content": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "What is to be done."},
-          "status": {"type": "string", "enum": ["pending", "in_progress", "completed"], "description": "How far it is."},
+          "id": {"type": "string", "minLength": 1, "maxLength": 200, "description": "A unique name of the entry."},
+          "content": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "What to do."},
+          "status": {"type": "string", "enum": ["pending", "in_progress", "completed"], "description": "Its progress."},
           "priority": {"type": "string", "enum": ["high", "medium", "low"], "description": "How important it is. Default: medium."}
         },
         "required": ["id", "content", "status"],
@@ -125,7 +125,7 @@ func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 	case p.Todos == nil:
 		return nil, registry.Invalid(writeName, "/todos", "is required")
 	case len(p.Todos) > maxTodos:
-		return nil, registry.Invalid(writeName, "/todos", "holds %d entries; %d are the most", len(p.Todos), maxTodos)
+		return nil, registry.Invalid(writeName, "/todos", "has %d entries; the maximum is %d", len(p.Todos), maxTodos)
 	}
 	first := map[string]int{}
 	for i := range p.Todos {
@@ -136,13 +136,13 @@ func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 		case strings.TrimSpace(t.ID) == "":
 			return nil, registry.Invalid(writeName, at+"/id", "is empty")
 		case taken:
-			return nil, registry.Invalid(writeName, at+"/id", "%q is the id of entry %d already; every entry needs its own", t.ID, before)
+			return nil, registry.Invalid(writeName, at+"/id", "%q is already the id of entry %d; ids must be unique", t.ID, before)
 		case strings.TrimSpace(t.Content) == "":
 			return nil, registry.Invalid(writeName, at+"/content", "is empty")
 		case !slices.Contains([]string{"pending", "in_progress", "completed"}, t.Status):
-			return nil, registry.Invalid(writeName, at+"/status", "is none of pending, in_progress, completed")
+			return nil, registry.Invalid(writeName, at+"/status", "is not one of pending, in_progress, completed")
 		case !slices.Contains([]string{"high", "medium", "low"}, t.Priority):
-			return nil, registry.Invalid(writeName, at+"/priority", "is none of high, medium, low")
+			return nil, registry.Invalid(writeName, at+"/priority", "is not one of high, medium, low")
 		}
 		first[t.ID] = i
 	}
@@ -173,5 +173,5 @@ func (l *store) preview(_ registry.Call, todos []registry.Todo) (registry.Previe
 	if m, err := l.foresee(todos); err == nil {
 		text = listText(m.after.todos()) + m.note()
 	}
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list by:\n" + text}, nil
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list with:\n" + text}, nil
 }

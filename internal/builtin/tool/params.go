@@ -30,22 +30,24 @@ func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 	}
 	var given map[string]json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(&given); err != nil {
-		return registry.Invalid(tool, "", "params are not one JSON object: %v", err)
+	var wrong *json.UnmarshalTypeError
+	if err := dec.Decode(&given); errors.As(err, &wrong) {
+		return registry.Invalid(tool, "", "params are not a JSON object")
+	} else if err != nil {
+		return registry.Invalid(tool, "", "params are not valid JSON: %v", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return registry.Invalid(tool, "", "there is text behind the params")
+		return registry.Invalid(tool, "", "there is text after the params")
 	}
 	known := properties(t)
 	for name := range given {
 		if !known[name] {
-			return registry.Invalid(tool, pointerTo(name), "there is no such param")
+			return registry.Invalid(tool, pointerTo(name), "unknown param")
 		}
 	}
 	if err := json.Unmarshal(raw, p); err != nil {
-		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return registry.Invalid(tool, pointerTo(wrong.Field), "%s does not fit", wrong.Value)
+			return registry.Invalid(tool, pointerTo(wrong.Field), "has the wrong type (%s)", wrong.Value)
 		}
 		return registry.Invalid(tool, "", "%v", err)
 	}
@@ -81,7 +83,7 @@ func (n *Integer) UnmarshalJSON(text []byte) error {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -1<<53 {
-		return fmt.Errorf("%s is not a whole number in range", s)
+		return fmt.Errorf("%s is not an integer in range", s)
 	}
 	*n = Integer(f)
 	return nil

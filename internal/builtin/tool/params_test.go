@@ -23,9 +23,9 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"Path":"x"}`: "/Path: there is no such param", `{"a/b":1}`: "/a~1b: ", `{"limit":1.5}`: "whole number", `{"limit":1e400}`: "whole number",
-		`{"limit":1e17}`: "whole number", `{"limit":"3"}`: "whole number", `{"path":3}`: "/path: number does not fit", `[]`: "not one JSON object",
-		`{`: "not one JSON object", `{} {}`: "text behind", `{"path":["x"]}`: "/path: array", "{\"path\":\"x\"}\x00": "text behind",
+		`{"Path":"x"}`: "/Path: unknown param", `{"a/b":1}`: "/a~1b: ", `{"limit":1.5}`: "not an integer", `{"limit":1e400}`: "not an integer",
+		`{"limit":1e17}`: "not an integer", `{"limit":"3"}`: "not an integer", `{"path":3}`: "/path: has the wrong type (number)", `[]`: "not a JSON object",
+		`{`: "not valid JSON", `{} {}`: "text after", `{"path":["x"]}`: "/path: has the wrong type (array)", "{\"path\":\"x\"}\x00": "text after",
 	} {
 		_, err := Decode[params]("tool", tooltest.Call(text))
 		var args *registry.ArgsError

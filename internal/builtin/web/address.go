@@ -27,7 +27,7 @@ func parseAddress(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
 	}
 	if i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
-		return nil, fmt.Errorf("holds a space or a control character at %d; write it as %%20 or the like", i)
+		return nil, fmt.Errorf("contains a space or a control character at %d; percent-encode it, such as %%20", i)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -35,20 +35,20 @@ func parseAddress(raw string) (*url.URL, error) {
 		if errors.As(err, &reason) {
 			err = reason.Err // the address itself may hold a secret
 		}
-		return nil, fmt.Errorf("is no address: %w", err)
+		return nil, fmt.Errorf("is not a valid address: %w", err)
 	}
 	switch u.Scheme {
 	case "http", "https":
 	case "":
 		return nil, errors.New("has no scheme; begin it with https://")
 	default:
-		return nil, fmt.Errorf("begins with %q; only http and https are fetched", u.Scheme+":")
+		return nil, fmt.Errorf("begins with %q; only http and https are supported", u.Scheme+":")
 	}
 	if u.Hostname() == "" {
-		return nil, errors.New("names no host")
+		return nil, errors.New("has no host")
 	}
 	if u.User != nil {
-		return nil, errors.New("holds a user or a password; the setting fetch.headers sends credentials")
+		return nil, errors.New("contains a user or a password; use the setting fetch.headers to send credentials")
 	}
 	if err := cleanHost(u); err != nil {
 		return nil, err
@@ -64,23 +64,23 @@ func cleanHost(u *url.URL) error {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return fmt.Errorf("names port %s; ports go from 1 to 65535", port)
+			return fmt.Errorf("has port %s; ports range from 1 to 65535", port)
 		}
 		port = strconv.FormatUint(n, 10)
 	}
 	if strings.Contains(host, "%") {
-		return errors.New("names a zone of a network interface, which is not fetched")
+		return errors.New("names a zone of a network interface, which is not supported")
 	}
 	if _, err := netip.ParseAddr(host); err != nil {
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil && !plainHost(host) {
-			return fmt.Errorf("names the host %q, which is no valid name", host)
+			return fmt.Errorf("has the invalid host name %q", host)
 		}
 		if err != nil {
 			ascii = host
 		}
 		if host = strings.ToLower(ascii); strings.Trim(host, ".") == "" {
-			return errors.New("names no host")
+			return errors.New("has no host")
 		}
 	}
 	if strings.Contains(host, ":") {
@@ -125,7 +125,7 @@ func (e *blocked) Error() string {
 	if e.host != e.address {
 		what = fmt.Sprintf("%q stands for %s, which is", e.host, e.address)
 	}
-	return fmt.Sprintf("%s an address of this machine, of a private network or of a special purpose; the setting fetch.allowHosts: [%q] opens it", what, net.JoinHostPort(e.host, e.port))
+	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%q] allows it", what, net.JoinHostPort(e.host, e.port))
 }
 
 // dialer connects to public addresses, and to every address of the hosts that

@@ -51,7 +51,7 @@ func TestFetchCache(t *testing.T) {
 	if hits != before {
 		t.Error("a redirect was followed again")
 	}
-	if r := fetch(t, opts, s.URL+"/moved"); !strings.Contains(r.Summary, "kept from before") {
+	if r := fetch(t, opts, s.URL+"/moved"); !strings.Contains(r.Summary, "cached") {
 		t.Errorf("summary: %s", r.Summary)
 	}
 	opts.AllowHosts = nil

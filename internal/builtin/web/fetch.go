@@ -31,10 +31,10 @@ const webFetchSchema = `{
   "type": "object",
   "properties": {
     "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "The address, beginning with http:// or https://."},
-    "format": {"type": "string", "enum": ["markdown", "text", "raw"], "description": "What HTML is turned into; raw is the source as the server sent it. Default: markdown."},
+    "format": {"type": "string", "enum": ["markdown", "text", "raw"], "description": "What to convert HTML to; raw is the source as sent. Default: markdown."},
     "prompt": {"type": "string", "description": "A question about the content, answered by the program of the setting fetch.processor."},
-    "offset": {"type": "integer", "minimum": 0, "description": "The character to begin with, counted from 0, to go on with a long page. Default: 0."},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "The most characters to return. Default: 100000."}
+    "offset": {"type": "integer", "minimum": 0, "description": "The first character to return, counted from 0, to continue a page. Default: 0."},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 1000000, "description": "Maximum characters to return. Default: 100000."}
   },
   "required": ["url"],
   "additionalProperties": false
@@ -118,11 +118,11 @@ func prepareFetch(call registry.Call) (*fetchCall, error) {
 	c := &fetchCall{fetchParams: p, offset: p.Offset.OrDefault(0), limit: p.Limit.OrDefault(fetchLimit)}
 	switch {
 	case p.Format != "markdown" && p.Format != "text" && p.Format != "raw":
-		return nil, registry.Invalid(webFetchName, "/format", "is none of markdown, text, raw")
+		return nil, registry.Invalid(webFetchName, "/format", "is not one of markdown, text, raw")
 	case c.offset < 0:
-		return nil, registry.Invalid(webFetchName, "/offset", "is %d; characters are counted from 0", c.offset)
+		return nil, registry.Invalid(webFetchName, "/offset", "is %d; it must be 0 or more", c.offset)
 	case c.limit < 1 || c.limit > fetchMaxLimit:
-		return nil, registry.Invalid(webFetchName, "/limit", "is %d; it counts characters, from 1 to %d", c.limit, fetchMaxLimit)
+		return nil, registry.Invalid(webFetchName, "/limit", "is %d; it must be 1 to %d characters", c.limit, fetchMaxLimit)
 	}
 	if c.url, err = parseAddress(p.URL); err != nil {
 		return nil, registry.Invalid(webFetchName, "/url", "%v", err)
@@ -141,7 +141,7 @@ func (f *webFetch) preview(_ registry.Call, c *fetchCall) (registry.Preview, err
 func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (registry.Result, error) {
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
-	late := fmt.Errorf("fetching %s: not done within %s; the setting fetch.timeout allows more", c.url.Redacted(), limit)
+	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more", c.url.Redacted(), limit)
 	if limit > 0 {
 		inner, cancel = context.WithTimeoutCause(ctx, limit, late)
 	}

@@ -151,7 +151,7 @@ func TestFetchMedia(t *testing.T) {
 		t.Errorf("raw: %+v", r)
 	}
 	opts.MaxBytes = 10
-	if r := fetch(t, opts, s.URL+"/png"); !r.IsError || !strings.Contains(r.Text(), "more than 10 B") {
+	if r := fetch(t, opts, s.URL+"/png"); !r.IsError || !strings.Contains(r.Text(), "larger than the limit of 10 B") {
 		t.Errorf("half an image: %+v", r)
 	}
 }
@@ -163,7 +163,7 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 	for _, c := range []struct {
 		offset int
 		note   string
-	}{{0, "[characters 0 to 12 of 30; offset 13 goes on]\n"}, {13, "[characters 13 to 25 of 30; offset 26 goes on]\n"}, {26, "[characters 26 to 29 of 30]\n"}} {
+	}{{0, "[characters 0 to 12 of 30; continue with offset 13]\n"}, {13, "[characters 13 to 25 of 30; continue with offset 26]\n"}, {26, "[characters 26 to 29 of 30]\n"}} {
 		r := fetch(t, opts, s.URL, fmt.Sprintf(`,"limit":13,"offset":%d`, c.offset))
 		part, found := strings.CutPrefix(r.Text(), c.note)
 		if !found || r.Truncated != (c.offset < 26) {
@@ -190,20 +190,20 @@ func TestFetchParams(t *testing.T) {
 		`{"url":"localhost:80/x"}`:                             `begins with "localhost:"`,
 		`{"url":"file:///etc/passwd"}`:                         "only http and https",
 		`{"url":"FILE:///etc/passwd"}`:                         "only http and https",
-		`{"url":"http://"}`:                                    "names no host",
-		`{"url":"http://:80/"}`:                                "names no host",
+		`{"url":"http://"}`:                                    "has no host",
+		`{"url":"http://:80/"}`:                                "has no host",
 		`{"url":"https://u:pw@example.com"}`:                   "user or a password",
 		`{"url":"https://u@example.com"}`:                      "user or a password",
 		`{"url":"http://a b/"}`:                                "space or a control",
 		`{"url":"http://a/\r\nX: y"}`:                          "space or a control",
-		`{"url":"http://a:99999/"}`:                            "ports go from",
-		`{"url":"http://a:0/"}`:                                "ports go from",
+		`{"url":"http://a:99999/"}`:                            "ports range from",
+		`{"url":"http://a:0/"}`:                                "ports range from",
 		`{"url":"http://[fe80::1%25eth0]/"}`:                   "zone",
-		`{"url":"http://exa<mple/"}`:                           "no valid name",
+		`{"url":"http://exa<mple/"}`:                           "invalid host name",
 		`{"url":"http://a/","limit":0}`:                        "/limit",
 		`{"url":"http://a/","offset":-1}`:                      "/offset",
 		`{"url":"http://a/","format":"pdf"}`:                   "/format",
-		`{"url":"http://` + strings.Repeat("a", 9000):          "params are not one JSON object",
+		`{"url":"http://` + strings.Repeat("a", 9000):          "params are not valid JSON",
 		`{"url":"http://a/` + strings.Repeat("a", 9000) + `"}`: "is longer than",
 	} {
 		err := tool.Check(tooltest.Call(params))
@@ -244,7 +244,7 @@ func TestFetchStatus(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/":        s.URL + "/ answered 404 Not Found; check the address\n\n# Gone fishing",
-		"/secret":  s.URL + "/secret answered 401 Unauthorized; the setting fetch.headers sends credentials to an origin",
+		"/secret":  s.URL + "/secret answered 401 Unauthorized; use the setting fetch.headers to send credentials",
 		"/nowhere": s.URL + "/nowhere answered 302 Found",
 	} {
 		r := fetch(t, opts, s.URL+path)
@@ -280,11 +280,11 @@ func TestFetchFailures(t *testing.T) {
 	t.Cleanup(secure.Close)
 	opts.AllowHosts = append(opts.AllowHosts, strings.TrimPrefix(secure.URL, "https://"), "127.0.0.1:1")
 	for address, want := range map[string]string{
-		s.URL + "/coding":       `the coding "br"`,
-		s.URL + "/broken":       "ended the connection in the middle",
-		s.URL + "/close":        "ended the connection in the middle",
+		s.URL + "/coding":       `the content coding "br"`,
+		s.URL + "/broken":       "closed the connection early",
+		s.URL + "/close":        "closed the connection early",
 		s.URL + "/headers":      "response headers exceeded",
-		secure.URL:              "certificates are always checked",
+		secure.URL:              "certificate checks cannot be disabled",
 		"http://127.0.0.1:1/x":  "connection refused",
 		"https://" + s.URL[7:]:  "HTTP response to HTTPS client",
 		"http://host.invalid/x": `"host.invalid"`,
@@ -316,7 +316,7 @@ func TestFetchLimitsWhatItReads(t *testing.T) {
 	opts.MaxBytes = 1 << 20
 	for _, path := range []string{"/bomb", "/endless"} {
 		r := fetch(t, opts, s.URL+path)
-		if r.IsError || !r.Truncated || !strings.HasPrefix(r.Text(), "[the page is larger than 1.0 MiB; the rest of it was not read]\n[characters 0 to 99999 of 1048576; offset 100000 goes on]\n000") {
+		if r.IsError || !r.Truncated || !strings.HasPrefix(r.Text(), "[the page is larger than 1.0 MiB; the rest of it was not read]\n[characters 0 to 99999 of 1048576; continue with offset 100000]\n000") {
 			t.Errorf("%s: %.300s", path, r.Text())
 		}
 	}
@@ -387,11 +387,11 @@ func TestDowngradeIsNotFollowed(t *testing.T) {
 	from := &url.URL{Scheme: "https", Host: "example.com", Path: "/"}
 	for location, want := range map[string]string{
 		"http://example.com/":        "from https to plain http",
-		"https://example.org/a?b":    "fetch https://example.org/a?b itself",
+		"https://example.org/a?b":    "to follow it, fetch https://example.org/a?b",
 		"file:///etc/passwd":         "only http and https",
 		"gopher://example.com/":      "only http and https",
 		"https://u:p@example.com/":   "user or a password",
-		"https://exam ple.com/":      "no address",
+		"https://exam ple.com/":      "invalid address",
 		"javascript:alert(document)": "only http and https",
 	} {
 		resp := &http.Response{StatusCode: 302, Header: http.Header{"Location": {location}}}

@@ -149,17 +149,17 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	}
 	target, err := from.Parse(location)
 	if err != nil {
-		return nil, &badRedirect{"the server redirects to something that is no address"}
+		return nil, &badRedirect{"the server redirects to an invalid address"}
 	}
 	next, err := parseAddress(target.String())
 	if err != nil {
 		return nil, &badRedirect{fmt.Sprintf("the server redirects to an address that %v", err)}
 	}
 	if !staysAt(from.Hostname(), next.Hostname()) {
-		return nil, &badRedirect{fmt.Sprintf("the server redirects to another host, which nobody agreed to yet; fetch %s itself if that is what you want", next.Redacted())}
+		return nil, &badRedirect{fmt.Sprintf("the server redirects to another host, which was not approved; to follow it, fetch %s", next.Redacted())}
 	}
 	if from.Scheme == "https" && next.Scheme == "http" {
-		return nil, &badRedirect{fmt.Sprintf("the server redirects from https to plain http (%s); fetch that address itself if it is to be trusted", next.Redacted())}
+		return nil, &badRedirect{fmt.Sprintf("the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())}
 	}
 	return next, nil
 }
@@ -178,7 +178,7 @@ func staysAt(from, to string) bool {
 // so that the limit counts what comes out of it.
 func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return nil, fmt.Errorf("the server sends the coding %q, which it was not asked for", coding)
+		return nil, fmt.Errorf("the server uses the content coding %q, which was not requested", coding)
 	}
 	limit := cmp.Or(f.opts.MaxBytes, fetchMaxBytes)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
@@ -207,17 +207,17 @@ func (f *webFetch) explain(u *url.URL, err error) string {
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		if e.IsNotFound {
-			return where + fmt.Sprintf("there is no host %q; check the spelling", e.Name)
+			return where + fmt.Sprintf("host %q not found; check the spelling", e.Name)
 		}
 		return where + fmt.Sprintf("looking up %q: %s; try again later", e.Name, e.Err)
 	}
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
 	if unknown || verification {
-		return where + err.Error() + "; certificates are always checked"
+		return where + err.Error() + "; certificate checks cannot be disabled"
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return where + "the server ended the connection in the middle; try again"
+		return where + "the server closed the connection early; try again"
 	}
 	return where + err.Error()
 }
@@ -228,7 +228,7 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
 	switch {
 	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
-		text += "; the setting fetch.headers sends credentials to an origin"
+		text += "; use the setting fetch.headers to send credentials"
 	case p.Status == http.StatusNotFound || p.Status == http.StatusGone:
 		text += "; check the address"
 	case p.Retry != "":

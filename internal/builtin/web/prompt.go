@@ -38,9 +38,9 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 	}
 	text := page.Text()
 	if len(argv) == 0 || text == "" {
-		why := "the setting fetch.processor names no program, so the prompt was not applied; this is the page itself"
+		why := "the setting fetch.processor is not set, so the prompt was not applied; this is the page itself"
 		if text == "" {
-			why = "the page is no text, so the prompt was not applied"
+			why = "the page is not text, so the prompt was not applied"
 		}
 		page.Content = append([]registry.Content{registry.TextContent("[" + why + "]")}, page.Content...)
 		return page, nil

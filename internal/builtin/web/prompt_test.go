@@ -38,10 +38,10 @@ func TestFetchProcessor(t *testing.T) {
 	if text, failed := ask("/", "sh", "-c", "kill -9 $$"); !failed || !strings.Contains(text, "SIGKILL") {
 		t.Errorf("killed: %s", text)
 	}
-	if text, failed := ask("/"); failed || !strings.HasPrefix(text, "[the setting fetch.processor names no program") || !strings.HasSuffix(text, "# Title") {
+	if text, failed := ask("/"); failed || !strings.HasPrefix(text, "[the setting fetch.processor is not set") || !strings.HasSuffix(text, "# Title") {
 		t.Errorf("without one: %s", text)
 	}
-	if text, failed := ask("/png", "cat"); failed || !strings.Contains(text, "no text, so the prompt was not applied") {
+	if text, failed := ask("/png", "cat"); failed || !strings.Contains(text, "is not text, so the prompt was not applied") {
 		t.Errorf("an image: %s", text)
 	}
 	if text, failed := ask("/missing", "cat"); !failed || strings.Contains(text, "prompt") {

@@ -48,7 +48,7 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		return &renderedPage{text: text, mime: kind}, err
 	case isMedia(kind) || format == "raw" && !isText(kind, params, p):
 		if p.Cut {
-			return nil, fmt.Errorf("is %s of more than %s, which is all that is fetched", kind, tool.Size(int64(len(p.Body))))
+			return nil, fmt.Errorf("is %s larger than the limit of %s", kind, tool.Size(int64(len(p.Body))))
 		}
 		c := mediaContent(p, kind)
 		return &renderedPage{media: &c, mime: kind}, nil
@@ -160,7 +160,7 @@ func jsonDepth(text string) int {
 func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
 	if p.cached {
-		summary += ", kept from before"
+		summary += ", cached"
 	}
 	out := registry.Result{Summary: summary + ")"}
 	out.Display.Plain = c.Format != "markdown" || r.mime != "text/html" && r.mime != "text/markdown"
@@ -175,7 +175,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		return out
 	}
 	if c.offset >= total {
-		return tool.Misfit(fmt.Sprintf("offset %d is behind the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
+		return tool.Misfit(fmt.Sprintf("offset %d is past the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
 	}
 	start := tool.RuneIndex(r.text, c.offset)
 	end := start + tool.RuneIndex(r.text[start:], c.limit)
@@ -190,7 +190,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	if c.offset > 0 || last < total {
 		notes += fmt.Sprintf("[characters %d to %d of %d", c.offset, last-1, total)
 		if last < total {
-			notes += fmt.Sprintf("; offset %d goes on", last)
+			notes += fmt.Sprintf("; continue with offset %d", last)
 		}
 		notes += "]\n"
 	}

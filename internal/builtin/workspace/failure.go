@@ -19,7 +19,7 @@ import (
 func (w *LeftOut) Note() string {
 	out := ""
 	if n := int(w.ignored.Load()); n > 0 {
-		out = fmt.Sprintf(" (%s left out by ignore files; respect_ignore_files: false shows them)", tool.Count(n, "entry"))
+		out = fmt.Sprintf(" (%s excluded by ignore files; respect_ignore_files: false shows them)", tool.Count(n, "entry"))
 	}
 	out += Hidden(int(w.hidden.Load()))
 	if n := int(w.unreadable.Load()); n > 0 {
@@ -34,7 +34,7 @@ func Hidden(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s left out by policy rules)", tool.Count(n, "entry"))
+	return fmt.Sprintf(" (%s excluded by policy rules)", tool.Count(n, "entry"))
 }
 
 // Failure is the result of a call that could not use a path: what happened to
@@ -55,9 +55,9 @@ func (w *Dir) Explain(rel, name string, err error) string {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Sprintf("%q does not exist: a part of the path is a file, not a folder", name)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%q may not be read: %v", name, err)
+		return fmt.Sprintf("%q cannot be read: %v", name, err)
 	case errors.Is(err, ErrIsDir):
-		return fmt.Sprintf("%q is a directory; list_directory shows what is in it", name)
+		return fmt.Sprintf("%q is a directory; use list_directory to list it", name)
 	case errors.Is(err, ErrKind):
 		return fmt.Sprintf("%q %v", name, err)
 	}
@@ -127,7 +127,7 @@ func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
 	f.Close()
 	if !info.IsDir() {
 		return registry.ErrorResult(registry.ErrorExecution,
-			fmt.Sprintf("%q is a file, not a folder; read_file reads it, or give the folder that holds it", name)), true
+			fmt.Sprintf("%q is a file, not a folder; use read_file, or give the folder that contains it", name)), true
 	}
 	return registry.Result{}, false
 }

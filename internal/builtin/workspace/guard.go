@@ -149,7 +149,7 @@ func (w *Dir) Protect(rel string) error {
 	}
 	for _, own := range w.protected {
 		if w.named(rel, own) || w.identical(root, rel, own) {
-			return &refusal{rel, "belongs to toolreg itself and is never changed by a tool"}
+			return &refusal{rel, "belongs to toolreg; tools cannot change it"}
 		}
 	}
 	return nil

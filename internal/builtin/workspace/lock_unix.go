@@ -13,7 +13,7 @@ import (
 // lockWait bounds how long a change waits for others to end.
 const lockWait = 10 * time.Second
 
-var errLocked = errors.New("another program has been changing files here for a long time; try again")
+var errLocked = errors.New("another program is changing files in the workspace; try again")
 
 // changeLock is the one lock on changes to the workspace: a lock on its folder,
 // which leaves no file behind and ends with its holder. Where the file system

@@ -34,7 +34,7 @@ func (w *Dir) Param(tool, pointer, name string) (string, error) {
 // resolve turns a path as a model writes it, relative to the workspace or
 // absolute inside it, into the real path inside the workspace: relative,
 // cleaned, with slashes and without links. What the path names need not exist.
-// A *refusal tells of a path that may not be used: it leads out of the
+// A *refusal tells of a path that may not be used: it leads outside the
 // workspace, by itself or through a link, or is no plain path.
 //
 // The links are followed by hand because an os.Root refuses absolute links,
@@ -66,13 +66,13 @@ func (w *Dir) resolve(name string) (string, error) {
 		case isMissing(err):
 			return w.missing(name, at, rest)
 		case err != nil:
-			return "", fmt.Errorf("looking at %q: %w", name, Cause(err))
+			return "", fmt.Errorf("inspecting %q: %w", name, Cause(err))
 		case info.Mode()&fs.ModeSymlink == 0:
 			done = at
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", &refusal{name, fmt.Sprintf("goes round in links at %q", at)}
+			return "", &refusal{name, fmt.Sprintf("has a loop of links at %q", at)}
 		}
 		if done, rest, err = w.follow(root, name, at, rest); err != nil {
 			return "", err
@@ -110,7 +110,7 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 func (w *Dir) missing(name, at string, rest []string) (string, error) {
 	for _, part := range rest {
 		if part == ".." {
-			return "", &refusal{name, fmt.Sprintf("goes back over %q, which does not exist", at)}
+			return "", &refusal{name, fmt.Sprintf("goes up from %q, which does not exist", at)}
 		}
 	}
 	return path.Join(at, path.Join(rest...)), nil
@@ -126,7 +126,7 @@ func (w *Dir) relative(name string) (string, error) {
 	case name == "":
 		return "", &refusal{name, "is empty"}
 	case strings.ContainsRune(name, 0):
-		return "", &refusal{name, "holds a NUL byte"}
+		return "", &refusal{name, "contains a NUL byte"}
 	case name == "~" || strings.HasPrefix(name, "~/") || strings.HasPrefix(name, `~\`):
 		return "", &refusal{name, "starts with ~, which is not expanded; give a path inside the workspace"}
 	case strings.HasPrefix(strings.ToLower(name), "file:/"):
@@ -141,7 +141,7 @@ func (w *Dir) relative(name string) (string, error) {
 	}
 	clean := filepath.Clean(name)
 	if !filepath.IsLocal(clean) {
-		return "", &refusal{name, "leads out of the workspace"}
+		return "", &refusal{name, "leads outside the workspace"}
 	}
 	return filepath.ToSlash(clean), nil
 }

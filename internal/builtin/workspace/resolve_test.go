@@ -19,7 +19,7 @@ func TestResolve(t *testing.T) {
 	opts, dir, outside := linked(t)
 	alias := filepath.Join(t.TempDir(), "alias")
 	tooltest.Link(t, dir, alias)
-	const out = "leads out of the workspace"
+	const out = "leads outside the workspace"
 	tests := []struct{ name, want, refused string }{
 		{name: "a.txt", want: "a.txt"},
 		{name: ".", want: "."},
@@ -57,7 +57,7 @@ func TestResolve(t *testing.T) {
 		{name: "abs-out", refused: `through link "abs-out"`},
 		{name: "proc/etc/passwd", refused: `through link "proc"`},
 		{name: "to-folder/far/x", refused: `through link "deep/er/far"`},
-		{name: "loop-a", refused: "round in links"},
+		{name: "loop-a", refused: "loop of links"},
 	}
 	w := New(opts)
 	t.Cleanup(func() { w.Close() })

@@ -106,7 +106,7 @@ func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 }
 
 // errLogin tells that a file holds the tokens of a login.
-var errLogin = errors.New("holds a login of toolreg, which no tool reads")
+var errLogin = errors.New("contains a login of toolreg; tools cannot read it")
 
 // IsLogin reports whether a path, links resolved, has the name that package
 // oauth gives the files of logins: login-, 32 hex digits, .json. They lie in the

@@ -35,6 +35,9 @@ func newFilter(name, expression string) (*Filter, error) {
 // its text, as gh does, everything else as JSON, which a terminal shows indented.
 // It ends with ctx, and after half a minute, since an expression may run for ever.
 func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
+	if ctx.Err() != nil { // what an interrupted run has is printed all the same
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, filterLimit, &UsageError{
 		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
 	defer cancel()

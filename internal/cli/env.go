@@ -138,8 +138,8 @@ func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.
 			return nil, nil, err
 		}
 	}
-	e.loaded = loaded{set, diags}
-	return set, diags, nil
+	e.loaded = loaded{set, e.withNo(set.Project, diags)}
+	return set, e.loaded.diags, nil
 }
 
 // SettingsOptions say where settings are read. They find the working directory.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged; it was moved to " + aside})
 	}
+	if e.SaidNo(p) {
+		e.keepNo(ctx, p, "")
+	}
 	if !e.Globals.Quiet && !e.Globals.JSON {
 		e.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
 	}
@@ -81,8 +85,11 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 // be (spec section 9). A no is remembered for exactly what was shown; later runs
 // warn only. p may be nil.
 func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
-	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.declined(p) {
+	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.SaidNo(p) {
 		return false, nil
+	}
+	if _, err := e.Folders.State(); err != nil {
+		return false, nil // no answer could be kept
 	}
 	tty, err := e.OpenTTY()
 	if err != nil {
@@ -96,7 +103,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 	case err != nil:
 		return false, err
 	case !agreed:
-		e.decline(ctx, p)
+		e.keepNo(ctx, p, p.Hash)
 		return false, nil
 	}
 	if err := e.GrantTrust(ctx, p); err != nil {
@@ -115,29 +122,48 @@ func (e *Env) mayOffer() bool {
 	return false
 }
 
-// declinedName is the state file that holds the hash of what the person does
-// not trust in a project. Any other content means that nothing was declined.
-func declinedName(p *settings.Project) string {
+// noName is the state file that holds the hash of what the person does not trust
+// in a project. Any other content means that there was no such answer.
+func noName(p *settings.Project) string {
 	sum := sha256.Sum256([]byte(p.Root))
 	return "declined-" + hex.EncodeToString(sum[:8])
 }
 
-func (e *Env) declined(p *settings.Project) bool {
+// SaidNo reports whether the person said no to trusting the project as it is now.
+func (e *Env) SaidNo(p *settings.Project) bool {
 	d, err := e.Folders.State()
 	if err != nil {
-		return true // neither answer could be kept
+		return false
 	}
-	data, err := d.Read(declinedName(p))
+	data, err := d.Read(noName(p))
 	return err == nil && string(data) == p.Hash+"\n"
 }
 
-func (e *Env) decline(ctx context.Context, p *settings.Project) {
+// keepNo remembers the hash that the person said no to; "" forgets it.
+func (e *Env) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	d, err := e.Folders.State()
 	if err == nil {
-		err = d.Update(ctx, declinedName(p), func([]byte) ([]byte, error) { return []byte(p.Hash + "\n"), nil })
+		err = d.Update(ctx, noName(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
 	}
 	if err != nil {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
 			Message: "the answer cannot be remembered, so the next run asks again: " + err.Error()})
 	}
+}
+
+// withNo replaces what was noticed about a project that the person said no to by
+// one line: they know the rest. p may be nil.
+func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
+	if p == nil || p.Trusted || len(p.Covered) == 0 || !e.SaidNo(p) {
+		return diags
+	}
+	what := p.Covered[0].Name
+	if n := len(p.Covered) - 1; n > 0 {
+		what += " and " + Counted(n, "more file")
+	}
+	diags = slices.DeleteFunc(diags, func(d registry.Diagnostic) bool {
+		return d.Code == "project_untrusted" || d.Code == "project_settings_invalid"
+	})
+	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_untrusted",
+		Message: "not loaded, since you said no to trusting this project: " + what + "; toolreg trust grant takes that back"})
 }

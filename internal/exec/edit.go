@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"slices"
-
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -48,11 +46,5 @@ func (e *contentEdit) addTo(r registry.Result) registry.Result {
 		}
 		note += " The difference to yours, in " + e.file + ":\n" + diff
 	}
-	r.Content = slices.Clone(r.Content)
-	if n := len(r.Content); n > 0 && r.Content[n-1].Type == registry.ContentText {
-		r.Content[n-1].Text += "\n" + note
-	} else {
-		r.Content = append(r.Content, registry.TextContent(note))
-	}
-	return r
+	return r.WithNote(note)
 }

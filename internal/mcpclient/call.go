@@ -27,7 +27,6 @@ const maxMessage = 4 << 10
 // the server is alive and the model may correct its call; a lost server is an
 // error of the source.
 func (s *Source) call(ctx context.Context, name string, call registry.Call, output *registry.Validator) (registry.Result, error) {
-	start := time.Now()
 	sess, err := s.liveSession(ctx)
 	if err != nil {
 		return registry.Result{}, err
@@ -42,6 +41,19 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 		_, err := sess.client.CallTool(ctx, params)
 		return err
 	})
+	r, err := s.result(ctx, sess, name, request, output)
+	if err != nil {
+		return r, err
+	}
+	for _, reason := range request.asked.Declined() {
+		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)
+	}
+	return r, nil
+}
+
+// result sends a call and reads what comes back.
+func (s *Source) result(ctx context.Context, sess *session, name string, request *request, output *registry.Validator) (registry.Result, error) {
+	start := time.Now()
 	raw, sess, err := s.do(ctx, sess, request)
 	if err != nil {
 		return s.callFailed(ctx, sess, name, start, err)

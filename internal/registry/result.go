@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -162,6 +163,18 @@ type Result struct {
 
 // TextResult returns a result that is one text.
 func TextResult(text string) Result { return Result{Content: []Content{TextContent(text)}} }
+
+// WithNote returns the result with a note of ours for the model behind what the
+// tool said.
+func (r Result) WithNote(note string) Result {
+	r.Content = slices.Clone(r.Content)
+	if n := len(r.Content); n > 0 && r.Content[n-1].Type == ContentText {
+		r.Content[n-1].Text += "\n" + note
+	} else {
+		r.Content = append(r.Content, TextContent(note))
+	}
+	return r
+}
 
 // ErrorResult returns a failed result whose text is for the model to act on.
 func ErrorResult(category ErrorCategory, text string) Result {

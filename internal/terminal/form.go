@@ -30,7 +30,11 @@ func (d *dialog) fill(ctx context.Context) (Reply, error) {
 	}
 	values := map[string]json.RawMessage{}
 	for {
-		if refused, err := d.fields(ctx, values); err != nil || refused {
+		err := d.fields(ctx, values)
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			return Reply{Said: refused.said}, nil
+		}
+		if err != nil {
 			return Reply{}, err
 		}
 		d.review(values)
@@ -62,21 +66,26 @@ func (d *dialog) about(values map[string]json.RawMessage) string {
 	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
 }
 
+// refusal is that the person refused to answer in a field.
+type refusal struct{ said string }
+
+func (*refusal) Error() string { return "the person refused to answer" }
+
 // fields asks for each field and puts the answers into values, which may hold
 // those of an earlier round.
-func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) (refused bool, err error) {
+func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) error {
 	for i := range d.q.Form.Fields {
 		f := &d.q.Form.Fields[i]
-		value, refused, err := d.field(ctx, f, i, values[f.Name])
-		if err != nil || refused {
-			return refused, err
+		value, err := d.field(ctx, f, i, values[f.Name])
+		if err != nil {
+			return err
 		}
 		delete(values, f.Name)
 		if value != nil {
 			values[f.Name] = value
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // review shows what would be sent.
@@ -98,7 +107,7 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 
 // field asks for one field until the answer fits. given is the answer of an
 // earlier round, nil if none. The value is nil where the field is left out.
-func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, refused bool, err error) {
+func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, err error) {
 	suggestion := f.Default
 	if given != nil {
 		suggestion = given
@@ -108,22 +117,23 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 	for {
 		line, err := d.tty.ask(ctx, shown)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
+		word, said, _ := strings.Cut(line, " ")
 		switch {
-		case line == declineWord:
-			return nil, true, nil
+		case word == declineWord:
+			return nil, &refusal{strings.TrimSpace(said)}
 		case line == "" && suggestion != nil:
-			return suggestion, false, nil
+			return suggestion, nil
 		case line == "" && !f.Required, line == skipWord && !f.Required:
-			return nil, false, nil
+			return nil, nil
 		case line == "" && f.Kind != form.Choices:
 			err = errors.New("an answer is needed")
 		default:
 			value, err = d.read(f, line)
 		}
 		if err == nil {
-			return value, false, nil
+			return value, nil
 		}
 		shown = "Please try again: " + Line(err.Error()) + ".\n> "
 	}

@@ -77,12 +77,13 @@ func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled) error {
 	d.file = ""
 	before := filled.Values[f.Name]
-	value, refused, err := d.field(ctx, f, i, before)
+	value, err := d.field(ctx, f, i, before)
+	if _, refused := errors.AsType[*refusal](err); refused {
+		return fmt.Errorf("%w: given up", ErrNoAnswer)
+	}
 	switch {
 	case err != nil:
 		return err
-	case refused:
-		return fmt.Errorf("%w: given up", ErrNoAnswer)
 	case value == nil:
 		filled.drop(f.Name)
 	case d.file != "" || !bytes.Equal(value, before): // else Enter took what there was

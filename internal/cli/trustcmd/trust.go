@@ -87,6 +87,7 @@ type trustDocument struct {
 	Root     string         `json:"root"`
 	Trusted  bool           `json:"trusted"`
 	Granted  *time.Time     `json:"granted,omitempty"`
+	Declined bool           `json:"declined,omitempty"` // the person said no to what it is now
 	Hash     string         `json:"hash"`
 	Files    []string       `json:"files"`
 	Runs     []string       `json:"runs"`
@@ -102,7 +103,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	if e.Globals.JSON {
-		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.SaidNo(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
 			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
@@ -111,8 +112,11 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	}
 	var b strings.Builder
 	state := "not trusted"
-	if p.Trusted {
+	switch {
+	case p.Trusted:
 		state = "trusted"
+	case e.SaidNo(p):
+		state = "not trusted, since you said no; toolreg trust grant takes that back"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
 	b.WriteString(cli.DescribeProject(p))

@@ -90,8 +90,9 @@ type Request struct {
 	name string
 
 	mu        sync.Mutex
-	questions int // that the server asked during it
-	samples   int // of them, those for a model
+	questions int      // that the server asked during it
+	samples   int      // of them, those for a model
+	declined  []string // reasons for declining them
 }
 
 // NewRequest returns a Request; name describes it to the person, such as "tool
@@ -103,6 +104,24 @@ func (r *Request) Asked() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.questions > 0
+}
+
+// Declined returns the reasons that the person gave for declining questions. The
+// protocol has no place for them, so the server does not get them.
+func (r *Request) Declined() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.declined
+}
+
+// answered keeps the reason in an answer, if there is one.
+func (r *Request) answered(a Answer) {
+	if a.Said == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.declined = append(r.declined, a.Said)
 }
 
 // count counts a question and returns how many there were, and how many of them

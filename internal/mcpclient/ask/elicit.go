@@ -65,6 +65,7 @@ func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMe
 	}
 	e.During = during.name
 	a := h.askPerson(ctx, e)
+	during.answered(a)
 	if a.Action != actionAccept || e.Mode != modeForm {
 		return elicitResult(Answer{Action: a.Action})
 	}
@@ -174,6 +175,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 		var forget func()
 		e.Done, forget = completion(e.ID)
 		a := h.askPerson(ctx, e)
+		during.answered(a)
 		forget()
 		if a.Action != actionAccept {
 			return false

@@ -9,16 +9,35 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// ScopeHelp describes the values of the flag --scope.
-const ScopeHelp = "user, project, or a settings `file`"
+// ScopeFlag adds the flag --scope to a command that changes settings. more is said
+// behind what the flag takes.
+func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
+	cmd.Flags().StringVar(scope, "scope", value, "user, project, or a settings `file`"+more)
+	CompleteFlag(cmd, "scope", func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []cobra.Completion
+		for _, scope := range []string{"user", "project"} {
+			if strings.HasPrefix(scope, word) {
+				out = append(out, scope)
+			}
+		}
+		return out, cobra.ShellCompDirectiveDefault // else files
+	})
+}
 
 // SettingsFile returns the settings file that a scope stands for: the user's, the
 // project's, or one that is named. It need not exist.
 func (e *Env) SettingsFile(scope string) (string, error) {
+	root, err := e.projectRoot() // which finds the working directory too
+	if err != nil {
+		return "", err
+	}
 	dir := ""
 	switch scope {
 	case "user":
@@ -26,10 +45,6 @@ func (e *Env) SettingsFile(scope string) (string, error) {
 			return "", errors.New("no folder for settings is known: HOME is not set")
 		}
 	case "project":
-		root, err := e.projectRoot()
-		if err != nil {
-			return "", err
-		}
 		dir = filepath.Join(root, ".toolreg")
 	default:
 		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
@@ -102,4 +117,10 @@ func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 		err = write()
 	}
 	return err
+}
+
+// WarnShadowed says that a value was written to a place that another one wins over.
+func (e *Env) WarnShadowed(key string, by settings.Origin) {
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
+		Message: key + " is set at " + by.String() + " too, which counts more", Hint: "toolreg settings path shows the order of places"})
 }

@@ -157,6 +157,19 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }
 
+// Values lists the values that a setting, or a part of one, can have; none where
+// they are not few.
+func Values(key string) []string {
+	row, _ := assigned(table.NewIndex(), key)
+	switch {
+	case row == nil:
+		return nil
+	case row.Type == table.Bool:
+		return []string{"true", "false"}
+	}
+	return row.Choices
+}
+
 func text(s string) *document.Node { return &document.Node{Kind: document.String, Text: s} }
 
 // CheckFile reads the bytes of a settings file, whose name tells the format. The

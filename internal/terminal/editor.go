@@ -178,3 +178,10 @@ func lookPath(program, path string) (string, error) {
 	}
 	return "", os.ErrNotExist
 }
+
+// Edit opens the person's editor on a text and returns what it was changed to,
+// which may be nothing at all. The end of name tells the language.
+func (t *TTY) Edit(ctx context.Context, name, content string) (string, error) {
+	defer t.begin()()
+	return textEditor{t}.edit(ctx, registry.Preview{FileName: name, NewContent: content})
+}

@@ -2,7 +2,9 @@ package serverscmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -24,8 +27,9 @@ is and the names of its tools.
 
 With --json it prints the fields of "toolreg servers" and toolNames.
 Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
-		Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
-		RunE: func(cmd *cobra.Command, argv []string) error { return runTest(cmd.Context(), e, argv[0]) },
+		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		RunE:              func(cmd *cobra.Command, argv []string) error { return runTest(cmd.Context(), e, argv[0]) },
 	}
 }
 
@@ -38,17 +42,25 @@ type trial struct {
 }
 
 func runTest(ctx context.Context, e *cli.Env, name string) error {
-	t, err := try(ctx, e, name)
+	s, err := e.Session(ctx, testOptions())
 	if err != nil {
 		return err
 	}
+	server, err := serverNamed(e, s, name)
+	if err != nil {
+		return err
+	}
+	trials, err := try(ctx, e, s, []*mcpclient.Source{server})
+	if err != nil {
+		return err
+	}
+	t := trials[0]
 	if e.Globals.JSON {
 		if err := e.PrintJSON(t); err != nil {
 			return err
 		}
-		return t.err
 	}
-	if t.err != nil {
+	if t.err != nil || e.Globals.JSON {
 		return t.err
 	}
 	var b strings.Builder
@@ -60,36 +72,95 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	return err
 }
 
-// try connects to a server of the settings. That the server fails is no error.
-func try(ctx context.Context, e *cli.Env, name string) (*trial, error) {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true})
+func testOptions() cli.SessionOptions {
+	return cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true}
+}
+
+// try connects to servers. That one fails is no error.
+func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclient.Source) ([]*trial, error) {
+	reg, err := s.LoadServers(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
-	server, err := serverNamed(e, s, name)
-	if err != nil {
-		return nil, err
-	}
-	on := []*mcpclient.Source{server}
-	reg, err := s.LoadServers(ctx, on)
-	if err != nil {
-		return nil, err
-	}
-	t := &trial{Info: session.Infos(reg, on, nil)[0], ToolNames: []string{}}
-	for _, tool := range reg.ByServer(t.Name) {
-		t.ToolNames = append(t.ToolNames, tool.Name)
-	}
+	failed := map[string]error{}
 	for _, r := range reg.Reports() {
-		t.err = r.Err
+		failed[r.Name] = r.Err
 	}
-	var diags []registry.Diagnostic
-	for _, d := range s.Diagnostics(reg) {
-		if d.Code != "source_failed" { // which is the result
-			diags = append(diags, d)
+	var out []*trial
+	for _, info := range session.Infos(reg, servers, nil) {
+		t := &trial{Info: info, ToolNames: []string{}, err: failed[registry.MCPPrefix+info.Name]}
+		for _, tool := range reg.ByServer(info.Name) {
+			t.ToolNames = append(t.ToolNames, tool.Name)
+		}
+		out = append(out, t)
+	}
+	e.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // which is the result
+	return out, nil
+}
+
+// tryAdded connects to the servers that a file has got, as far as they count, and
+// says what they offer. One that fails is a warning.
+func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
+	s, err := e.Session(ctx, testOptions())
+	if err != nil {
+		return err
+	}
+	counts := func(a editedServer) bool {
+		return slices.ContainsFunc(s.Settings().Servers, func(server settings.Server) bool {
+			return server.Name == a.Name && server.Origin.Name == file && !server.Disabled && server.Excluded == nil
+		})
+	}
+	var servers []*mcpclient.Source
+	for _, a := range added {
+		if !counts(a) {
+			continue
+		}
+		server, err := serverNamed(e, s, a.Name)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, server)
+	}
+	trials, err := try(ctx, e, s, servers)
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == t.Name })].Test = t
+		if t.err != nil {
+			e.Warn(t.warning())
+		} else if !e.Globals.JSON {
+			e.Notef("%s%s", t, someOf(t.ToolNames))
 		}
 	}
-	e.Diagnose(diags)
-	return t, nil
+	return nil
+}
+
+// warning tells that an entry is kept whose server fails.
+func (t *trial) warning() registry.Diagnostic {
+	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: registry.MCPPrefix + t.Name,
+		Message: t.err.Error() + "; the entry is kept", Hint: "toolreg servers edit " + t.Name + " changes it, toolreg servers test " + t.Name + " tries again"}
+	if t.State == mcpclient.StateNeedsLogin {
+		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+t.Name
+	} else if known, ok := errors.AsType[*mcpclient.ServerError](t.err); ok && known.Hint() != "" {
+		d.Hint = known.Hint()
+	}
+	return d
+}
+
+// maxNamed is how many tools are named in a line.
+const maxNamed = 5
+
+// someOf names the first tools, behind a colon.
+func someOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	out := ": " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
 }
 
 // String says in a line what a server that works is and has.

@@ -1,5 +1,5 @@
 // Package settingscmd is the command settings: effective settings and where they
-// come from.
+// come from, and changes to them.
 package settingscmd
 
 import (
@@ -53,7 +53,7 @@ tabs. Exit codes: 0, 2.`,
 No settings are read. Exit codes: 0, 2.`,
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runSchema(e) },
-	})
+	}, newEditCommand(e), newSetCommand(e))
 	return cmd
 }
 
@@ -98,7 +98,7 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 	for _, key := range keys {
 		values, err := s.Find(key)
 		if _, ok := errors.AsType[*settings.UnknownKeyError](err); ok {
-			return nil, &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
+			return nil, unknownKey(err)
 		}
 		if err != nil {
 			return nil, err
@@ -109,6 +109,10 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 		out = append(out, values...)
 	}
 	return out, nil
+}
+
+func unknownKey(err error) error {
+	return &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
 }
 
 func runPath(e *cli.Env) error {

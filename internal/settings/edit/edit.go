@@ -79,10 +79,11 @@ func checkServer(name string, entry json.RawMessage) error {
 	return nil
 }
 
-// Set gives a setting, or a part of one, a value. Path leads to it by names from
-// the top of the file; what is missing on the way is made.
+// Set gives a setting, or a part of one, a value. A path leads to it by names from
+// the top of the file; what is missing on the way is made. Of several paths the
+// first that leads to something counts, else the first.
 type Set struct {
-	Path  []string
+	Paths [][]string
 	Value json.RawMessage
 }
 
@@ -93,11 +94,16 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := nodeOf(s.Value)
-	if have := before.at(s.Path); have != nil && bytes.Equal(have.Encode(), value.Encode()) {
+	path, value := s.Paths[0], nodeOf(s.Value)
+	for _, p := range slices.Backward(s.Paths) {
+		if before.at(p) != nil {
+			path = p
+		}
+	}
+	if have := before.at(path); have != nil && bytes.Equal(have.Encode(), value.Encode()) {
 		return data, nil
 	}
-	return placed{path: s.Path, value: value}.apply(file, data, before)
+	return placed{path: path, value: value}.apply(file, data, before)
 }
 
 // placed is a value to be put at a place of a file.

@@ -91,7 +91,9 @@ func TestEditsTouchNothingElse(t *testing.T) {
 }
 
 func TestSettingsAreSet(t *testing.T) {
-	set := func(value string, path ...string) Set { return Set{Path: path, Value: json.RawMessage(value)} }
+	set := func(value string, path ...string) Set {
+		return Set{Paths: [][]string{path, {"twin"}}, Value: json.RawMessage(value)}
+	}
 	tests := []struct {
 		name, file string
 		edit       Set
@@ -112,6 +114,7 @@ func TestSettingsAreSet(t *testing.T) {
 		{"list", "s.yaml", set(`["a","b c"]`, "excludeTools"), "# ex\nexcludeTools: [x] # these\nenv: {A: b}\n", "# ex\nexcludeTools: [a, b c] # these\nenv: {A: b}\n"},
 		{"list over lines", "s.yaml", set(`["a"]`, "excludeTools"), "excludeTools:\n  - x # gone\n  - y\n\n# next\nenv: {A: b}\n", "excludeTools: [a]\n\n# next\nenv: {A: b}\n"},
 		{"same", "s.yaml", set(`["a"]`, "excludeTools"), "excludeTools:\n  - a\n", "excludeTools:\n  - a\n"},
+		{"twin", "s.yaml", set(`1`, "x", "y"), "twin: 2\n", "twin: 1\n"},
 		{"new json", "s.json", set(`true`, "policy", "x"), "", "{\n  \"policy\": {\n    \"x\": true\n  }\n}\n"},
 		{"json in place", "s.json", set(`"plan"`, "approvalMode"), "{\n  // mine\n  \"approvalMode\": \"default\", // why\n  \"env\": {}\n}\n", "{\n  // mine\n  \"approvalMode\": \"plan\", // why\n  \"env\": {}\n}\n"},
 		{"json nested", "s.json", set(`"deny"`, "policy", "defaults", "write"), "{\n  \"policy\": {\n    \"defaults\": {\"read\": \"ask\"}\n  }\n}\n", "{\n  \"policy\": {\n    \"defaults\": {\"read\": \"ask\", \"write\": \"deny\"}\n  }\n}\n"},
@@ -211,7 +214,7 @@ func FuzzEdit(f *testing.F) {
 			file = "s.json"
 		}
 		if kind%4 == 3 {
-			set := Set{Path: []string{"a", "b"}, Value: json.RawMessage(`[1,"x"]`)}
+			set := Set{Paths: [][]string{{"a", "b"}}, Value: json.RawMessage(`[1,"x"]`)}
 			if out, err := set.Apply(file, data); err == nil {
 				if doc, problems := document.Parse(file, out); len(problems) > 0 || string(doc.Root.Get("a").Get("b").Encode()) != `[1,"x"]` {
 					t.Fatalf("%q became %q: %v", data, out, problems)

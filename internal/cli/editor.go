@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// NoTerminalError tells that a command needs a terminal and there is none. It
+// counts as [registry.ErrNeedsConfirmation].
+type NoTerminalError struct {
+	What    string // that needs it, such as "settings edit"
+	Instead string // what to do without one
+}
+
+func (e *NoTerminalError) Error() string { return e.What + " needs a terminal" }
+
+// Hint says what to do.
+func (e *NoTerminalError) Hint() string { return e.Instead }
+
+// Is reports that it is a [registry.ErrNeedsConfirmation].
+func (e *NoTerminalError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
+
+// PersonTTY opens the terminal of the person who runs the command; missing is the
+// error where there is none or nobody is to be asked.
+func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
+	if e.Globals.NonInteractive {
+		return nil, missing
+	}
+	tty, err := e.OpenTTY()
+	if err != nil {
+		return nil, missing
+	}
+	return tty, nil
+}
+
+// EditText opens the person's editor on a text until check finds nothing wrong
+// with it or the person gives up, which is a [registry.ErrDenied].
+func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check func(text string) error) (string, error) {
+	for {
+		edited, err := tty.Edit(ctx, name, text)
+		if err != nil {
+			return "", err
+		}
+		mistake := check(edited)
+		if mistake == nil {
+			return edited, nil
+		}
+		again, err := AskYes(ctx, tty, terminal.Query{Text: "\n" + terminal.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
+		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+			return "", err
+		}
+		if !again {
+			return "", fmt.Errorf("%w: the mistakes were left; nothing was written", registry.ErrDenied)
+		}
+		text = edited
+	}
+}

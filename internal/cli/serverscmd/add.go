@@ -1,0 +1,232 @@
+package serverscmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+// target says where servers are added, and whether they are tried then.
+type target struct {
+	scope  string
+	noTest bool
+}
+
+func (t *target) flags(cmd *cobra.Command) {
+	cli.ScopeFlag(cmd, &t.scope, "user", "")
+	cmd.Flags().BoolVar(&t.noTest, "no-test", false, "do not connect to the server to see whether it works")
+}
+
+type addOptions struct {
+	target
+	url, kind, cwd, description string
+	headers, env                []string
+	trust                       bool
+}
+
+func newAddCommand(e *cli.Env) *cobra.Command {
+	o := &addOptions{}
+	cmd := &cobra.Command{
+		Use:   "add NAME [--url URL | -- COMMAND…]",
+		Short: "Add an MCP server to the settings",
+		Long: editHelp("Add an MCP server to a settings file, the user's own by default.") + `
+
+The server is connected to at once, and what it offers is printed; an entry whose
+server fails is kept. --no-test leaves that out.
+
+A secret is better named than given: --env TOKEN=env:GITHUB_TOKEN and
+--header 'Authorization: Bearer ${TOKEN}' keep it out of the file.`,
+		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
+  toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'`,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			change, err := o.change(argv, cmd.ArgsLenAtDash())
+			if err != nil {
+				return &cli.UsageError{Err: err, Hint: "see toolreg servers add --help"}
+			}
+			return runAdd(cmd.Context(), e, &o.target, change)
+		},
+	}
+	f := cmd.Flags()
+	o.target.flags(cmd)
+	f.StringVar(&o.url, "url", "", "address of a server that runs already")
+	f.StringVar(&o.kind, "type", "", "stdio, http or sse; default by --url or COMMAND")
+	f.StringArrayVar(&o.headers, "header", nil, "`header` sent with each request, as \"Name: value\" or Name=value (repeatable)")
+	f.StringArrayVar(&o.env, "env", nil, "`K=V` in the server's environment (repeatable)")
+	f.StringVar(&o.cwd, "cwd", "", "`dir` in which the server runs, relative to the project root")
+	f.StringVar(&o.description, "description", "", "what the server is for")
+	f.BoolVar(&o.trust, "trust", false, "do not ask about calls to its tools")
+	cli.CompleteFlag(cmd, "type", cli.CompleteWords("stdio", "http", "sse"))
+	cli.CompleteFlag(cmd, "cwd", cli.CompleteDirs)
+	return cmd
+}
+
+// change turns the command line into an entry. dash is the number of arguments
+// before --, -1 without one.
+func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
+	if dash < 0 {
+		dash = len(argv)
+	}
+	before, command := argv[:dash], argv[dash:]
+	switch {
+	case len(before) == 0 || before[0] == "":
+		return edit.Change{}, errors.New("a NAME is missing")
+	case checkName(before[0]) != nil:
+		return edit.Change{}, checkName(before[0])
+	case len(before) > 1 && strings.Contains(before[1], "://"):
+		return edit.Change{}, fmt.Errorf("unexpected argument %q; give the address with --url", before[1])
+	case len(before) > 1:
+		return edit.Change{}, fmt.Errorf("unexpected argument %q; put -- before the command", before[1])
+	case len(command) == 0 && o.url == "":
+		return edit.Change{}, errors.New("give --url URL or -- COMMAND")
+	case len(command) > 0 && o.url != "":
+		return edit.Change{}, errors.New("--url and a command exclude each other")
+	case len(command) > 0 && len(o.headers) > 0:
+		return edit.Change{}, errors.New("--header is for servers with a --url")
+	case len(command) == 0 && (len(o.env) > 0 || o.cwd != ""):
+		return edit.Change{}, errors.New("--env and --cwd are for servers with a command")
+	}
+	entry := serverEntry{Type: o.kind, URL: o.url, Cwd: o.cwd, Description: o.description, Trust: o.trust}
+	if len(command) > 0 {
+		entry.Command, entry.Args = command[0], command[1:]
+	}
+	var err error
+	if entry.Env, err = pairsObject("--env", "NAME=VALUE", "=", o.env); err != nil {
+		return edit.Change{}, err
+	}
+	if entry.Headers, err = pairsObject("--header", `"Name: value"`, ":=", o.headers); err != nil {
+		return edit.Change{}, err
+	}
+	data, err := encodeEntry(entry)
+	return edit.Change{Name: before[0], Entry: data}, err
+}
+
+// checkName refuses what cannot be the name of a server.
+func checkName(name string) error {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" {
+		return fmt.Errorf("%q cannot be the name of a server; use letters, digits, and _ . -", name)
+	}
+	return nil
+}
+
+// serverEntry is an entry of mcpServers in the order in which it is written.
+type serverEntry struct {
+	Type        string          `json:"type,omitempty"`
+	Command     string          `json:"command,omitempty"`
+	Args        []string        `json:"args,omitempty"`
+	URL         string          `json:"url,omitempty"`
+	Env         json.RawMessage `json:"env,omitempty"`
+	Headers     json.RawMessage `json:"headers,omitempty"`
+	Cwd         string          `json:"cwd,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Trust       bool            `json:"trust,omitempty"`
+}
+
+func encodeEntry(e serverEntry) (json.RawMessage, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(e)
+	return json.RawMessage(strings.TrimSpace(b.String())), err
+}
+
+// pairsObject makes an object of names and values in their order; nil of none. The
+// first of the separators in a text ends the name. Errors never hold a value.
+func pairsObject(flag, form, separators string, given []string) (json.RawMessage, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	var parts, names []string
+	for _, text := range given {
+		at := strings.IndexAny(text, separators)
+		if at <= 0 {
+			return nil, fmt.Errorf("%s takes %s", flag, form)
+		}
+		name, value := text[:at], text[at+1:]
+		if text[at] == ':' {
+			value = strings.TrimSpace(value)
+		}
+		if slices.Contains(names, name) {
+			return nil, fmt.Errorf("%s gives %s twice", flag, name)
+		}
+		names = append(names, name)
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, string(key)+":"+string(text))
+	}
+	return json.RawMessage("{" + strings.Join(parts, ",") + "}"), nil
+}
+
+// additions are servers to be added at once: all of them or none.
+type additions []edit.Change
+
+func (a additions) apply(file string, data []byte) (out []byte, err error) {
+	for _, c := range a {
+		if data, err = c.Apply(file, data); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+func runAdd(ctx context.Context, e *cli.Env, t *target, change edit.Change) error {
+	added, err := addServers(ctx, e, t, additions{change})
+	if err != nil || !e.Globals.JSON {
+		return err
+	}
+	return e.PrintJSON(added[0])
+}
+
+// runAddAll is runAdd for many, whose JSON is a list.
+func runAddAll(ctx context.Context, e *cli.Env, t *target, all additions) error {
+	added, err := addServers(ctx, e, t, all)
+	if err != nil || !e.Globals.JSON {
+		return err
+	}
+	return e.PrintJSON(map[string][]editedServer{"servers": added})
+}
+
+// addServers writes servers into a file, says so, and tries them.
+func addServers(ctx context.Context, e *cli.Env, t *target, all additions) ([]editedServer, error) {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return nil, err
+	}
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := e.SettingsFile(t.scope)
+	if err != nil {
+		return nil, err
+	}
+	granted, err := e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return all.apply(file, old) }})
+	if errors.Is(err, edit.ErrServerExists) {
+		return nil, &cli.UsageError{Err: err, Hint: "choose another name, or change it with toolreg servers edit"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	added := make([]editedServer, len(all))
+	for i, c := range all {
+		added[i] = editedServer{Name: c.Name, Action: "added", File: file}
+		reportEdit(e, s, file, "added", c)
+	}
+	warnUntrusted(e, s, file, granted)
+	if t.noTest || e.Globals.Cached {
+		return added, nil
+	}
+	return added, tryAdded(ctx, e, file, added)
+}

@@ -1,0 +1,84 @@
+package serverscmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+func newAddJSONCommand(e *cli.Env) *cobra.Command {
+	t := &target{}
+	cmd := &cobra.Command{
+		Use:   "add-json [NAME] [JSON]",
+		Short: "Add MCP servers from the JSON that their pages show",
+		Long: editHelp("Add MCP servers to a settings file, the user's own by default.") + `
+
+JSON is what the page of a server tells to paste: {"mcpServers": {…}}, one entry
+by its name, or an entry alone, for which NAME is needed. Without JSON, or with -,
+it is read from stdin. All servers are added or none, and each is connected to at
+once as by servers add.`,
+		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
+  toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'
+  toolreg servers add-json < claude_desktop_config.json`,
+		Args: cli.ArgsBetween(0, 2, "at most a NAME and JSON"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			all, err := pastedServers(e, argv)
+			if err != nil {
+				return err
+			}
+			return runAddAll(cmd.Context(), e, t, all)
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// pastedServers reads the servers of a command line, or of stdin.
+func pastedServers(e *cli.Env, argv []string) (additions, error) {
+	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
+	name, data := "", "-"
+	switch {
+	case len(argv) == 2:
+		name, data = argv[0], argv[1]
+	case len(argv) == 1 && strings.HasPrefix(strings.TrimSpace(argv[0]), "{"):
+		data = argv[0]
+	case len(argv) == 1 && argv[0] != "-":
+		name = argv[0]
+	}
+	if data == "-" {
+		if e.InTTY {
+			return nil, &cli.UsageError{Err: errors.New("give the JSON as an argument or on stdin"), Hint: hint}
+		}
+		read, err := io.ReadAll(io.LimitReader(e.In, document.MaxFile))
+		if err != nil {
+			return nil, fmt.Errorf("reading stdin: %w", err)
+		}
+		data = string(read)
+	}
+	servers, err := imports.Pasted([]byte(data), name)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err, Hint: hint}
+	}
+	if len(servers) == 0 {
+		return nil, &cli.UsageError{Err: errors.New("the JSON holds no servers"), Hint: hint}
+	}
+	var all additions
+	for _, s := range servers {
+		if err := checkName(s.Name); err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+		if s.Problem != "" {
+			return nil, &cli.UsageError{Err: fmt.Errorf("server %q cannot be added: %s", s.Name, s.Problem)}
+		}
+		all = append(all, edit.Change{Name: s.Name, Entry: s.JSON})
+	}
+	return all, nil
+}

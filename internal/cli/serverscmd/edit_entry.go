@@ -1,0 +1,94 @@
+package serverscmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+func newEditCommand(e *cli.Env) *cobra.Command {
+	scope := ""
+	cmd := &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Edit the entry of a server in your editor",
+		Long: `Open the entry of a server in $VISUAL or $EDITOR. What you made of it is checked;
+with mistakes you may edit it again. The change is shown and written after a yes,
+which for the project's settings also grants trust.
+
+Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run),
+6 (no terminal).`,
+		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		RunE:              func(cmd *cobra.Command, argv []string) error { return runEditEntry(cmd.Context(), e, scope, argv[0]) },
+	}
+	cli.ScopeFlag(cmd, &scope, "", whereFound)
+	return cmd
+}
+
+func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return err
+	}
+	file, data, entry, err := findEntry(ctx, e, scope, name)
+	if err != nil {
+		return err
+	}
+	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "servers edit", Instead: "toolreg settings set mcpServers." + name + ".FIELD VALUE works without one"})
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	text, err := cli.EditText(ctx, tty, file, string(entry), func(text string) error {
+		_, err := edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if text == string(entry) {
+		e.Notef("server %q in %s is unchanged", name, file)
+		return nil
+	}
+	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Ask: true, Change: func(old []byte) ([]byte, error) {
+		if now, err := edit.Entry(file, old, name); err != nil || !bytes.Equal(now, entry) {
+			return nil, fmt.Errorf("server %q in %s was changed while you edited it; nothing was written", name, file)
+		}
+		return edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, old)
+	}})
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(editedServer{Name: name, Action: "edited", File: file})
+	}
+	e.Notef("edited server %q in %s", name, file)
+	return nil
+}
+
+// findEntry returns the first file that has a server, its bytes, and the entry in
+// it.
+func findEntry(ctx context.Context, e *cli.Env, scope, name string) (file string, data, entry []byte, err error) {
+	files, err := editable(e, scope)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	for _, file = range files {
+		if data, err = edit.Read(file); err != nil {
+			return "", nil, nil, err
+		}
+		if entry, err = edit.Entry(file, data, name); !errors.Is(err, edit.ErrNoServer) {
+			return file, data, entry, err
+		}
+	}
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	return "", nil, nil, noServerToEdit(s, name)
+}

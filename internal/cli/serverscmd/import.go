@@ -1,0 +1,210 @@
+package serverscmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+func newImportCommand(e *cli.Env) *cobra.Command {
+	t := &target{}
+	cmd := &cobra.Command{
+		Use:   "import PROGRAM [NAME…]",
+		Short: "Copy MCP servers that another program has",
+		Long: editHelp("Copy MCP servers from the files of another program into a settings file, the\nuser's own by default.") + `
+
+PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
+are those of servers, or globs; without any, you are asked about each at the
+terminal. Each server that is copied is connected to at once as by servers add.
+The setting imports and the flag --import use a program's servers without copying
+them.`,
+		Example: `  toolreg servers import claude
+  toolreg servers import cursor '*' --no-test`,
+		Args:              cli.ArgsBetween(1, -1, "a PROGRAM"),
+		ValidArgsFunction: cli.CompleteArgs(cli.CompleteWords((imports.Programs{}).Programs()...), completeImports(e)),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runImport(cmd.Context(), e, t, argv[0], argv[1:])
+		},
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+// completeImports completes the servers of the program that the line names.
+func completeImports(e *cli.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return e.CompleteSettings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
+			var out []cobra.Completion
+			for _, f := range settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ) {
+				for _, server := range f.Entries {
+					if f.Program == argv[0] && server.Problem == "" {
+						out = append(out, cobra.CompletionWithDesc(server.Name, reach(server.JSON)))
+					}
+				}
+			}
+			return out
+		})(cmd, argv, word)
+	}
+}
+
+// found is a server of another program.
+type found struct {
+	settings.ImportedServer
+	file string
+}
+
+func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return err
+	}
+	if known := (imports.Programs{}).Programs(); !slices.Contains(known, program) {
+		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(known, ", ")}
+	}
+	s, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	servers := serversOf(e, s, program)
+	if len(servers) == 0 {
+		e.Notef("%s has no MCP servers that can be copied", program)
+		return nil
+	}
+	file, err := e.SettingsFile(t.scope)
+	if err != nil {
+		return err
+	}
+	if servers, err = without(e, servers, file); err != nil || len(servers) == 0 {
+		return err
+	}
+	chosen, err := choose(ctx, e, program, servers, names)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	return runAddAll(ctx, e, t, chosen)
+}
+
+// serversOf are the servers of a program that can be copied, each name once. It
+// says why others cannot.
+func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
+	var out []found
+	for _, f := range settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ) {
+		for _, server := range f.Entries {
+			problem := server.Problem
+			if err := checkName(server.Name); err != nil && problem == "" {
+				problem = err.Error()
+			}
+			switch {
+			case f.Program != program:
+			case problem != "":
+				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
+					Message: fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.File, server.Line, server.Name, program, problem)})
+			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
+				out = append(out, found{server, f.File})
+			}
+		}
+	}
+	return out
+}
+
+// without leaves out the servers whose names a settings file has already, and says
+// so.
+func without(e *cli.Env, servers []found, file string) ([]found, error) {
+	data, err := edit.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []found
+	for _, f := range servers {
+		_, err := edit.Entry(file, data, f.Name)
+		switch {
+		case err == nil:
+			e.Notef("server %q already exists in %s", f.Name, file)
+		case errors.Is(err, edit.ErrNoServer):
+			out = append(out, f)
+		default:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// choose leaves the servers that names match, or that the person wants.
+func choose(ctx context.Context, e *cli.Env, program string, servers []found, names []string) (additions, error) {
+	var out additions
+	if len(names) == 0 {
+		return chooseAsking(ctx, e, program, servers)
+	}
+	known := []string{}
+	for _, f := range servers {
+		known = append(known, f.Name)
+	}
+	for _, pattern := range names {
+		if !slices.ContainsFunc(known, func(name string) bool { return registry.MatchName(pattern, name) }) {
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: "it has " + strings.Join(known, ", ")}
+		}
+	}
+	for _, f := range servers {
+		if slices.ContainsFunc(names, func(pattern string) bool { return registry.MatchName(pattern, f.Name) }) {
+			out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
+		}
+	}
+	return out, nil
+}
+
+func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []found) (additions, error) {
+	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of them"})
+	if err != nil {
+		return nil, err
+	}
+	defer tty.Close()
+	var out additions
+	for i, f := range servers {
+		yes, err := cli.AskYes(ctx, tty, terminal.Query{
+			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), terminal.Line(f.Name), terminal.Line(reach(f.JSON)), terminal.Line(f.file), f.Line),
+			Question: "Copy it?",
+		})
+		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+			return nil, err
+		}
+		if yes {
+			out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
+		}
+	}
+	return out, nil
+}
+
+// reach is the command line or the address of an entry, without secrets.
+func reach(entry json.RawMessage) string {
+	var e struct {
+		Command, URL, HTTPURL string
+		Args                  []string
+	}
+	if json.Unmarshal(entry, &e) != nil {
+		return string(entry)
+	}
+	if e.Command == "" {
+		return secret.MaskKnown(e.HTTPURL + e.URL)
+	}
+	words := []string{e.Command}
+	for i, arg := range e.Args {
+		option := ""
+		if i > 0 {
+			option = e.Args[i-1]
+		}
+		words = append(words, secret.Word(option, arg))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,81 @@
+package settingscmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+func newEditCommand(e *cli.Env) *cobra.Command {
+	scope := ""
+	cmd := &cobra.Command{
+		Use:   "edit",
+		Short: "Edit a settings file in your editor",
+		Long: `Open your own settings file, or the one that --scope names, in $VISUAL or $EDITOR.
+What you made of it is checked; with mistakes you may edit it again. The change
+is shown and written after a yes, which for the project's settings also grants
+trust.
+
+Exit codes: 0, 1, 5 (you said no, or inside a tool's run), 6 (no terminal).`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runEdit(cmd.Context(), e, scope) },
+	}
+	cli.ScopeFlag(cmd, &scope, "user", "")
+	return cmd
+}
+
+func runEdit(ctx context.Context, e *cli.Env, scope string) error {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return err
+	}
+	file, err := e.SettingsFile(scope)
+	if err != nil {
+		return err
+	}
+	old, err := edit.Read(file)
+	if err != nil {
+		return err
+	}
+	text, err := edited(ctx, e, file, string(old))
+	if err != nil {
+		return err
+	}
+	if text == string(old) {
+		e.Notef("%s is unchanged", file)
+		return nil
+	}
+	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
+		if !bytes.Equal(now, old) {
+			return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
+		}
+		return []byte(text), nil
+	}})
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		return e.PrintJSON(changedDocument{File: file})
+	}
+	e.Notef("wrote %s", file)
+	_, err = e.Settings(ctx) // what is wrong beside the file, such as missing trust
+	return err
+}
+
+// edited is what the person makes of a file. It has no mistakes.
+func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
+	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})
+	if err != nil {
+		return "", err
+	}
+	defer tty.Close()
+	return cli.EditText(ctx, tty, file, text, func(text string) error {
+		_, err := settings.CheckFile(file, []byte(text))
+		return err
+	})
+}

@@ -1,0 +1,117 @@
+package settingscmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+func newSetCommand(e *cli.Env) *cobra.Command {
+	scope := ""
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE…",
+		Short: "Set a value in a settings file",
+		Long: `Set a value in your own settings file, or in the one that --scope names. The
+file is made where there is none; its comments, order and the way things are
+written stay.
+
+KEY is a setting by its name or twin, or a part of one such as
+mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. A
+value of another type than the setting's is refused. At a terminal a change of
+the project's settings is shown first, and a yes also grants trust in it.
+
+Exit codes: 0, 1, 2 (no such setting, a value of another type), 5 (you said no,
+or inside a tool's run).`,
+		Example: `  toolreg settings set approvalMode plan
+  toolreg settings set excludeTools web_fetch 'github__*'
+  toolreg settings set --scope project mcpServers.files.timeout 30s`,
+		Args:              cli.ArgsBetween(2, -1, "a KEY and a VALUE"),
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteSettingKeys, completeValues),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runSet(cmd.Context(), e, scope, argv[0], argv[1:])
+		},
+	}
+	cli.ScopeFlag(cmd, &scope, "user", "")
+	return cmd
+}
+
+// changedDocument is the JSON of settings set and settings edit.
+type changedDocument struct {
+	Key  string `json:"key,omitempty"`
+	File string `json:"file"`
+}
+
+func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return err
+	}
+	a, err := settings.Assign(key, words)
+	if _, ok := errors.AsType[*settings.UnknownKeyError](err); ok {
+		return unknownKey(err)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := e.SettingsFile(scope)
+	if err != nil {
+		return err
+	}
+	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return set(file, old, a) }})
+	if err != nil {
+		return err
+	}
+	if e.Globals.JSON {
+		if err := e.PrintJSON(changedDocument{key, file}); err != nil {
+			return err
+		}
+	} else {
+		e.Notef("set %s in %s", key, file)
+	}
+	return reportSet(ctx, e, scope, key, file)
+}
+
+// set makes the assignment in the bytes of a file. A mistake that the file had
+// before is no reason to refuse; one that the value makes is.
+func set(file string, old []byte, a settings.Assignment) ([]byte, error) {
+	out, err := edit.Set{Paths: a.Paths, Value: a.Value}.Apply(file, old)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := settings.CheckFile(file, out); err != nil {
+		if _, before := settings.CheckFile(file, old); before == nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// reportSet says what keeps a value from counting: trust that is missing, or a
+// place that counts more.
+func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
+	s, diags, err := e.LoadSettings(ctx)
+	if err != nil {
+		return err
+	}
+	if scope == "project" {
+		e.Diagnose(diags)
+	}
+	values, err := s.Find(key)
+	if err != nil || len(values) != 1 {
+		return nil // it is a part of a value, of which nothing is known alone
+	}
+	place, known := map[string]settings.Scope{"user": settings.ScopeUser, "project": settings.ScopeProject}[scope]
+	if o := values[0].Origin; known && o.Scope > place && o.Name != file {
+		e.WarnShadowed(key, o)
+	}
+	return nil
+}
+
+// completeValues completes the values of a setting that has few.
+func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return settings.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
+}

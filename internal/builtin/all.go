@@ -22,49 +22,48 @@ type Options struct {
 	// Protected are toolreg's own settings and state, files or folders, which
 	// no tool changes; they need not exist.
 	Protected []string
-	// StateDir keeps todo lists and background processes; "" switches off what
-	// needs it.
+	// StateDir holds todo lists and background processes; "" disables what needs it.
 	StateDir string
-	// Session tells todo lists of one workspace apart; "" is a session too.
+	// Session distinguishes todo lists of one workspace; "" is a session too.
 	Session string
-	// Caller names the agent that makes the calls, to tell several at one todo
-	// list apart; "" means the process that started this one.
+	// Caller names the agent that makes the calls, to distinguish several that share
+	// a todo list; "" means the process that started this one.
 	Caller string
-	// Began is when this run was started; the zero value means unknown. Whatever
-	// other runs have written to a todo list since, its caller cannot know.
+	// Began is when this run was started; the zero value means unknown. The caller
+	// cannot know what other runs have written to a todo list since.
 	Began time.Time
-	// Home and ConfigHome are where git's global excludes are looked for; ""
-	// means the user's home and $XDG_CONFIG_HOME or .config in the home.
+	// Home and ConfigHome are where to look for git's global excludes; "" means the
+	// user's home and $XDG_CONFIG_HOME or .config in the home.
 	Home, ConfigHome string
 
 	// Env is the whole environment of the programs that tools run, "K=V" entries.
 	Env []string
 	// ShellTimeout bounds a command that names no timeout; 0 means 120 s.
 	ShellTimeout time.Duration
-	// ShellMaxTimeout bounds the timeout that a call may ask for; 0 means 1 h.
-	// A longer ShellTimeout counts instead.
+	// ShellMaxTimeout bounds the timeout that a call may ask for; 0 means 1 h. A
+	// longer ShellTimeout overrides it.
 	ShellMaxTimeout time.Duration
-	// Keeper is the argv that makes a program call [Keep] with what follows it,
-	// the program by its path; empty switches off commands in the background.
+	// Keeper is the argv of a program that calls [Keep] with the arguments appended
+	// to it, with the program as a path; empty disables background commands.
 	Keeper []string
-	// MaxOutput bounds stdout and stderr of a command each, in bytes; 0 means
-	// 10 MiB.
+	// MaxOutput limits each of stdout and stderr of a command, in bytes; 0 means 10
+	// MiB.
 	MaxOutput int64
 
-	// Fetch tunes web_fetch.
+	// Fetch holds the options of web_fetch.
 	Fetch web.Options
 }
 
-// entry is what is known of a tool without making it.
+// entry is what is known about a tool without creating it.
 type entry struct {
 	name    string
-	display string   // as Gemini CLI shows it, where it has the tool
-	aliases []string // of spec section 6.1, and Gemini CLI's names and class names
-	preset  string   // the smallest that holds it
+	display string   // as the Gemini CLI shows it, if it has the tool
+	aliases []string // of spec section 6.1, and the Gemini CLI's names and class names
+	preset  string   // the smallest preset that contains it
 }
 
-// entries lists the tools in the order of registration, as tools does. It is
-// never changed.
+// entries lists the tools in the order of registration, like tools. It never
+// changes.
 var entries = []entry{
 	{"list_directory", "ReadFolder", []string{"ls", "LSTool"}, presetReadOnly},
 	{"read_file", "ReadFile", []string{"read", "ReadFileTool"}, presetReadOnly},
@@ -80,7 +79,7 @@ var entries = []entry{
 	{"todo_write", "TodoWrite", []string{"todoWrite"}, presetTodo},
 }
 
-// tools makes the tools. It opens nothing.
+// tools creates the tools without opening anything.
 func tools(o *Options, w *workspace.Dir) []registry.Tool {
 	all := []registry.Tool{
 		search.NewListDirectory(w),
@@ -124,8 +123,8 @@ func (o *Options) todo() todo.Options {
 	return todo.Options{StateDir: o.StateDir, Session: o.Session, Caller: o.Caller, Began: o.Began}
 }
 
-// Source returns the source "builtin" with all tools of the package. It costs
-// nothing: no file is opened before the first call.
+// Source returns the source "builtin" with all tools of the package. It is
+// cheap: no file is opened before the first call.
 func Source(opts Options) registry.Source {
 	return &source{opts: opts, files: workspace.New(opts.workspace())}
 }
@@ -149,7 +148,7 @@ func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnost
 func (s *source) Close() error { return s.files.Close() }
 
 // Names returns the canonical names of all built-in tools in the order of
-// registration. No tool is made for that.
+// registration. It creates no tools.
 func Names() []string {
 	out := make([]string, len(entries))
 	for i, e := range entries {
@@ -169,8 +168,8 @@ func Aliases() map[string]string {
 	return out
 }
 
-// Named returns the built-in tool that has a name or an alias, letters' case
-// aside; "" if none.
+// Named returns the built-in tool with a name or an alias, ignoring case; "" if
+// there is none.
 func Named(name string) string {
 	same := func(other string) bool { return strings.EqualFold(name, other) }
 	for _, e := range entries {
@@ -187,14 +186,14 @@ type FetchOptions = web.Options
 // FetchHeader is one header of a request of web_fetch.
 type FetchHeader = web.Header
 
-// Guarded reports whether a path relative to the workspace is one that is asked
-// about even where every change is allowed; see [workspace.Guarded].
+// Guarded reports whether a path relative to the workspace requires
+// confirmation even if every change is allowed; see [workspace.Guarded].
 func Guarded(rel string) bool { return workspace.Guarded(rel) }
 
 // Shell returns the shell that run_shell_command uses with an environment; see
 // [shell.Name].
 func Shell(env []string) string { return shell.Name(env) }
 
-// Keep looks after a command in the background, as a program of its own; see
+// Keep supervises a background command, as a separate program; see
 // [shell.Keep].
 func Keep(args []string) error { return shell.Keep(args) }

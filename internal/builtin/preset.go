@@ -2,21 +2,21 @@ package builtin
 
 import "slices"
 
-// The presets of spec section 6.1 that hold less than all tools.
+// The presets of spec section 6.1 that contain fewer than all tools.
 const (
 	presetReadOnly = "read-only"
 	presetEdit     = "edit"
 	presetTodo     = "todo"
 )
 
-// PresetMCP holds the tools of MCP servers and no built-in one.
+// PresetMCP contains the tools of MCP servers and no built-in tools.
 const PresetMCP = "mcp"
 
 // Presets returns the names of the presets of spec section 6.1.
 func Presets() []string { return []string{presetReadOnly, presetEdit, "full", presetTodo, PresetMCP} }
 
 // InPreset reports whether a built-in tool, by its canonical name, belongs to a
-// preset. Every tool belongs to "full"; no tool to a name that is no preset.
+// preset. Every tool belongs to "full"; none to an unknown preset.
 func InPreset(preset, tool string) bool {
 	if preset == "full" {
 		return true

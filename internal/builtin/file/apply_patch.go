@@ -35,8 +35,8 @@ type patchParams struct {
 	Patch string `json:"patch"`
 }
 
-// NewApplyPatch makes the tool apply_patch: a unified diff over any number of
-// files, all of it or nothing.
+// NewApplyPatch returns the tool apply_patch, which applies a unified diff over
+// any number of files, completely or not at all.
 func NewApplyPatch(w *workspace.Dir) registry.Tool {
 	a := &applyPatch{workspace: w}
 	return tool.New(registry.Definition{
@@ -130,7 +130,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 	})
 }
 
-// sum tells the states of all the files apart.
+// sum identifies the states of all the files.
 func (p *patching) sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range p.order {

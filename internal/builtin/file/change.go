@@ -19,7 +19,7 @@ import (
 // change or to compare, in bytes.
 const maxChanged = 20 << 20
 
-// fileState is what a file holds at one moment.
+// fileState is the content and mode of a file at one moment.
 type fileState struct {
 	exists bool
 	data   []byte
@@ -27,7 +27,7 @@ type fileState struct {
 	tooBig bool        // larger than maxChanged; data is empty
 }
 
-// sum tells states apart.
+// sum identifies the state.
 func (s *fileState) sum() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%t %t %v\n", s.exists, s.tooBig, s.mode)
@@ -35,7 +35,7 @@ func (s *fileState) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// stateOf reads the file at rel. A file that does not exist is no error.
+// stateOf reads the file at rel. A missing file is not an error.
 func stateOf(w *workspace.Dir, rel string) (*fileState, error) {
 	data, info, err := w.ReadFile(rel, maxChanged)
 	switch {
@@ -55,18 +55,18 @@ func stateOf(w *workspace.Dir, rel string) (*fileState, error) {
 	return nil, err
 }
 
-// fileChange is a change to one file, worked out and not yet made.
+// fileChange is a change to one file, computed and not yet made.
 type fileChange struct {
 	rel      string
 	before   *fileState
-	old, new string // as text; old is "" where it cannot be shown
+	old, new string // as text; old is "" if it cannot be shown
 	shown    string // unified diff
 	diff     *fileDiff
 	data     []byte // the new content
 }
 
-// newChange works out the diff of a change. reason replaces the diff where the
-// old content cannot be shown.
+// newChange computes the diff of a change. reason replaces the diff if the old
+// content cannot be shown.
 func newChange(rel string, before *fileState, old, new, reason string, data []byte) *fileChange {
 	c := &fileChange{rel: rel, before: before, old: old, new: new, data: data}
 	from := diffLabel("a", rel)
@@ -85,7 +85,7 @@ func newChange(rel string, before *fileState, old, new, reason string, data []by
 	return c
 }
 
-// same reports whether the file holds the new content already.
+// same reports whether the file already has the new content.
 func (c *fileChange) same() bool {
 	return c.before.exists && !c.before.tooBig && string(c.before.data) == string(c.data)
 }
@@ -106,7 +106,7 @@ func (c *fileChange) preview() registry.Preview {
 	}
 }
 
-// original is the content that the file had, nil where there was no file.
+// original is the previous content of the file, nil if there was no file.
 func (c *fileChange) original() *string {
 	if !c.before.exists {
 		return nil
@@ -114,7 +114,7 @@ func (c *fileChange) original() *string {
 	return &c.old
 }
 
-// result is the outcome of a change that was made. done says what happened.
+// result is the result of a change that was made. done says what happened.
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
 	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
@@ -145,18 +145,18 @@ func explainWrite(name string, err error) string {
 	return fmt.Sprintf("%q: %v", name, err)
 }
 
-// previews remembers what files held when a person was shown a change to them, so
-// that a change meanwhile is noticed. The zero value is ready.
+// previews remembers the state of files when a person was shown a change to them,
+// so that a change in the meantime is noticed. The zero value is ready.
 type previews struct {
 	mu     sync.Mutex
 	states map[[sha256.Size]byte][sha256.Size]byte
 	order  [][sha256.Size]byte
 }
 
-// maxShown bounds what is remembered of questions that were answered no.
+// maxShown bounds how many questions that were answered with no are remembered.
 const maxShown = 256
 
-// remember keeps the state beside the params of the call.
+// remember stores the state with the params of the call.
 func (s *previews) remember(call registry.Call, state [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *previews) remember(call registry.Call, state [sha256.Size]byte) {
 }
 
 // changed reports whether the call was shown with another state, and forgets
-// it: what is run once is not shown any more.
+// that state: a call runs once.
 func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

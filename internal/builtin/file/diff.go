@@ -12,8 +12,8 @@ import (
 const (
 	// diffContext is the number of unchanged lines around a change.
 	diffContext = 3
-	// diffBytes bounds the text that is compared line by line. What is larger
-	// shows as one replacement of everything between its equal ends.
+	// diffBytes bounds the text that is compared line by line. A larger text is shown
+	// as one replacement of everything between its equal ends.
 	diffBytes = 8 << 20
 	devNull   = "/dev/null"
 )
@@ -63,7 +63,7 @@ func middle(old, new []string) lineChange {
 	return lineChange{head, len(old) - tail, new[head : len(new)-tail]}
 }
 
-// lines splits a text behind its line breaks. The last line may have none.
+// lines splits a text after its line breaks. The last line may have none.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -75,7 +75,7 @@ func lines(text string) []string {
 	return out
 }
 
-// counts returns how many lines come and go.
+// counts returns how many lines are added and removed.
 func (d *fileDiff) counts() (added, removed int) {
 	for _, c := range d.changes {
 		added += len(c.lines)
@@ -101,10 +101,10 @@ func (d *fileDiff) unified(oldLabel, newLabel string) string {
 	return "--- " + oldLabel + "\n+++ " + newLabel + "\n" + d.hunks()
 }
 
-// hunks prints the hunks alone.
+// hunks prints only the hunks.
 func (d *fileDiff) hunks() string {
 	var b strings.Builder
-	shift := 0 // how much further down the new text is
+	shift := 0 // offset of the new text, in lines
 	for rest := d.changes; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].start-rest[n-1].end <= 2*diffContext {
@@ -178,7 +178,8 @@ func needsQuotes(name string) bool {
 	})
 }
 
-// quoteName quotes a name as C and git do; what is no letter is octal.
+// quoteName quotes a name as C and git do; bytes other than ASCII letters and
+// the like are octal.
 func quoteName(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -53,7 +53,7 @@ type editParams struct {
 	Edits    []replacement `json:"edits,omitempty"`
 }
 
-// NewEdit makes the tool edit: texts in a file are replaced by others.
+// NewEdit returns the tool edit, which replaces texts in a file.
 func NewEdit(w *workspace.Dir) registry.Tool {
 	e := &edit{workspace: w}
 	t := tool.New(registry.Definition{
@@ -96,7 +96,7 @@ func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	return &editCall{p, rel}, err
 }
 
-// check makes either way of writing the params a list of replacements.
+// check converts either form of the params to a list of replacements.
 func (p *editParams) check() error {
 	single := p.Old != nil || p.New != nil || p.Expected != nil
 	switch {
@@ -135,10 +135,10 @@ func (e *edit) subject(c *editCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// misfit tells that the params do not fit the files as they are.
+// misfit reports that the params do not match the current files.
 type misfit struct{ error }
 
-// failed is the result of a change that could not be worked out.
+// failed is the result of a change that could not be computed.
 func failed(text string, err error) registry.Result {
 	if _, ok := errors.AsType[misfit](err); ok {
 		return tool.Misfit(text)
@@ -146,7 +146,7 @@ func failed(text string, err error) registry.Result {
 	return tool.Failed(text)
 }
 
-// change works out what the call does to the file as it is now.
+// change computes what the call does to the current file.
 func (e *edit) change(p *editCall) (*fileChange, error) {
 	before, err := stateOf(e.workspace, p.rel)
 	switch {
@@ -196,7 +196,7 @@ func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error
 	return c.preview(), nil
 }
 
-// revise replaces the whole text of the file, as it is now, by the person's.
+// revise replaces the whole current text of the file with the person's.
 func (e *edit) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
 	p, err := e.prepare(call)
 	if err != nil {

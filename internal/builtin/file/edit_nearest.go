@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	nearestLines = 100_000 // lines of a file that are compared at most
-	nearestBytes = 160     // bytes of a line that are compared at most
-	nearestScore = 0.5     // what counts as alike
+	nearestLines = 100_000 // maximum lines of a file to compare
+	nearestBytes = 160     // maximum bytes of a line to compare
+	nearestScore = 0.5     // the similarity from which lines count as alike
 )
 
-// nearest tells where text comes closest to old, which it does not hold: the
-// line, what is there, and what old has instead.
+// nearest describes where text comes closest to old, which it does not contain:
+// the line, what it has, and what old has instead.
 func nearest(text, old string) string {
 	have, want := plainLines(text), plainLines(old)
 	have = have[:min(len(have), nearestLines)]
@@ -56,8 +56,8 @@ func quoteLine(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// sameButSpace returns the first of the lines where want starts when white
-// space does not count, -1 if nowhere.
+// sameButSpace returns the first of the lines where want starts if white space
+// is ignored, -1 if there is none.
 func sameButSpace(have, want []string) int {
 	folded := make([]string, len(want))
 	for i, l := range want {
@@ -92,9 +92,9 @@ func hasPrefix(list, prefix []string) bool {
 
 func foldSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// firstDifference returns the first line of want that have does not have in
-// that place, -1 if none. The first may be the end of a line, the last the
-// start of one.
+// firstDifference returns the first line of want that differs in have, -1 if
+// none does. The first line may be the end of a line in have, the last one the
+// start.
 func firstDifference(have, want []string) int {
 	for i := range want {
 		switch {
@@ -120,7 +120,8 @@ func longest(list []string) int {
 	return best
 }
 
-// mostAlike returns the line most like want and how much so, from 0 to 1.
+// mostAlike returns the line most similar to want and the similarity, from 0 to
+// 1.
 func mostAlike(have []string, want string) (int, float64) {
 	pairs := map[[2]byte]int{}
 	total := eachPair(want, func(p [2]byte) { pairs[p]++ })

@@ -15,9 +15,9 @@ type replacement struct {
 	Expected *tool.Integer `json:"expected_replacements"`
 }
 
-// replaceAll applies replacements one behind the other, each to what the one
-// before left. The error of the first that does not fit says why, for a model
-// to act on.
+// replaceAll applies replacements one after the other, each to the result of
+// the previous one. The error of the first that fails says why, so that a model
+// can act on it.
 func replaceAll(text string, list []replacement) (string, error) {
 	for i, r := range list {
 		next, err := r.apply(text)
@@ -32,10 +32,10 @@ func replaceAll(text string, list []replacement) (string, error) {
 	return text, nil
 }
 
-// apply replaces every occurrence, if there are as many as expected. Where old
-// holds no carriage return, a line break in it stands for either kind, and a
-// line break in new becomes the kind that it replaces, or else the kind that
-// the text has most of.
+// apply replaces every occurrence, if there are as many as expected. If old has
+// no carriage return, a line break in it matches either kind, and a line break
+// in new becomes the kind that it replaces, or else the most frequent kind in
+// the text.
 func (r replacement) apply(text string) (string, error) {
 	if r.Old == "" {
 		return "", fmt.Errorf("old_string is empty, but the file is not; give the text to replace, or use write_file to replace the whole file")
@@ -87,7 +87,7 @@ func (r replacement) mismatch(v view, found []int, want int) error {
 // breaks sees the text as it is.
 type view struct {
 	text   string
-	breaks []int // where in text a carriage return was left out before
+	breaks []int // offsets in text before which a carriage return was removed
 }
 
 func looseView(text string) view {
@@ -112,7 +112,7 @@ func looseView(text string) view {
 	return v
 }
 
-// original turns an offset in the view into one in the text behind it.
+// original converts an offset in the view to one in the original text.
 func (v view) original(pos int) int {
 	n, _ := slices.BinarySearch(v.breaks, pos)
 	return pos + n

@@ -30,7 +30,7 @@ type notebookPart struct {
 	Traceback []string                   `json:"traceback"`
 }
 
-// joined is a text that JSON holds as one string or as a list of lines.
+// joined is a text that JSON has as one string or as a list of lines.
 type joined string
 
 func (j *joined) UnmarshalJSON(data []byte) (err error) {
@@ -41,7 +41,7 @@ func (j *joined) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// notebookText shows cells and what they printed; errNotebook is all that fails.
+// notebookText shows cells and their output; its only error is errNotebook.
 func notebookText(data []byte) (text []byte, cells int, err error) {
 	var book struct{ NBFormat, Cells json.RawMessage }
 	if json.Unmarshal(data, &book) != nil || string(book.NBFormat) != "4" {
@@ -79,12 +79,12 @@ func eachPart(list json.RawMessage, do func(*notebookPart) error) error {
 	return nil
 }
 
-// output is the text of an output as a terminal leaves it.
+// output is the text of an output as a terminal would show it.
 func (o *notebookPart) output() string {
 	text, others := string(o.Text)+strings.Join(o.Traceback, "\n"), ""
 	for _, mime := range slices.Sorted(maps.Keys(o.Data)) {
 		var form joined
-		_ = json.Unmarshal(o.Data[mime], &form) // what is no text is named alone
+		_ = json.Unmarshal(o.Data[mime], &form) // output other than text is only named
 		if isText := strings.HasPrefix(mime, "text/"); isText && (text == "" || mime == "text/plain") {
 			text = string(form)
 		} else if !isText {

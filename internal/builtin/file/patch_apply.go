@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// patched is a file as a patch leaves it.
+// patched is the state of a file after a patch.
 type patched struct {
 	rel      string
 	before   *fileState
@@ -20,20 +20,20 @@ type patched struct {
 	text     string
 	encoding textfile.Encoding
 	exists   bool
-	mode     fs.FileMode // to be set; 0: as it is
+	mode     fs.FileMode // the mode to set; 0 = unchanged
 	gone     bool        // it became another file by a rename
 	origin   *patched    // the file that this one was renamed or copied from
-	base     string      // what origin held then
+	base     string      // the content of origin at that point
 	moved    bool        // renamed, not copied
 }
 
-// changes reports whether anything is to be done.
+// changes reports whether there is anything to do.
 func (f *patched) changes() bool {
 	return f.exists != f.before.exists || f.exists && (f.text != f.old || f.mode != 0 && f.mode != f.before.mode)
 }
 
-// renamed reports whether the file is another under a new name. One whose old
-// name the patch uses again was copied, in effect.
+// renamed reports whether the file was renamed from another. If the patch uses
+// the old name again, it was in effect copied.
 func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
 
 // patching applies a patch in memory, file by file.
@@ -44,8 +44,8 @@ type patching struct {
 	notes     []string
 }
 
-// newPlan works out what the patch does to the files as they are now. Nothing is
-// written.
+// newPlan computes what the patch does to the current files without writing
+// anything.
 func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
 	p := &patching{workspace: w, files: map[string]*patched{}}
 	for i := range list {
@@ -68,7 +68,7 @@ func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
 	return p, nil
 }
 
-// file returns the file of that name as the patch so far leaves it.
+// file returns the file with that name, as changed by the patch so far.
 func (p *patching) file(name string) (*patched, error) {
 	rel, err := p.workspace.Changeable(patchName, "/patch", name)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *patching) file(name string) (*patched, error) {
 	return f, nil
 }
 
-// existing returns a file that must be there.
+// existing returns a file that must exist.
 func (p *patching) existing(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && !f.exists {
@@ -103,7 +103,7 @@ func (p *patching) existing(name string) (*patched, error) {
 	return f, err
 }
 
-// absent returns a file that must not be there.
+// absent returns a file that must not exist.
 func (p *patching) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
@@ -125,7 +125,7 @@ func (p *patching) add(fp *filePatch) error {
 	}
 	base := source.text
 	if fp.copied {
-		base = source.old // git means the file before the patch
+		base = source.old // git refers to the file before the patch
 	}
 	text, err := p.patch(fp.old, base, fp)
 	if err != nil {
@@ -181,8 +181,8 @@ func (p *patching) patch(name, text string, fp *filePatch) (string, error) {
 	return out, nil
 }
 
-// setMode sets or clears the permission to execute, for whoever may read. A
-// new file that is not executable gets the mode of any new file.
+// setMode sets or clears the execute permission for everybody with read
+// permission. A new file that is not executable gets the mode of any new file.
 func (f *patched) setMode(mode fs.FileMode) {
 	base := f.before.mode
 	if f.mode != 0 {
@@ -200,7 +200,7 @@ func (f *patched) setMode(mode fs.FileMode) {
 
 // diff shows the change to one file as git does.
 func (f *patched) diff() *fileChange {
-	data, _ := f.encoding.Bytes(f.text) // stagePatched tells the error
+	data, _ := f.encoding.Bytes(f.text) // stagePatched reports the error
 	var head strings.Builder
 	var c *fileChange
 	switch {

@@ -27,8 +27,8 @@ func (r *patchReader) hunks(p *filePatch) error {
 	}
 }
 
-// isBodyLine reports whether a line can only belong to a hunk. "-- " ends a
-// mail with a patch in it.
+// isBodyLine reports whether a line can only belong to a hunk. "-- " starts the
+// signature of a mail that contains a patch.
 func (r *patchReader) isBodyLine(line string) bool {
 	return line != "" && strings.IndexByte("+- ", line[0]) >= 0 && line != "-- " && line != "--" && !r.atNames()
 }
@@ -47,7 +47,7 @@ func (r *patchReader) hunk(number int) (*hunk, error) {
 		}
 		line := r.lines[r.at]
 		if line == "" || line == "\r" {
-			line = " " + line // an editor took the space off an empty line
+			line = " " + line // an editor removed the space from an empty line
 		}
 		switch line[0] {
 		case ' ':
@@ -81,7 +81,7 @@ func (r *patchReader) short(h *hunk, oldLeft, newLeft int) error {
 		h.number, max(oldLeft, 0), max(newLeft, 0))
 }
 
-// noNewline takes the line break off the line before.
+// noNewline removes the line break from the previous line.
 func (r *patchReader) noNewline(h *hunk) error {
 	if len(h.body) == 0 || !strings.HasSuffix(h.body[len(h.body)-1].text, "\n") {
 		return r.fail(`hunk %d: "\ No newline" must follow a line`, h.number)
@@ -121,8 +121,8 @@ func lineRange(text string, start, n *int) bool {
 	return errA == nil && errB == nil
 }
 
-// patchText applies the hunks of one file to its text. notes tell of hunks that
-// were found in another place than they say.
+// patchText applies the hunks of one file to its text. notes describe hunks
+// that were found in another place than their header says.
 func patchText(name, text string, hunks []hunk) (out string, notes []string, err error) {
 	t := &patchTarget{name: name, lines: lines(text)}
 	if looseLines(hunks) && strings.Contains(text, "\r\n") {
@@ -141,7 +141,7 @@ func patchText(name, text string, hunks []hunk) (out string, notes []string, err
 }
 
 // looseLines reports whether no line of the hunks has a carriage return: then
-// the line breaks are the file's matter.
+// the file determines the line breaks.
 func looseLines(hunks []hunk) bool {
 	for i := range hunks {
 		for _, l := range hunks[i].body {
@@ -153,17 +153,17 @@ func looseLines(hunks []hunk) bool {
 	return true
 }
 
-// patchTarget is a file while hunks are applied to it.
+// patchTarget is a file to which hunks are being applied.
 type patchTarget struct {
 	name  string
 	lines []string
 	at    int // the first line that has not been written
-	drift int // how much further down than they say the hunks are found
+	drift int // how many lines below their stated position hunks are found
 	out   strings.Builder
-	open  bool // what was written last has no line break
+	open  bool // the text written last has no line break
 	notes []string
 
-	loose, crlf bool // line breaks do not count; they are CRLF
+	loose, crlf bool // ignore line breaks; they are CRLF
 }
 
 func (t *patchTarget) apply(h *hunk) error {
@@ -195,7 +195,7 @@ func (t *patchTarget) apply(h *hunk) error {
 	return nil
 }
 
-// keep writes the lines before the one at pos as they are.
+// keep copies the lines before the one at pos unchanged.
 func (t *patchTarget) keep(pos int) error {
 	for ; t.at < pos; t.at++ {
 		if err := t.write(t.lines[t.at]); err != nil {
@@ -214,8 +214,8 @@ func (t *patchTarget) write(line string) error {
 	return nil
 }
 
-// find returns where the hunk applies: where it says, else the one place behind
-// the hunk before where its lines are.
+// find returns where the hunk applies: at its stated position, or else at the
+// only place after the previous hunk where its lines match.
 func (t *patchTarget) find(h *hunk) (int, error) {
 	var old []string
 	for _, l := range h.body {

@@ -14,7 +14,7 @@ import (
 type filePatch struct {
 	line     int    // of the patch where it starts, from 1
 	old, new string // names without a/ and b/; "" is /dev/null
-	copied   bool   // old stays beside new
+	copied   bool   // old is kept besides new
 	mode     fs.FileMode
 	hunks    []hunk
 }
@@ -35,7 +35,7 @@ type hunkLine struct {
 	text string
 }
 
-// patchError tells where a patch cannot be read. Line counts from 1.
+// patchError says where a patch cannot be parsed. Line counts from 1.
 type patchError struct {
 	line  int
 	text  string
@@ -54,12 +54,12 @@ type patchReader struct {
 	at    int
 }
 
-// maxPatchFiles bounds one patch: every file of it is planned in memory and
+// maxPatchFiles bounds one patch: all its files are planned in memory and
 // staged before the first one is renamed.
 const maxPatchFiles = 5000
 
 // parsePatch reads a unified diff, plain or git's. Text around the diffs, such
-// as the message of a commit, does not count. The error is a *patchError.
+// as a commit message, is ignored. The error is a *patchError.
 func parsePatch(text string) ([]filePatch, error) {
 	text, _ = strings.CutPrefix(text, textfile.BOM)
 	r := &patchReader{lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
@@ -114,12 +114,13 @@ func (r *patchReader) fail(format string, args ...any) error {
 	return &patchError{line: min(r.at, len(r.lines)) + 1, text: fmt.Sprintf(format, args...)}
 }
 
-// atNames reports whether the next two lines name a file's two sides.
+// atNames reports whether the next two lines are the --- and +++ lines of a
+// file.
 func (r *patchReader) atNames() bool {
 	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") && strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
-// gitFile reads the part of one file behind "diff --git".
+// gitFile reads the part of one file after "diff --git".
 func (r *patchReader) gitFile() (*filePatch, error) {
 	p := &filePatch{line: r.at + 1}
 	header, _ := r.peek()
@@ -148,7 +149,7 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 		if at == p.line || !errors.Is(err, errOtherNames) {
 			return nil, err
 		}
-		r.at = at // another file's, behind one that is only renamed or the like
+		r.at = at // the next file's, after one that is only renamed or the like
 	}
 	if oldName == "" && newName == "" {
 		return nil, &patchError{line: p.line, text: "the two names of the file cannot be separated; add --- and +++ lines"}
@@ -196,7 +197,7 @@ func (r *patchReader) extended(p *filePatch, line string, oldName, newName *stri
 	return true, err
 }
 
-// mode reads git's mode of a file. Only the permission to execute counts.
+// mode reads git's mode of a file. Only the execute permission matters.
 func (r *patchReader) mode(text string) (fs.FileMode, error) {
 	switch strings.TrimSpace(text) {
 	case "100644":
@@ -209,7 +210,7 @@ func (r *patchReader) mode(text string) (fs.FileMode, error) {
 	return 0, r.fail("mode %q is not that of a regular file (100644 or 100755)", text)
 }
 
-// gitNames tells the two names of a git header apart: "" when it cannot.
+// gitNames separates the two names of a git header; "" if it cannot.
 func gitNames(text string) (oldName, newName string) {
 	if strings.HasPrefix(text, `"`) {
 		first, rest, err := unquoteName(text)
@@ -226,7 +227,7 @@ func gitNames(text string) (oldName, newName string) {
 	}
 	half := len(text) / 2
 	if len(text)%2 == 0 || text[half] != ' ' {
-		return "", "" // a renamed file: its names come in lines of their own
+		return "", "" // a renamed file: its names follow on separate lines
 	}
 	oldName, newName = stripPrefixes(text[:half], text[half+1:])
 	if oldName != newName {
@@ -235,7 +236,7 @@ func gitNames(text string) (oldName, newName string) {
 	return oldName, newName
 }
 
-// stripPrefixes takes off a/ and b/ where both names have them.
+// stripPrefixes removes a/ and b/ if both names have them.
 func stripPrefixes(oldName, newName string) (string, string) {
 	a, okA := strings.CutPrefix(oldName, "a/")
 	b, okB := strings.CutPrefix(newName, "b/")
@@ -250,7 +251,7 @@ func stripPrefixes(oldName, newName string) (string, string) {
 	return oldName, newName
 }
 
-// names reads the --- and +++ lines. What git's header said must agree.
+// names reads the --- and +++ lines. They must agree with git's header.
 func (r *patchReader) names(p *filePatch, gitOld, gitNew string) error {
 	var sides [2]string
 	for i, prefix := range []string{"--- ", "+++ "} {

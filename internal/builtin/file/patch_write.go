@@ -10,10 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// write makes all the changes, or none: everything new is on disk beside its
-// place before the first file is touched, and what was done is undone when a
-// later step fails. Between the first file and the last there are renames alone,
-// so that a run that is killed is all but sure to be killed before or after.
+// write makes all the changes, or none: all new content is on disk next to its
+// destination before the first file is touched, and earlier steps are undone if
+// a later one fails. Between the first file and the last there are only renames,
+// so that a run that is killed is almost certainly killed before or after.
 func (p *patching) write() (err error) {
 	var staged []*atomicfile.File
 	var folders []string
@@ -81,7 +81,7 @@ func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*a
 	return workspace.Stage(parents[dir], path.Base(f.rel), data, f.mode)
 }
 
-// undo puts back what was there before a failure.
+// undo restores the previous state after a failure.
 func (p *patching) undo(written, removed []*patched, rel string, cause error) error {
 	problem := errors.New(explainWrite(rel, cause))
 	for _, f := range append(written, removed...) {

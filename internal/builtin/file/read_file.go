@@ -1,8 +1,8 @@
 // Package file holds the built-in tools that read and change single files:
 // read_file, write_file, edit and apply_patch.
 //
-// A change is worked out in memory, shown as a diff, and written under the
-// workspace's lock as a whole or not at all.
+// A change is computed in memory, shown as a diff, and written under the
+// workspace's lock completely or not at all.
 package file
 
 import (
@@ -50,8 +50,8 @@ type readParams struct {
 	Limit    *tool.Integer `json:"limit"`
 }
 
-// NewReadFile makes the tool read_file: lines of a text, or a picture, sound or
-// document as it is.
+// NewReadFile returns the tool read_file: it returns lines of text, or an
+// image, audio or document as data.
 func NewReadFile(w *workspace.Dir) registry.Tool {
 	r := &readTool{workspace: w}
 	return tool.New(registry.Definition{

@@ -19,11 +19,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxCountedBytes bounds what is read behind the excerpt to count lines: what
-// is read in a few milliseconds.
+// maxCountedBytes bounds what is read after the excerpt to count lines: what
+// can be read in a few milliseconds.
 const maxCountedBytes = 8 << 20
 
-// enoughLines is from how many lines on the number of all may be guessed.
+// enoughLines is the number of lines from which the total may be estimated.
 const enoughLines = 100
 
 // excerpt collects some lines of a text. Its memory does not grow with the
@@ -31,18 +31,18 @@ const enoughLines = 100
 type excerpt struct {
 	first, limit int // lines from 1
 	encoding     textfile.Encoding
-	size         int64  // of the file in bytes; 0 where lines are not of its bytes
-	form         string // what the text is made of, "" for the file as it is
+	size         int64  // of the file in bytes; 0 if the lines are not its bytes
+	form         string // what the text was converted from, "" for the file itself
 
 	text    strings.Builder
 	last    int  // the last line collected
-	total   int  // lines in all, as far as counted
+	total   int  // total lines, as far as counted
 	unsure  bool // there are more lines than total
-	about   int  // then: how many there may be, 0 = nobody knows
+	about   int  // then: estimated number of lines, 0 = unknown
 	long    int  // lines cut
 	ended   bool // the last line collected has a line break
 	tooMuch bool // the text grew over its limit
-	foreign bool // the text holds bytes that are no UTF-8
+	foreign bool // the text contains bytes that are not UTF-8
 }
 
 func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
@@ -67,10 +67,10 @@ func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
 	return err
 }
 
-// skip passes over the lines before the first one wanted, and returns how many
-// bytes they have.
+// skip skips the lines before the first one wanted, and returns their number of
+// bytes.
 func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err error) {
-	open := false // behind the last line break there is text
+	open := false // there is text after the last line break
 	for x.total+1 < x.first {
 		if err := ctx.Err(); err != nil {
 			return passed, err
@@ -101,8 +101,8 @@ func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err
 
 var newline = []byte{'\n'}
 
-// afterLines returns the offset behind the n-th line break of a text that has
-// as many.
+// afterLines returns the offset after the n-th line break of a text that has
+// that many.
 func afterLines(text []byte, n int) int {
 	at := 0
 	for ; n > 0; n-- {
@@ -111,8 +111,7 @@ func afterLines(text []byte, n int) int {
 	return at
 }
 
-// line reads and keeps one line, and returns how many bytes it has; 0 at the
-// end.
+// line reads and keeps one line, and returns its number of bytes; 0 at the end.
 func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 	const keep = readMaxColumns * utf8.UTFMax
 	var kept []byte
@@ -136,7 +135,7 @@ func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 	}
 }
 
-// add keeps a line; cut tells that it is longer than what is given.
+// add keeps a line; cut says that it is longer than the given part.
 func (x *excerpt) add(line []byte, ended, cut bool) {
 	if ended && !cut {
 		line = line[:len(line)-1]
@@ -154,8 +153,8 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 	x.tooMuch = x.text.Len() > readMaxText
 }
 
-// decode makes UTF-8 of a line. A file that was ASCII as far as could be seen
-// may still turn out to be Windows-1252.
+// decode converts a line to UTF-8. A file that looked like ASCII may still turn
+// out to be Windows-1252.
 func (x *excerpt) decode(line []byte) string {
 	if utf8.Valid(line) {
 		return string(line)
@@ -169,8 +168,8 @@ func (x *excerpt) decode(line []byte) string {
 	return text.Valid(line)
 }
 
-// countRest counts the lines behind the excerpt where they are soon counted,
-// and guesses from those seen where they are not. passed bytes were read.
+// countRest counts the lines after the excerpt if that is quick, and otherwise
+// estimates them from those seen. passed bytes were read.
 func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) error {
 	if x.size-passed > maxCountedBytes {
 		x.unsure = true
@@ -180,7 +179,7 @@ func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) err
 		return nil
 	}
 	buf := make([]byte, 256<<10)
-	open := false // behind the last line break there is text
+	open := false // there is text after the last line break
 	for seen := 0; ; {
 		n, err := in.Read(buf)
 		if n > 0 {
@@ -235,7 +234,7 @@ func (x *excerpt) span() string {
 	return fmt.Sprintf("lines %d-%d", x.first, x.last)
 }
 
-// lines tells how many lines there are, as far as that is known.
+// lines says how many lines there are, as far as known.
 func (x *excerpt) lines() string {
 	switch {
 	case !x.unsure:
@@ -257,7 +256,7 @@ func rounded(n int) int {
 	return n / unit * unit
 }
 
-// note tells what the text is not: all of the file, or its own bytes.
+// note says if the text is not all of the file, or not its own bytes.
 func (x *excerpt) note() string {
 	var notes []string
 	if x.form != "" {
@@ -289,9 +288,9 @@ func (x *excerpt) note() string {
 // maxNotebook bounds a Jupyter notebook that is shown as cells, in bytes.
 const maxNotebook = 20 << 20
 
-// readable is the text of a file in its encoding, a note on what it became, and
-// whether it is the file's own bytes. A notebook that cannot be shown as cells is
-// shown as it is, with a note that says why.
+// readable is the text of a file in its encoding, a note on how it was converted,
+// and whether it is the file's own bytes. A notebook that cannot be shown as
+// cells is shown unchanged, with a note that says why.
 func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, asItIs bool, err error) {
 	decoded := e.Reader(in)
 	if !strings.EqualFold(path.Ext(name), ".ipynb") || e != textfile.UTF8 && e != textfile.UTF8WithBOM {

@@ -32,7 +32,8 @@ type writeFileParams struct {
 	Content  *string `json:"content"`
 }
 
-// NewWriteFile makes the tool write_file: a file gets new content.
+// NewWriteFile returns the tool write_file, which replaces the content of a
+// file.
 func NewWriteFile(w *workspace.Dir) registry.Tool {
 	f := &writeFile{workspace: w}
 	t := tool.New(registry.Definition{
@@ -79,7 +80,7 @@ func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// change works out what the call does to the file as it is now.
+// change computes what the call does to the current file.
 func (f *writeFile) change(rel, content string) (*fileChange, error) {
 	before, err := stateOf(f.workspace, rel)
 	if err != nil {
@@ -97,9 +98,9 @@ func (f *writeFile) change(rel, content string) (*fileChange, error) {
 	case err != nil:
 		reason = "contains invalid characters"
 	case enc != textfile.UTF8 && enc != textfile.UTF8WithBOM && old == content:
-		reason = fmt.Sprintf("is %v", enc) // the bytes change and the text does not
+		reason = fmt.Sprintf("is %v", enc) // the bytes change but the text does not
 	case enc == textfile.UTF8WithBOM:
-		old = textfile.BOM + old // a mark that goes is part of the change
+		old = textfile.BOM + old // removing a byte order mark is part of the change
 	}
 	return newChange(rel, before, old, content, reason, []byte(content)), nil
 }

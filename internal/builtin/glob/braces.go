@@ -5,9 +5,9 @@ import "fmt"
 // maxAlternatives bounds what the braces of one pattern may expand to.
 const maxAlternatives = 1024
 
-// expandBraces returns the patterns that a pattern with {a,b} stands for, the
-// pattern itself where it holds none. Braces nest; without a comma or an end
-// they stand for themselves.
+// expandBraces returns the patterns that a pattern with {a,b} stands for, or
+// the pattern itself if it has none. Braces nest; without a comma or an end
+// they are literal.
 func expandBraces(pattern string) ([]string, error) {
 	out := []string{""}
 	for pattern != "" {

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// translateClass reads a class behind its "[" and returns it in doublestar's
-// syntax, with the number of bytes it takes, 0 where it has no end. As in git, !
-// and ^ negate, ] stands for itself at the start, [:names:] are ASCII's, and a
-// slash is in no class.
+// translateClass reads a class after its "[" and returns it in doublestar's
+// syntax, with the number of bytes it takes, 0 if it has no end. As in git, !
+// and ^ negate, ] is literal at the start, [:names:] are ASCII, and no class
+// contains a slash.
 func translateClass(s string) (class string, n int) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -53,7 +53,7 @@ func translateClass(s string) (class string, n int) {
 		empty = !writeRange(&b, low, high) && empty
 	}
 	if empty {
-		b.WriteByte(0) // which no path holds
+		b.WriteByte(0) // which no path contains
 	}
 	b.WriteByte(']')
 	return b.String(), i + 1
@@ -74,7 +74,7 @@ func writeRange(b *strings.Builder, low, high rune) bool {
 }
 
 // classRune returns the character at the start of s, which may be escaped, and
-// the bytes that it takes, 0 where there is none.
+// the bytes that it takes, 0 if there is none.
 func classRune(s string) (r rune, size int) {
 	escaped := 0
 	if strings.HasPrefix(s, `\`) {
@@ -96,7 +96,7 @@ func className(s string) (string, bool) {
 	return name, ok && !strings.Contains(name, "]")
 }
 
-// classSet is what a named class holds, without the slash.
+// classSet is the content of a named class, without the slash.
 func classSet(name string) string {
 	switch name {
 	case "alpha":

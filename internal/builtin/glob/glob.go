@@ -1,8 +1,8 @@
 // Package glob matches paths against the globs of tools and of ignore files.
 //
-// The engine is doublestar. What is ours is git's dialect: which classes there
-// are, that no class holds a slash, that "a/**" is what lies in a and not a
-// itself, and that a brace is a brace where it makes no choice.
+// The engine is doublestar. This package adds git's dialect: its character
+// classes, none of which contains a slash; "a/**" matches what is in a, but not
+// a itself; and a brace without alternatives is literal.
 package glob
 
 import (
@@ -15,23 +15,24 @@ import (
 
 // Glob is a compiled glob over paths with slashes.
 type Glob struct {
-	// head is the text of the first parts as far as they name one entry each, with
-	// the slash behind them. It is the whole path where text is empty.
+	// head is the text of the leading parts that name one entry each, with the slash
+	// after them. It is the whole path if text is empty.
 	head string
 	text string // of the other parts
-	// heads are the parts of text up to each of its slashes, the first part alone
-	// at first, and end behind the first "**".
+	// heads are the prefixes of text up to each of its slashes, beginning with the
+	// first part, and end after the first "**".
 	heads []string
 	deep  bool // there is a "**"
-	// last is the glob of the last part where text is "**" and that part; suffix is
-	// the text behind its star where it holds nothing else. Most globs are such,
-	// and the engine is slow with them.
+	// last is the glob of the last part if text is "**" and that part; suffix is the
+	// text after its star if it has nothing else. Most globs have this form, and the
+	// engine is slow with them.
 	last, suffix string
 	literals     []string // the parts that name one entry
 }
 
-// Compile compiles a glob without braces. ok is false where it can never match:
-// a class without an end, an escape of nothing, or nothing between two slashes.
+// Compile compiles a glob without braces. ok is false if it can never match
+// because of an unterminated class, a trailing backslash, or two adjacent
+// slashes.
 func Compile(text string) (g *Glob, ok bool) {
 	parts, ok := translate(bytewise(text))
 	if !ok || slices.Contains(parts[1:], "") { // no path has an empty part
@@ -62,7 +63,7 @@ func Compile(text string) (g *Glob, ok bool) {
 		}
 	}
 	if parts[len(parts)-1] == "**" {
-		parts = append(parts, "*") // what lies in it
+		parts = append(parts, "*") // what is in it
 	}
 	if len(parts) == 2 && parts[0] == "**" {
 		g.last = parts[1]
@@ -115,7 +116,7 @@ func (g *Glob) MayContain(folder string) bool {
 	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], rest)
 }
 
-// Names reports whether a part of the glob is that name as it is.
+// Names reports whether a part of the glob is literally that name.
 func (g *Glob) Names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
 
 // translate returns the parts of a glob in doublestar's syntax.
@@ -141,7 +142,7 @@ func translate(text string) (parts []string, ok bool) {
 				return nil, false
 			}
 			if text[i] == '/' {
-				i-- // the slash speaks for itself
+				i-- // the slash is literal
 				continue
 			}
 			part.WriteString(text[i-1 : i+1])
@@ -152,8 +153,8 @@ func translate(text string) (parts []string, ok bool) {
 	return append(parts, oneStar(part.String())), true
 }
 
-// oneStar makes one star of several that are not a part of their own, and two of
-// those that are.
+// oneStar reduces several stars to two if they are a whole part, and otherwise
+// to one.
 func oneStar(part string) string {
 	if !strings.Contains(part, "**") {
 		return part
@@ -170,7 +171,7 @@ func oneStar(part string) string {
 		}
 		b.WriteByte(c)
 		if before = c; c == '\\' {
-			i++ // what it escapes; nothing ends with a backslash
+			i++ // the escaped character; no pattern ends with a backslash
 			b.WriteByte(part[i])
 			before = 0
 		}
@@ -178,7 +179,7 @@ func oneStar(part string) string {
 	return b.String()
 }
 
-// bytewise makes a character of each byte: git's wildcards stand for bytes.
+// bytewise turns each byte into a character: git's wildcards match bytes.
 func bytewise(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -192,7 +193,7 @@ func bytewise(s string) string {
 	return s
 }
 
-// unescape takes off the backslashes.
+// unescape removes the backslashes.
 func unescape(part string) string {
 	var b strings.Builder
 	for i := 0; i < len(part); i++ {

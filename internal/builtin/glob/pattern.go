@@ -8,14 +8,14 @@ import (
 )
 
 // Pattern is a glob over paths relative to some folder, with braces. Without a
-// slash it is looked for in every folder.
+// slash it matches in every folder.
 type Pattern struct {
 	globs []*Glob
-	fold  bool // upper and lower case are the same
+	fold  bool // ignore case
 }
 
-// CompilePattern compiles a pattern; fold makes upper and lower case the same.
-// The error tells what is wrong with the text.
+// CompilePattern compiles a pattern; fold ignores case. The error says what is
+// wrong with the pattern.
 func CompilePattern(text string, fold bool) (*Pattern, error) {
 	alternatives, err := expandBraces(filepath.ToSlash(text))
 	if err != nil {
@@ -59,8 +59,8 @@ func (p *Pattern) MayContain(folder string) bool {
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.MayContain(folder) })
 }
 
-// Names reports whether the pattern holds the name as it is: whoever writes a
-// name wants it, whatever ignore files say.
+// Names reports whether the pattern contains the literal name: a name that is
+// written out is wanted regardless of ignore files.
 func (p *Pattern) Names(name string) bool {
 	name = p.folded(name)
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.Names(name) })

@@ -1,4 +1,4 @@
-// Package search holds the built-in tools that look through the workspace:
+// Package search holds the built-in tools that search the workspace:
 // list_directory, glob and grep.
 package search
 
@@ -48,7 +48,8 @@ type globParams struct {
 	Limit         *tool.Integer `json:"limit"`
 }
 
-// NewGlob makes the tool glob: files whose paths match, the newest first.
+// NewGlob returns the tool glob, which finds files whose paths match, newest
+// first.
 func NewGlob(w *workspace.Dir) registry.Tool {
 	g := &globTool{workspace: w}
 	return tool.New(registry.Definition{
@@ -105,7 +106,7 @@ func (g *globTool) subject(s *globSearch) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// globbed is a file found.
+// globbed is a found file.
 type globbed struct {
 	path    string
 	changed time.Time
@@ -144,8 +145,7 @@ func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) b
 }
 
 // newestFirst returns the first files in an order that begins with those
-// changed within a day, newest at the top, and puts the rest behind them by
-// path.
+// changed within a day, newest at the top, followed by the rest sorted by path.
 func newestFirst(files []globbed, now time.Time, limit int) []globbed {
 	since := now.Add(-recently)
 	return firstOf(files, limit, func(a, b globbed) int {
@@ -162,11 +162,11 @@ func newestFirst(files []globbed, now time.Time, limit int) []globbed {
 	})
 }
 
-// firstOf returns the first n elements in order. It sorts no more than it has
-// to: what stands behind the n-th found so far is passed over.
+// firstOf returns the first n elements in order. It sorts no more than
+// necessary: elements after the n-th found so far are skipped.
 func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 	var best []T
-	full := false // best[:n] is sorted, and nothing behind its last is wanted
+	full := false // best[:n] is sorted, and nothing after its last is wanted
 	for _, e := range all {
 		if full && compare(e, best[n-1]) >= 0 {
 			continue

@@ -47,9 +47,10 @@ type grepParams struct {
 	Respect       *bool         `json:"respect_ignore_files"`
 }
 
-// NewGrep makes the tool grep. Ripgrep is not called where it is installed: one
-// engine gives one answer everywhere (ripgrep's \d is Unicode, its hidden and
-// binary rules and its order differ), and this one needs no more time.
+// NewGrep returns the tool grep. It does not use ripgrep even if installed: one
+// engine gives the same answer everywhere (ripgrep's \d is Unicode, and its
+// rules for hidden and binary files and its order differ), and this one is as
+// fast.
 func NewGrep(w *workspace.Dir) registry.Tool {
 	g := &grepTool{workspace: w}
 	return tool.New(registry.Definition{
@@ -158,8 +159,8 @@ func (s *grepSearch) newSearcher() *searcher {
 	return &searcher{expr: s.expr, context: s.context, limit: s.limit}
 }
 
-// searchFile searches one file unless newer ones have filled the limit already.
-// The walk saw a regular file; what was opened is looked at again.
+// searchFile searches one file unless newer ones have already filled the limit.
+// The walk saw a regular file; the opened one is checked again.
 func searchFile(ctx context.Context, search *searcher, e *workspace.Entry, rank *ranking) {
 	f, err := e.Dir.Open(e.Name)
 	if err != nil {

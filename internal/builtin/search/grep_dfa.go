@@ -15,33 +15,33 @@ const (
 	maxDFAFlushes = 20
 )
 
-// lineDFA finds lines that match an expression, with one table look-up a byte
-// where package regexp follows all threads of its program: some twenty times
-// faster, which makes grep eight times as fast for a pattern without a literal.
-// Its states are made as the text needs them. Lines that are not ASCII are left
-// to package regexp, so that the answers are the same. It is not for concurrent
-// use.
+// lineDFA finds lines that match an expression with one table look-up per byte,
+// where package regexp follows all threads of its program: it is about twenty
+// times faster, which makes grep eight times as fast for a pattern without a
+// literal. It builds states as the text needs them. Lines that are not ASCII
+// are left to package regexp, so that the answers are the same. It is not for
+// concurrent use.
 type lineDFA struct {
 	prog    *syntax.Prog
 	regexp  *regexp.Regexp
 	states  map[string]*dfaState
 	start   *dfaState // at the start of a line
-	matched *dfaState // behind a match; it leads nowhere
-	flushes int       // how often the states grew too many
-	seen    []bool    // of the instructions, while one set is followed
+	matched *dfaState // after a match; it has no transitions
+	flushes int       // how often there were too many states
+	seen    []bool    // instructions seen, while one set is followed
 	stack   []uint32
 }
 
-// dfaState is a set of places in the program, from which the next byte goes
-// on, and what kind of byte came before.
+// dfaState is a set of positions in the program from which the next byte
+// continues, and the kind of byte before.
 type dfaState struct {
-	next   [256]*dfaState // nil: not made yet, or no plain byte
+	next   [256]*dfaState // nil: not built yet, or not a plain byte
 	places []uint32
 	before rune // -1 at the start of a line, 'a' for a letter, ' ' for others
 	atEnd  bool // a line that ends here matches
 }
 
-// newLineDFA returns nil where the expression is too large.
+// newLineDFA returns nil if the expression is too large.
 func newLineDFA(e *lineExpr) *lineDFA {
 	if len(e.prog.Inst) > maxDFAProgram {
 		return nil
@@ -56,7 +56,7 @@ func (d *lineDFA) flush() {
 	d.start = d.state([]uint32{uint32(d.prog.Start)}, -1)
 }
 
-// find returns a place in the first matching line at or behind the line start
+// find returns a position in the first matching line at or after the line start
 // from, or nowhere.
 func (d *lineDFA) find(text []byte, from int) int {
 	st, i, line := d.start, from, from
@@ -108,13 +108,13 @@ func lineEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// endsLine reports whether the text goes on with a line break, or ends.
+// endsLine reports whether the text continues with a line break, or ends.
 func endsLine(rest []byte) bool {
 	return rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n')
 }
 
-// feed goes on from a state through a part of a line, the end of which breaks
-// no character, and returns the place behind a match, or nowhere.
+// feed continues from a state through a part of a line, which must not end
+// inside a character, and returns the position after a match, or nowhere.
 func (d *lineDFA) feed(st *dfaState, part []byte) (*dfaState, int) {
 	for i := 0; i < len(part); {
 		if next := st.next[part[i]]; next != nil {
@@ -144,7 +144,7 @@ func (d *lineDFA) step(from *dfaState, c byte) *dfaState {
 	return to
 }
 
-// advance returns the state behind a character.
+// advance returns the state after a character.
 func (d *lineDFA) advance(from *dfaState, c rune) *dfaState {
 	places := []uint32{uint32(d.prog.Start)} // a match may begin anywhere
 	matched := d.follow(from, c, func(in *syntax.Inst) {
@@ -163,9 +163,10 @@ func (d *lineDFA) advance(from *dfaState, c rune) *dfaState {
 	return d.state(slices.Compact(places), before)
 }
 
-// follow goes from the places of a state through everything that takes no
-// character, next being the one ahead, -1 at the end of the line. It calls
-// take for what takes one, and reports whether it met a match.
+// follow goes from the positions of a state through all instructions that
+// consume no character; next is the character ahead, -1 at the end of the line.
+// It calls take for those that consume one, and reports whether it reached a
+// match.
 func (d *lineDFA) follow(st *dfaState, next rune, take func(*syntax.Inst)) bool {
 	flags := syntax.EmptyOpContext(st.before, next)
 	clear(d.seen)
@@ -196,8 +197,9 @@ func (d *lineDFA) follow(st *dfaState, next rune, take func(*syntax.Inst)) bool 
 	return false
 }
 
-// state returns the one state for these places. When there are too many, all
-// are forgotten; from then on the old ones live as long as a search holds them.
+// state returns the one state for these positions. If there are too many
+// states, all are forgotten; old ones live on as long as a search refers to
+// them.
 func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 	key := make([]byte, 0, 4*len(places)+1)
 	for _, p := range places {
@@ -217,6 +219,6 @@ func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 	return st
 }
 
-// thrashing reports whether the expression needs so many states that making
+// thrashing reports whether the expression needs so many states that building
 // them costs more than they save.
 func (d *lineDFA) thrashing() bool { return d.flushes > maxDFAFlushes }

@@ -10,25 +10,25 @@ import (
 )
 
 // lineExpr is a regular expression matched within lines, with texts of which
-// every matching line holds at least one: finding these first is many times
-// faster than the expression.
+// every matching line contains at least one: finding these first is many times
+// faster than running the expression.
 type lineExpr struct {
 	regexp *regexp.Regexp
 	prog   *syntax.Prog
 	needs  []need // nil: every line is tried
 }
 
-// need is a text that a match holds.
+// need is a text that a match contains.
 type need struct {
 	text   []byte // lower case if fold
 	fold   bool   // ASCII letters match in either case
-	anchor int    // the byte of text that is searched for first
+	anchor int    // the byte of text to search for first
 }
 
 // minWorth is the worth below which looking for a text first saves nothing.
 const minWorth = 30
 
-// maxNeeds bounds the texts searched for side by side.
+// maxNeeds bounds the number of texts searched for at the same time.
 const maxNeeds = 8
 
 func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
@@ -88,7 +88,7 @@ type requirement struct {
 }
 
 // required returns texts of which at least one is in everything that the
-// expression matches, nil where there are none.
+// expression matches, nil if there are none.
 func required(re *syntax.Regexp) []requirement {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -131,7 +131,7 @@ func requiredLiteral(re *syntax.Regexp) []requirement {
 	text := string(re.Rune)
 	if !fold {
 		if strings.ContainsRune(text, utf8.RuneError) {
-			return nil // it stands for broken bytes as well
+			return nil // it also stands for invalid bytes
 		}
 		return []requirement{{text: text}}
 	}
@@ -150,8 +150,8 @@ func requiredLiteral(re *syntax.Regexp) []requirement {
 	return []requirement{{text: best, fold: true}}
 }
 
-// worth grades texts to search for: long and rare is good, each further one
-// costs.
+// worth grades texts to search for: long and rare ones are good, each
+// additional one costs.
 func worth(all []requirement) int {
 	least := 0
 	for i, r := range all {
@@ -173,7 +173,7 @@ func worthText(text string) int {
 	return best + 8*min(len(text), 8)
 }
 
-// rarity grades a byte by how seldom it stands in source code and prose.
+// rarity grades a byte by how rare it is in source code and prose.
 func rarity(c byte) int {
 	const common = " etaoinrslcdupmfhg.()_,-:\"'/=;bywv"
 	if i := strings.IndexByte(common, lower(c)); i >= 0 {

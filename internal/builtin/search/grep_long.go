@@ -11,26 +11,27 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// longReader is a file whose parts can be read again.
+// longReader is a file that can be read at any offset.
 type longReader interface {
 	io.ReadSeeker
 	io.ReaderAt
 }
 
-// longChunk is how much of a long line is looked at at once, in bytes.
+// longChunk is how much of a long line is examined at a time, in bytes.
 const longChunk = 256 << 10
 
-// longLine is a line that is not held in memory: where its text is.
+// longLine is the position of a line that is not held in memory.
 type longLine struct {
 	file       longReader
 	start, end int64 // without the line break
 	next       int64 // where the next line begins
 }
 
-// long searches the line that begins at buf[from] and ends behind buf[:filled],
-// without holding it. Then the buffer holds the beginning of the line in its
-// stead, for when it is to be shown as context, and the file is at the next
-// line. It returns the new fill of the buffer, all of which is searched.
+// long searches the line that begins at buf[from] and ends beyond buf[:filled],
+// without holding it in memory. Afterwards the buffer has the beginning of the
+// line in its place, in case it is shown as context, and the file is at the
+// next line. It returns the new fill of the buffer, all of which has been
+// searched.
 func (s *searcher) long(ctx context.Context, r longReader, from, filled int) (int, error) {
 	at, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *searcher) long(ctx context.Context, r longReader, from, filled int) (in
 }
 
 // measure finds the end of the line of which head is in memory, up to the
-// offset at. maybe tells that it holds one of the texts that a match needs.
+// offset at. maybe says that it contains one of the texts that a match needs.
 func (s *searcher) measure(ctx context.Context, l *longLine, head []byte, at int64) (maybe bool, err error) {
 	carry := 0
 	for _, n := range s.expr.needs {
@@ -102,7 +103,7 @@ func (s *searcher) measure(ctx context.Context, l *longLine, head []byte, at int
 	}
 }
 
-// holdsNeed reports whether a text holds what a match needs.
+// holdsNeed reports whether a text contains what a match needs.
 func (s *searcher) holdsNeed(text []byte) bool {
 	for i := range s.seekers {
 		s.seekers[i].reset()
@@ -133,8 +134,8 @@ func (s *searcher) tryLong(ctx context.Context, l *longLine, text []byte, start 
 	return err
 }
 
-// findLong returns a place in a match within the line, counted from its start,
-// or nowhere.
+// findLong returns a position inside a match in the line, counted from its
+// start, or nowhere.
 func (s *searcher) findLong(ctx context.Context, l *longLine) (int64, error) {
 	in := &longText{ctx: ctx, from: io.NewSectionReader(l.file, l.start, l.end-l.start)}
 	if s.dfa != nil {
@@ -159,8 +160,9 @@ func (s *searcher) findLong(ctx context.Context, l *longLine) (int64, error) {
 
 var errThrashing = errors.New("the expression needs too many states")
 
-// findIn returns the place behind the first match to end in a line, or nowhere.
-// errThrashing tells to use package regexp; an error of in ends the line.
+// findIn returns the position after the first match to end in a line, or
+// nowhere. errThrashing means that package regexp should be used; an error of
+// in ends the line.
 func (d *lineDFA) findIn(in io.Reader) (int64, error) {
 	buf := make([]byte, longChunk)
 	st, filled, passed := d.start, 0, int64(0)
@@ -187,7 +189,8 @@ func (d *lineDFA) findIn(in io.Reader) (int64, error) {
 	}
 }
 
-// excerptLong is the part of the line around a match that at lies in or behind.
+// excerptLong is the part of the line around a match that contains at or ends
+// there.
 func (s *searcher) excerptLong(l *longLine, at int64) (string, error) {
 	const around = 64 << 10
 	from := max(0, at-around)

@@ -14,20 +14,20 @@ import (
 )
 
 // ranking keeps the newest files with matches, as many as the limit of lines
-// needs. Files older than what it holds when it is full need no search, which
-// makes a common word cheap in a large tree; the outcome does not depend on
-// the order in which files come.
+// needs. Once it is full, older files need not be searched, which makes a
+// common word cheap in a large tree; the result does not depend on the order in
+// which files arrive.
 type ranking struct {
 	limit  int
-	binary bool // the one file searched is binary
+	binary bool // the only file searched is binary
 
 	mu     sync.Mutex
 	files  []ranked // newest first, ties by path
 	errors atomic.Int64
-	last   atomic.Pointer[standing] // files behind it are not wanted; nil: all are
+	last   atomic.Pointer[standing] // files after it are not wanted; nil: all are
 }
 
-// standing is where a file stands in the order: newest first, ties by path.
+// standing is the position of a file in the order: newest first, ties by path.
 type standing struct {
 	changed time.Time
 	path    string
@@ -48,7 +48,7 @@ type ranked struct {
 
 func (r *ranking) failed() { r.errors.Add(1) }
 
-// wants reports whether a file could still count.
+// wants reports whether a file could still be among the results.
 func (r *ranking) wants(p *standing) bool {
 	last := r.last.Load()
 	return last == nil || p.compare(last) <= 0
@@ -73,8 +73,8 @@ func (r *ranking) add(f ranked) {
 	}
 }
 
-// trim cuts the last file to what the limit leaves of it. It returns the
-// number of matching lines.
+// trim cuts the last file to what the limit allows. It returns the number of
+// matching lines.
 func (r *ranking) trim() int {
 	matches := 0
 	for i := range r.files {
@@ -101,8 +101,8 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 		out.Summary = "no matches"
 		return out
 	}
-	// Files behind the limit were not all searched, so that nobody knows
-	// whether they hold more; saying so must not depend on luck.
+	// Not all files after the limit were searched, so they may have more matches; the
+	// note must not depend on timing.
 	cut := matches >= s.limit
 	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))
 	var b strings.Builder
@@ -131,7 +131,7 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	return out
 }
 
-// what tells what was searched for and where.
+// what describes what was searched for and where.
 func (s *grepSearch) what() string {
 	what := fmt.Sprintf("for %q", s.Pattern)
 	if s.start != "." {

@@ -22,18 +22,18 @@ const (
 	maxLine = 8 << 20
 	// maxKept bounds the lines kept as context for a match yet to come, in bytes.
 	maxKept = 64 << 10
-	// maxExcerpt bounds what is shown of a line, in bytes.
+	// maxExcerpt bounds the shown part of a line, in bytes.
 	maxExcerpt = 500
 	// maxUTF16 bounds a UTF-16 file that is decoded to be searched, in bytes.
 	maxUTF16 = 64 << 20
 )
 
-// found is what one file holds.
+// found is the matches of one file.
 type found struct {
 	lines   []foundLine
 	matches int
 	more    bool // there are matches beyond the limit
-	binary  bool // the file was passed over
+	binary  bool // the file was skipped
 }
 
 type foundLine struct {
@@ -42,7 +42,7 @@ type foundLine struct {
 	match  bool // else context
 }
 
-// keep cuts the lines behind the first n matches.
+// keep cuts the lines after the first n matches.
 func (f *found) keep(n int) {
 	f.matches = n
 	for i, l := range f.lines {
@@ -51,8 +51,8 @@ func (f *found) keep(n int) {
 		}
 		if n == 0 {
 			f.lines = f.lines[:i]
-			// Context before the match that went stays: it may be context
-			// behind the match before.
+			// Context before the removed match stays: it may be context after the
+			// previous match.
 			return
 		}
 		n--
@@ -69,7 +69,7 @@ type searcher struct {
 
 	buf     []byte
 	seekers []seeker
-	dfa     *lineDFA // nil: package regexp does it all
+	dfa     *lineDFA // nil: use only package regexp
 	window
 	found found
 }
@@ -78,16 +78,17 @@ type searcher struct {
 type window struct {
 	counted int // a line start in buf
 	number  int // the number of the line at counted
-	shown   int // lines before this offset are in found already
-	after   int // lines still to be shown behind the last match
+	shown   int // lines before this offset are already in found
+	after   int // lines still to be shown after the last match
 }
 
-// errNUL ends the search of a file that is no text.
+// errNUL ends the search of a file that is not text.
 var errNUL = errors.New("contains a NUL byte")
 
-// file searches one file of the size it had when it was opened, 0 if unknown:
-// a file read up to there needs no further read to find its end. Memory use
-// does not grow with it where r is a longReader; else with its longest line.
+// file searches one file of the size it had when it was opened, 0 if unknown: a
+// file read up to there needs no further read to find its end. If r is a
+// longReader, memory use does not grow with the file; otherwise it grows with
+// the longest line.
 func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, searchBuffer)
@@ -131,7 +132,7 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		}
 		last = last || first && int64(n) == size && filled < len(s.buf)
 		end := filled
-		// Before fresh there is no line break behind from.
+		// Between from and fresh there is no line break.
 		if i := bytes.LastIndexByte(fresh, '\n'); !last && i >= 0 {
 			end = filled - n + i + 1
 		} else if file, ok := r.(longReader); !last && ok && filled-from >= s.maxLine() {
@@ -161,9 +162,9 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 
 func (s *searcher) maxLine() int { return cmp.Or(s.longest, maxLine) }
 
-// slide moves what is yet to be searched to the front of the buffer, behind
-// the lines that may be context. It returns the new fill and the place where
-// the search goes on.
+// slide moves the text yet to be searched to the front of the buffer, after the
+// lines that may be context. It returns the new fill and the position where the
+// search continues.
 func (s *searcher) slide(end, filled int) (int, int) {
 	keep := max(s.lineStart(s.buf[:end], end, s.context), end-maxKept)
 	s.number += bytes.Count(s.buf[s.counted:end], []byte{'\n'})
@@ -181,7 +182,7 @@ func (s *searcher) lineStart(text []byte, at, n int) int {
 	return at
 }
 
-// search finds the matching lines of text from a line start on.
+// search finds the matching lines of text, starting at a line start.
 func (s *searcher) search(text []byte, from int) {
 	for i := range s.seekers {
 		s.seekers[i].reset()
@@ -244,7 +245,7 @@ func (s *searcher) match(text []byte, start, end int) {
 	s.after = s.context
 }
 
-// showAfter shows what is due behind the last match, up to the line start at
+// showAfter shows the context due after the last match, up to the line start at
 // limit.
 func (s *searcher) showAfter(text []byte, limit int) {
 	if s.after > 0 {
@@ -293,7 +294,7 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 	return cutText(line[from:to], from > 0, to < len(line))
 }
 
-// cutText shows a part of a line that was cut before it or behind it.
+// cutText shows a part of a line that was cut before or after it.
 func cutText(part []byte, before, behind bool) string {
 	out := strings.ToValidUTF8(string(part), "")
 	if before {

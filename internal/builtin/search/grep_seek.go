@@ -2,8 +2,8 @@ package search
 
 import "bytes"
 
-// seeker finds one need in a text from front to back. What it knows of the
-// text ahead spares looking twice.
+// seeker finds one need in a text from front to back. It remembers what it has
+// seen ahead to avoid searching twice.
 type seeker struct {
 	need *need
 	next int // the last place found, unknown or nowhere
@@ -16,11 +16,11 @@ const (
 	unknown = -2
 )
 
-// reset forgets one text for another.
+// reset switches to another text.
 func (k *seeker) reset() { k.next, k.low, k.high = unknown, unknown, unknown }
 
-// seek returns the first place at or behind from where the need stands, or
-// nowhere. from never goes back between two resets.
+// seek returns the first position at or after from where the need occurs, or
+// nowhere. from never decreases between two resets.
 func (k *seeker) seek(text []byte, from int) int {
 	if k.next == nowhere || k.next >= from {
 		return k.next
@@ -63,7 +63,7 @@ func (k *seeker) seekFold(text []byte, from int) int {
 	}
 }
 
-// byteFrom moves a place of c to the first one at or behind from.
+// byteFrom moves a position of c to the first one at or after from.
 func byteFrom(text []byte, c byte, known, from int) int {
 	if known == nowhere || known >= from {
 		return known

@@ -40,7 +40,8 @@ type listParams struct {
 	Respect *bool         `json:"respect_ignore_files"`
 }
 
-// NewListDirectory makes the tool list_directory: a folder as a tree.
+// NewListDirectory returns the tool list_directory, which shows a folder as a
+// tree.
 func NewListDirectory(w *workspace.Dir) registry.Tool {
 	l := &listTool{workspace: w}
 	return tool.New(registry.Definition{

@@ -22,16 +22,16 @@ type tree struct {
 	root     *branch
 	hides    func(path string) bool // nil: nothing
 	listed   int                    // entries shown
-	hidden   int                    // entries not shown for the limit's sake
-	ignored  int                    // entries left out by ignore files
-	denied   int                    // entries left out by rules
-	depthCut bool                   // there is more below the depth
+	hidden   int                    // entries not shown because of the limit
+	ignored  int                    // entries excluded by ignore files
+	denied   int                    // entries excluded by rules
+	depthCut bool                   // there are entries below the depth
 }
 
-// branch is one entry and what is in it.
+// branch is one entry and its content.
 type branch struct {
 	path     string // relative to the workspace, "" for itself
-	label    string // the name as it is shown
+	label    string // the name as shown
 	isDir    bool
 	rules    *workspace.IgnoreRules
 	children []*branch
@@ -39,8 +39,8 @@ type branch struct {
 	problem  string // why it could not be read
 }
 
-// newTree lists level by level, so that a limit cuts the depths and not whatever
-// comes last in the alphabet.
+// newTree lists level by level, so that a limit cuts the deepest levels and not
+// the end of the alphabet.
 func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(string) bool) (*tree, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -79,7 +79,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 	return t, nil
 }
 
-// grow reads the entries of a folder, as many as the limit leaves.
+// grow reads the entries of a folder, as many as the limit allows.
 func (t *tree) grow(root *os.Root, s *listing, b *branch) {
 	dir, err := root.OpenRoot(workspace.OrDot(b.path))
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *tree) leftOut(s *listing, b *branch, e workspace.DirEntry) bool {
 	return slices.ContainsFunc(s.ignore, func(p *glob.Pattern) bool { return p.Match(below(s.start, path)) })
 }
 
-// kindNote tells what an entry is that is neither file nor folder.
+// kindNote describes an entry that is neither file nor folder.
 func kindNote(dir *os.Root, e workspace.DirEntry) string {
 	switch kind := e.Kind; {
 	case kind&fs.ModeSymlink != 0:

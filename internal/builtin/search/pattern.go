@@ -30,8 +30,8 @@ func relativePattern(w *workspace.Dir, text string) (string, error) {
 	return "./" + path.Join(rel, text[len(fixed):]), nil
 }
 
-// skipped reports whether a search passes over a folder that no pattern names:
-// git's own, and installed packages while ignore files are honoured.
+// skipped reports whether a search skips a folder that no pattern names: git's
+// own, and installed packages while ignore files are honoured.
 func skipped(name string, respect bool) bool {
 	return name == ".git" || respect && name == "node_modules"
 }

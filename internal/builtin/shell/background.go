@@ -34,7 +34,7 @@ func (s *shellTool) background(c *shellCall, argv []string, dir string) (registr
 }
 
 // keptOutput is how much of a background command's output is kept, in bytes:
-// twice what a command's stream may have, and enough to show the end of it.
+// twice the limit of a stream, and enough to show its end.
 func keptOutput(opts *Options) int64 {
 	limit := opts.MaxOutput
 	if limit == 0 {
@@ -59,7 +59,7 @@ func (s *shellTool) detached(store *backgroundStore, c *shellCall, argv []string
 		return nil, err
 	}
 	if err := store.save(r); err != nil {
-		_ = store.end(r, time.Sleep) // a process that nobody knows of must not stay
+		_ = store.end(r, time.Sleep) // a process without a record must not keep running
 		store.remove(id)
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// birthOf tells when a process was started. ok is false for one that has
-// ended, even if nobody has waited for it yet.
+// birthOf returns when a process was started. ok is false if it has ended, even
+// if nobody has waited for it yet.
 func birthOf(pid int) (birth string, ok bool) {
 	const zombie = 5 // SZOMB of sys/proc.h
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
@@ -18,5 +18,5 @@ func birthOf(pid int) (birth string, ok bool) {
 	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
 }
 
-// groupIsAlive reports whether a process of the group is there.
+// groupIsAlive reports whether a process of the group exists.
 func groupIsAlive(group int) bool { return unix.Kill(-group, 0) == nil }

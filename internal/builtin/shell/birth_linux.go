@@ -18,7 +18,7 @@ func statOf(pid string) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	// The name of the program, in brackets, may hold anything.
+	// The name of the program, in brackets, may contain anything.
 	text := string(data)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const state, group, start = 0, 2, 19
@@ -30,8 +30,8 @@ func statOf(pid string) (procStat, bool) {
 	return s, err == nil
 }
 
-// birthOf tells when a process was started, and since which start of the
-// system that counts. ok is false for one that has ended.
+// birthOf returns when a process was started, and since which boot that is
+// counted. ok is false if it has ended.
 func birthOf(pid int) (birth string, ok bool) {
 	s, ok := statOf(strconv.Itoa(pid))
 	if !ok || s.dead {
@@ -39,14 +39,14 @@ func birthOf(pid int) (birth string, ok bool) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		boot = nil // the ticks have to do
+		boot = nil // the ticks alone must do
 	}
 	return strings.TrimSpace(string(boot)) + ":" + s.birth, true
 }
 
-// groupIsAlive reports whether a process of the group has not ended. The
-// system itself counts those that have ended until somebody waits for them,
-// which in a container may be never.
+// groupIsAlive reports whether a process of the group is still running. The
+// system also counts ended processes until somebody waits for them, which in a
+// container may be never.
 func groupIsAlive(group int) bool {
 	dir, err := os.Open("/proc")
 	if err != nil {

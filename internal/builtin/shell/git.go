@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// guardGit returns the environment with a setting for git: a repository without
-// a working tree that lies in a folder counts only where it is named. Else files
-// that look like one, written into the workspace, would make git run what their
+// guardGit returns the environment with a setting for git: a bare repository
+// inside a folder is used only if it is named explicitly. Otherwise files that
+// look like one, written into the workspace, would make git run what their
 // configuration says.
 func guardGit(env []string) []string {
 	const variable = "GIT_CONFIG_COUNT="

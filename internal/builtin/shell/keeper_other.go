@@ -4,7 +4,7 @@ package shell
 
 import "errors"
 
-// Keep is not to be had without process groups.
+// Keep is not available without process groups.
 func Keep([]string) error {
 	return errors.New("background commands need process groups, which this system does not have")
 }

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// keepDrain is how long output is waited for that a command left in the pipe
-// when it ended. Only what it left running can make that last.
+// keepDrain is how long to wait for output that a command left in the pipe when
+// it ended. Only processes that it left running can make that take long.
 const keepDrain = 200 * time.Millisecond
 
-// Keep looks after a command in the background, as a program of its own that
-// [Options].Keeper starts: it runs the command, keeps the end of what that
-// prints, and writes down how it ended. It returns when nobody is left to print.
-// args are the path of the log, that of the file for the exit code, how many
-// bytes of output to keep, and the argv of the command, its program by path.
-// The error tells of args alone; what goes wrong later is told in the log.
+// Keep supervises a background command, as a separate program that
+// [Options].Keeper starts: it runs the command, keeps the end of its output, and
+// records how it ended. It returns when no process is left that could print.
+// args are the path of the log, the path of the file for the exit code, how many
+// bytes of output to keep, and the argv of the command, with its program as a
+// path. The error is only about args; later problems are written to the log.
 func Keep(args []string) error {
 	if len(args) < 4 {
 		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES PROGRAM [ARG...]")
@@ -32,7 +32,7 @@ func Keep(args []string) error {
 	if err != nil || limit < 1 {
 		return fmt.Errorf("%q is not a number of bytes", args[2])
 	}
-	// The group is asked to end as a whole; the last words are still to be kept.
+	// The whole group is asked to end; its last output is still to be kept.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -45,7 +45,7 @@ func Keep(args []string) error {
 	return nil
 }
 
-// keeper is one Keep.
+// keeper is the state of one Keep.
 type keeper struct {
 	log  *rotatingLog
 	exit string
@@ -76,9 +76,9 @@ func (k *keeper) run(argv []string) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(buf)
-		_, _ = k.log.Write(buf[:n]) // a full disk: the command is not to suffer from it
+		_, _ = k.log.Write(buf[:n]) // a full disk must not affect the command
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// The command has ended, and what it left behind goes on.
+			// The command has ended, and processes that it started are still running.
 			k.publish(<-ended)
 			_ = out.SetReadDeadline(time.Time{})
 		} else if err != nil {
@@ -100,11 +100,11 @@ func codeOf(state *os.ProcessState, err error) int {
 	return state.ExitCode()
 }
 
-// publish writes the exit code down, once.
+// publish writes the exit code, once.
 func (k *keeper) publish(code int) { k.once.Do(func() { k.write(code) }) }
 
-// write puts the exit code in place as a whole, unless the file is there: the
-// tool process says so of what it killed.
+// write writes the exit code atomically, unless the file exists: the tool
+// process writes it for what it killed.
 func (k *keeper) write(code int) {
 	temp := k.exit + ".tmp"
 	if err := os.WriteFile(temp, []byte(strconv.Itoa(code)+"\n"), 0o600); err != nil {
@@ -117,9 +117,9 @@ func (k *keeper) write(code int) {
 	_ = os.Remove(temp)
 }
 
-// rotatingLog keeps the end of what is written to it: path holds at most a
-// segment, and what path held before it is in path.1. path.passed counts the
-// bytes that are no longer in path.
+// rotatingLog keeps the end of what is written to it: path has at most one
+// segment, and path.1 the segment before. path.passed counts the bytes that are
+// no longer in path.
 type rotatingLog struct {
 	path    string
 	segment int64
@@ -169,7 +169,7 @@ func (l *rotatingLog) rotate() error {
 
 func (l *rotatingLog) close() {
 	if l.file != nil {
-		_ = l.file.Close() // each write went to the system at once
+		_ = l.file.Close() // each write already went to the system
 		l.file = nil
 	}
 }

@@ -20,10 +20,10 @@ var processDescription string
 
 const (
 	processName = "process"
-	// logTail bounds what is shown of a log, in bytes.
+	// logTail bounds the shown part of a log, in bytes.
 	logTail = 64 << 10
-	// pollInterval is how often the state of a process is looked at: it is no
-	// child of ours that could be waited for.
+	// pollInterval is how often to check the state of a process: it is not a child of
+	// ours that could be waited for.
 	pollInterval = 20 * time.Millisecond
 )
 
@@ -46,8 +46,8 @@ type processParams struct {
 	Timeout *tool.Integer `json:"timeout"`
 }
 
-// NewProcess makes the tool process, which looks after what run_shell_command left
-// running in the background.
+// NewProcess returns the tool process, which manages the background commands of
+// run_shell_command.
 func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
 	p := &processTool{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
@@ -160,7 +160,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait returns when the process has ended or the time is over. The error is the
+// wait returns when the process has ended or the time is up. The error is the
 // cause of ctx.
 func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit time.Duration) error {
 	timer := time.NewTimer(limit)
@@ -219,7 +219,7 @@ func firstLineOf(command string) string {
 	return line
 }
 
-// report tells the state of a process with the end of its output.
+// report describes the state of a process with the end of its output.
 func (b *backgroundStore) report(r *backgroundRecord, c *processCall) (registry.Result, error) {
 	state := b.state(r)
 	text, size, err := b.tail(r.ID, logTail)

@@ -18,26 +18,26 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Background processes live on after the run that started them, so what is
-// known of one lies in the state folder: ID.json says what was started, ID.log
-// and ID.log.1 hold the end of its output, and ID.exit its exit code once it has
-// ended by itself. A program of our own looks after it, see [Keep].
+// Background processes outlive the run that started them, so their records are
+// in the state folder: ID.json says what was started, ID.log and ID.log.1
+// contain the end of its output, and ID.exit its exit code once it has ended by
+// itself. A separate program supervises it, see [Keep].
 
 // backgroundFolder is the folder for them in the state folder.
 const backgroundFolder = "background"
 
-// keepEnded is how long the files of an ended process stay.
+// keepEnded is how long to keep the files of an ended process.
 const keepEnded = 7 * 24 * time.Hour
 
-// backgroundRecord is what ID.json holds.
+// backgroundRecord is the content of ID.json.
 type backgroundRecord struct {
 	ID        string    `json:"id"`
 	Workspace string    `json:"workspace"`
 	Command   string    `json:"command"`
 	Directory string    `json:"directory"`
 	Started   time.Time `json:"started"`
-	// PID is the process that keeps the command, Group its process group.
-	// Birth tells it from a later process with the same id.
+	// PID is the process that keeps the command, Group its process group. Birth
+	// distinguishes it from a later process with the same id.
 	PID   int    `json:"pid"`
 	Group int    `json:"group"`
 	Birth string `json:"birth"`
@@ -45,7 +45,7 @@ type backgroundRecord struct {
 	Mark string `json:"mark,omitempty"`
 }
 
-// backgroundState is how a background process is doing.
+// backgroundState is the state of a background process.
 type backgroundState struct {
 	running bool
 	code    int  // of an ended one
@@ -79,7 +79,7 @@ func newBackgroundStore(opts *Options) (*backgroundStore, error) {
 
 func (b *backgroundStore) path(id, kind string) string { return filepath.Join(b.dir, id+"."+kind) }
 
-// create makes the folder, a new id and its empty log.
+// create creates the folder, a new id and its empty log.
 func (b *backgroundStore) create() (id string, log *os.File, err error) {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return "", nil, fmt.Errorf("recording background processes: %w", err)
@@ -92,7 +92,7 @@ func (b *backgroundStore) create() (id string, log *os.File, err error) {
 	return id, log, nil
 }
 
-// save writes the record, which makes the process known.
+// save writes the record, which makes the process visible.
 func (b *backgroundStore) save(r *backgroundRecord) error {
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -104,7 +104,8 @@ func (b *backgroundStore) save(r *backgroundRecord) error {
 	return nil
 }
 
-// replaceFile writes a file of one writer: readers see all of it or nothing.
+// replaceFile writes a file that has a single writer: readers see all of it or
+// nothing.
 func replaceFile(path string, data []byte) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -117,7 +118,7 @@ func replaceFile(path string, data []byte) error {
 // remove forgets a process.
 func (b *backgroundStore) remove(id string) {
 	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp"} {
-		_ = os.Remove(b.path(id, kind)) // what stays is tried again next time
+		_ = os.Remove(b.path(id, kind)) // what remains is removed next time
 	}
 }
 
@@ -144,8 +145,8 @@ func isBackgroundID(id string) bool {
 	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// list returns the processes of a workspace, the oldest first, and clears away
-// what ended long ago.
+// list returns the processes of a workspace, oldest first, and removes those
+// that ended long ago.
 func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 	names, err := os.ReadDir(b.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -175,11 +176,11 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 	return out, nil
 }
 
-// state tells how a process is doing. Its keeper writes the exit code down when
-// all that the command printed is in the log, and may live on for what the
-// command left running.
+// state returns the state of a process. Its keeper writes the exit code when
+// all the command's output is in the log, and may live on for processes that
+// the command left running.
 func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
-	alive := isAlive(r) // first: the code is written before the keeper goes
+	alive := isAlive(r) // first: the code is written before the keeper exits
 	text, err := os.ReadFile(b.path(r.ID, "exit"))
 	if err != nil {
 		return backgroundState{running: alive}
@@ -193,7 +194,7 @@ func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
 }
 
 // tail returns the end of the log from the start of a line, at most limit
-// bytes, and the size of all that was printed.
+// bytes, and the total size of the output.
 func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, err error) {
 	kept, size, err := b.logEnd(b.path(id, "log"), limit)
 	if err != nil {
@@ -207,8 +208,8 @@ func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, 
 	return text.Valid(kept), size, nil
 }
 
-// logEnd reads at most limit bytes from the end of a log that may be rotated
-// meanwhile.
+// logEnd reads at most limit bytes from the end of a log that may be rotated in
+// the meantime.
 func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int64, err error) {
 	for range 5 {
 		before := passedOf(path)
@@ -229,7 +230,7 @@ func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int
 	return end, size, nil
 }
 
-// passedOf is how many bytes of a log are no longer in the file of its name.
+// passedOf returns how many bytes of a log are no longer in the current file.
 func passedOf(path string) int64 {
 	text, err := os.ReadFile(path + ".passed")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// result turns the end of a command into a result. failure is why it was ended
-// before its time, nil if it was not.
+// result converts the outcome of a command to a result. failure is why it was
+// stopped early, nil if it was not.
 func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) registry.Result {
 	stdout := outputText(out.Stdout, out.StdoutHead, out.StdoutBytes)
 	stderr := outputText(out.Stderr, out.StderrHead, out.StderrBytes)
@@ -34,7 +34,7 @@ func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) reg
 	return r
 }
 
-// shellReport prints the lines that models know from Gemini CLI.
+// shellReport prints the lines that models know from the Gemini CLI.
 func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failure error) string {
 	directory := "(root)"
 	if c.dir != "." {
@@ -58,7 +58,7 @@ func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failu
 		"Error: " + cmp.Or(failed, "(none)"),
 		"Exit Code: " + code,
 		"Signal: " + cmp.Or(out.Signal, "(none)"),
-		"Background PIDs: (none)", // what was left of the group has been ended
+		"Background PIDs: (none)", // the rest of the group has been stopped
 		"Process Group PGID: " + group,
 	}, "\n")
 }
@@ -85,8 +85,8 @@ func joinOutput(a, b string) string {
 	return a + b
 }
 
-// outputText makes text of what was kept of a stream of total bytes, cut
-// behind its first head bytes where it was cut.
+// outputText converts the kept part of a stream of total bytes to text; if it
+// was cut, the cut is after its first head bytes.
 func outputText(kept []byte, head int, total int64) string {
 	cut := total - int64(len(kept))
 	if cut <= 0 || head > len(kept) {
@@ -107,8 +107,8 @@ func writeValid(to *strings.Builder, b []byte) {
 	to.Write(b)
 }
 
-// textStream passes on output as text while it comes, without breaking the
-// characters that lie across two reads.
+// textStream passes output on as text as it arrives, without breaking
+// characters that span two reads.
 type textStream struct {
 	emit func(registry.Content)
 	part [2][]byte // the start of a character, of stdout and stderr
@@ -126,7 +126,7 @@ func (s *textStream) write(stream int, p []byte) {
 	}
 }
 
-// end passes on what never became a whole character.
+// end passes on incomplete characters.
 func (s *textStream) end() {
 	for _, part := range s.part {
 		if len(part) > 0 && s.emit != nil {

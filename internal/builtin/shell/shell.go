@@ -53,24 +53,24 @@ type shellParams struct {
 
 // Options tune the tools.
 type Options struct {
-	// StateDir keeps background processes; "" switches them off.
+	// StateDir holds the records of background processes; "" disables them.
 	StateDir string
 	// Env is the whole environment of commands, "K=V" entries.
 	Env []string
 	// Timeout bounds a command that names no timeout; 0 means 120 s.
 	Timeout time.Duration
 	// MaxTimeout bounds the timeout that a call may ask for; 0 means 1 h. A longer
-	// Timeout counts instead.
+	// Timeout overrides it.
 	MaxTimeout time.Duration
-	// Keeper is the argv that makes a program call [Keep] with what follows it,
-	// the program by its path; empty switches off commands in the background.
+	// Keeper is the argv of a program that calls [Keep] with the arguments appended
+	// to it, with the program as a path; empty disables background commands.
 	Keeper []string
-	// MaxOutput bounds stdout and stderr of a command each, in bytes; 0 means
-	// 10 MiB.
+	// MaxOutput limits each of stdout and stderr of a command, in bytes; 0 means 10
+	// MiB.
 	MaxOutput int64
 }
 
-// NewRunShellCommand makes the tool run_shell_command.
+// NewRunShellCommand returns the tool run_shell_command.
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
 	opts.Env = guardGit(opts.Env)
 	s := &shellTool{opts: &opts, workspace: w}
@@ -134,7 +134,7 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	return c, err
 }
 
-// timeLimit is the time limit of a call that asks for seconds.
+// timeLimit is the time limit of a call with the param timeout.
 func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration, error) {
 	most := max(cmp.Or(opts.MaxTimeout, shellMaxTimeout), opts.Timeout)
 	if seconds == nil {
@@ -201,9 +201,9 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	return r, nil
 }
 
-// Name returns the shell that run_shell_command uses with an environment, as
-// a program's name: "bash", "sh" where PATH holds no bash, "zsh" where it holds
-// neither; "pwsh" or "powershell" on Windows.
+// Name returns the shell that run_shell_command uses with an environment, as a
+// program's name: "bash", "sh" if PATH has no bash, "zsh" if it has neither;
+// "pwsh" or "powershell" on Windows.
 func Name(env []string) string {
 	names, usual := []string{"bash", "sh", "zsh"}, "sh"
 	if runtime.GOOS == "windows" {
@@ -214,10 +214,10 @@ func Name(env []string) string {
 			return name
 		}
 	}
-	return usual // its absence is the error that running it gives
+	return usual // if it is missing, running it fails with that error
 }
 
-// shellArgv is the argv that runs a command line, its bytes untouched.
+// shellArgv is the argv that runs a command line, with its bytes unchanged.
 func shellArgv(env []string, command string) []string {
 	return argvOf(Name(env), runtime.GOOS == "windows", command)
 }
@@ -227,7 +227,7 @@ func argvOf(shell string, windows bool, command string) []string {
 		return []string{shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}
 	}
 	if command[0] == '-' || command[0] == '+' {
-		return []string{shell, "-c", "--", command} // else it would be read as options
+		return []string{shell, "-c", "--", command} // otherwise it would be read as options
 	}
 	return []string{shell, "-c", command}
 }

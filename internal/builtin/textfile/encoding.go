@@ -1,6 +1,6 @@
-// Package textfile tells what the bytes of a file are: text, in which encoding,
-// or a picture, sound or other media. Text that is decoded is written back in its
-// own encoding.
+// Package textfile determines what the bytes of a file are: text in some
+// encoding, or an image, audio or other media. Decoded text is written back in
+// its own encoding.
 package textfile
 
 import (
@@ -20,7 +20,7 @@ import (
 // Encoding is how a file stores its text. The zero value is UTF-8.
 type Encoding int
 
-// The encodings that are told apart.
+// The encodings that are recognised.
 const (
 	UTF8 Encoding = iota
 	UTF8WithBOM
@@ -49,23 +49,23 @@ const (
 	BOM16BE = "\xfe\xff"
 )
 
-// What [Decode] says of files that are not text, or no text that could be written
-// back. The name of the file belongs in front.
+// The errors of [Decode] for files that are not text, or not text that can be
+// written back. Put the name of the file before them.
 var (
 	ErrNotText   = errors.New("is not a text file")
 	ErrRoundTrip = errors.New("is text that cannot be written back unchanged: it contains invalid characters")
 )
 
 // Decode decodes the content of a file, without its byte order mark. Encoding
-// the same text again gives the same bytes: where it would not, as with half
-// characters, the error says so. ErrNotText tells that it is no text.
+// the same text again gives the same bytes: if it would not, as with partial
+// characters, the error says so. ErrNotText means that the content is not text.
 func Decode(data []byte) (string, Encoding, error) {
 	text, enc, err := decodeBytes(data)
 	if err != nil {
 		return "", enc, err
 	}
 	if enc == UTF8 || enc == UTF8WithBOM {
-		return text, enc, nil // no byte was touched
+		return text, enc, nil // no byte was changed
 	}
 	again, err := enc.Bytes(text)
 	if err != nil || !bytes.Equal(again, data) {
@@ -95,8 +95,8 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 	return decodeWindows1252(data), Windows1252, nil
 }
 
-// decodeWindows1252 gives the five bytes without a character the code point of
-// their own number, as browsers do, so that they can be written back.
+// decodeWindows1252 maps the five undefined bytes to the code points with the
+// same number, as browsers do, so that they can be written back.
 func decodeWindows1252(data []byte) string {
 	var b strings.Builder
 	for _, c := range data {
@@ -134,7 +134,7 @@ func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 }
 
 // Bytes encodes a text. The error names the first character that the encoding
-// does not have.
+// cannot represent.
 func (e Encoding) Bytes(text string) ([]byte, error) {
 	switch e {
 	case UTF8WithBOM:
@@ -173,7 +173,7 @@ func encodeWindows1252(text string) ([]byte, error) {
 	return out, nil
 }
 
-// Reader returns the text behind the byte order mark as UTF-8, but for
+// Reader returns the text after the byte order mark as UTF-8, except for
 // Windows-1252, which is decoded line by line.
 func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
 	switch e {

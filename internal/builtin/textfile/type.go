@@ -10,13 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// SniffBytes is how many of the first bytes of a file tell what it is.
+// SniffBytes is how many bytes at the start of a file determine its type.
 const SniffBytes = 4096
 
 func sniff(head []byte) string { return http.DetectContentType(head) }
 
 // MediaType returns the type of an image, audio, video or PDF file, "" for
-// everything else. Text that happens to begin like one is text.
+// everything else. Text that happens to begin like such a file is text.
 func MediaType(head []byte, name string) string {
 	if bytes.HasPrefix(head, []byte("%PDF-")) {
 		return "application/pdf"
@@ -36,8 +36,8 @@ func MediaType(head []byte, name string) string {
 	return extensionType(name)
 }
 
-// Detect tells the encoding from the first bytes of a file; ok is false for
-// what is no text: with a NUL byte, or more than 30 % control characters.
+// Detect determines the encoding from the first bytes of a file; ok is false if
+// it is not text: it has a NUL byte, or more than 30 % control characters.
 func Detect(head []byte) (e Encoding, ok bool) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")):
@@ -57,14 +57,15 @@ func Detect(head []byte) (e Encoding, ok bool) {
 	return Windows1252, true
 }
 
-// Type names what a binary file is, as far as its first bytes tell.
+// Type returns the media type of a binary file, as far as its first bytes show
+// it.
 func Type(head []byte) string {
 	mime, _, _ := strings.Cut(sniff(head), ";")
 	return mime
 }
 
-// extensionType names the media type behind a name, for files whose first
-// bytes do not tell.
+// extensionType returns the media type for a file name, for files whose first
+// bytes do not show it.
 func extensionType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png":

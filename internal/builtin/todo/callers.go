@@ -11,20 +11,21 @@ import (
 	"syscall"
 )
 
-// callers says which revision of a list each caller saw last. Revision 0 is
+// callers holds the revision of a list that each caller saw last. Revision 0 is
 // the empty list, which everybody has seen.
 type callers struct {
 	Seen map[string]int64 `json:"seen,omitempty"`
-	// Ended is what callers saw that are processes and have ended: whoever
-	// comes new may be their heir. An agent that starts each of its calls
-	// through a shell of its own is a new process each time.
+	// Ended is the last revision seen by callers that are processes and have ended: a
+	// new caller may be their successor. An agent that starts each call through a
+	// separate shell is a new process each time.
 	Ended int64 `json:"ended,omitempty"`
-	// Written is when the run that wrote last was about to end: nobody who
-	// waited for its result can have begun before.
+	// Written is when the last writing run was about to end: nobody who waited for
+	// its result can have started before.
 	Written int64 `json:"written,omitempty"`
 }
 
-// maxCallers bounds the callers remembered; those that saw the least go first.
+// maxCallers bounds the remembered callers; those that saw the oldest revisions
+// are dropped first.
 const maxCallers = 200
 
 const (
@@ -32,9 +33,9 @@ const (
 	processCaller = "process:"
 )
 
-// caller names whoever makes the calls of this run: the agent, if the options
-// name it, else the process that started us. That its id may be another's one
-// day does no harm: entries then stay that could go.
+// caller identifies who makes the calls of this run: the agent, if the options
+// name it, otherwise the process that started us. Reuse of a process id does no
+// harm: it only keeps entries that could have been dropped.
 func (o *Options) caller() string {
 	if o.Caller != "" {
 		return agentCaller + o.Caller
@@ -70,7 +71,7 @@ func (c *callers) by(caller string) int64 {
 	return ended
 }
 
-// mark remembers that a caller has seen a revision.
+// mark records that a caller has seen a revision.
 func (c *callers) mark(caller string, revision int64) {
 	if c.Seen == nil {
 		c.Seen = map[string]int64{}

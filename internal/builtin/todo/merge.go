@@ -11,34 +11,33 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// A write replaces the list, and yet loses nothing of another writer's. Both
-// hold because a write takes away only what its caller has seen: an entry that
-// came or was changed behind the revision that the caller saw last stays. So a
-// single agent drops what it leaves out, and of two that begin with the same
+// A write replaces the list and yet loses nothing from other writers. Both hold
+// because a write removes only what its caller has seen: an entry that was
+// added or changed after the revision that the caller saw last is kept. So a
+// single agent drops what it leaves out, and of two that start with the same
 // list neither loses the other's entries.
 //
-// Two runs at the same time cannot have seen each other's entries, whoever
-// their caller is. Such a run is told by its beginning: it began before the
-// last revision was written. A row of writes each of which began so is a burst,
-// and for a write that joins one, what the caller saw ends where it began. Where
-// the writes come slower than they are done, one of them may see the end of the
-// one before, so that a burst of several goes on for a moment.
+// Two concurrent runs cannot have seen each other's entries, even with the same
+// caller. Such a run is recognised by its start: it started before the last
+// revision was written. A series of such writes is a burst, and for a write that
+// joins one, what the caller has seen ends where the burst began. If writes
+// arrive more slowly than they complete, one of them may start just after the
+// previous one ended, so a burst of several can be joined for a moment longer.
 
-// list is what the file holds. The names are there for a person who looks.
-// A revision is the time it was written, in microseconds since 1970, so that it
-// grows even where a list was lost and begun anew.
+// list is what the file holds. The names are for people who look at it. A
+// revision is the time it was written, in microseconds since 1970, so that it
+// grows even if a list is lost and started again.
 type list struct {
 	Workspace string  `json:"workspace"`
 	Session   string  `json:"session,omitempty"`
 	Revision  int64   `json:"revision"`
-	Burst     int64   `json:"burst"`  // the revision that the present burst began with
+	Burst     int64   `json:"burst"`  // the revision with which the current burst began
 	Writes    int     `json:"writes"` // of the burst
 	Todos     []entry `json:"todos"`
 	callers
 }
 
-// entry is an entry with the revisions that brought it and gave it its
-// present form.
+// entry is an entry with the revisions that added it and last changed it.
 type entry struct {
 	registry.Todo
 	Added   int64         `json:"added"`
@@ -46,7 +45,7 @@ type entry struct {
 	Former  []formerEntry `json:"former,omitempty"` // oldest first
 }
 
-// formerEntry is a form that an entry had from a revision on.
+// formerEntry is the form of an entry since a revision.
 type formerEntry struct {
 	Since int64  `json:"since"`
 	Sum   string `json:"sum"`
@@ -59,7 +58,7 @@ const burstGrace = 1_000_000
 // maxFormer bounds the former forms of an entry that are remembered.
 const maxFormer = 16
 
-// formerly reports whether t is the form that the entry had at a revision.
+// formerly reports whether the entry had the form t at a revision.
 func (s *entry) formerly(t registry.Todo, revision int64) bool {
 	sum := ""
 	for _, f := range s.Former {
@@ -73,7 +72,7 @@ func (s *entry) formerly(t registry.Todo, revision int64) bool {
 func sumOf(t registry.Todo) string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		return "" // strings alone: it cannot fail
+		return "" // only strings: it cannot fail
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
@@ -87,25 +86,25 @@ func (f *list) todos() []registry.Todo {
 	return out
 }
 
-// replacement is a write: the list that is to be, who writes it, and in
-// microseconds since 1970 when the write began and when it is made.
+// replacement is a write: the new list, its writer, and when the write started
+// and when it is made, in microseconds since 1970.
 type replacement struct {
 	todos      []registry.Todo
 	caller     string
 	began, now int64
 }
 
-// merged is what a write made of a list.
+// merged is the result of a write.
 type merged struct {
 	after   list
-	dropped []registry.Todo // entries taken out
-	kept    []string        // ids of entries left out that stay all the same
-	stood   []string        // ids of entries that another writer's form stays of
+	dropped []registry.Todo // removed entries
+	kept    []string        // ids of omitted entries that are kept
+	stood   []string        // ids of entries that keep another writer's form
 }
 
 var errTooMany = errors.New("the todo list is too long")
 
-// merge makes the next revision. It fails where the list would grow too long.
+// merge computes the next revision. It fails if the list would become too long.
 func (f *list) merge(c replacement) (*merged, error) {
 	m := &merged{after: list{
 		Workspace: f.Workspace, Session: f.Session, Revision: max(c.now, f.Revision+1), callers: f.callers,
@@ -144,11 +143,11 @@ func (f *list) merge(c replacement) (*merged, error) {
 	return m, nil
 }
 
-// joins reports whether a write is one of the burst.
+// joins reports whether a write belongs to the burst.
 func (f *list) joins(c replacement) bool {
 	last := max(f.Revision, f.Written)
 	if last > c.now {
-		return false // the clock was put back, which tells nothing
+		return false // the clock was set back, so this says nothing
 	}
 	if f.Writes > 1 {
 		last += burstGrace
@@ -156,8 +155,8 @@ func (f *list) joins(c replacement) bool {
 	return c.began <= last
 }
 
-// take puts an entry of the new list in. old is its present form, nil if there
-// is none.
+// take adds an entry of the new list. old is its current form, nil if there is
+// none.
 func (m *merged) take(old *entry, t registry.Todo, base int64) {
 	next := entry{Todo: t, Added: m.after.Revision, Changed: m.after.Revision}
 	switch {

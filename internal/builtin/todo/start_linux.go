@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// startOfRun corrects the time at which this process took note of its start by
+// startOfRun corrects the time at which this process recorded its start with
 // what the system knows: it may have waited long for a processor before. The
 // process was started at that time or earlier.
 func startOfRun(noted time.Time) time.Time {
@@ -16,7 +16,7 @@ func startOfRun(noted time.Time) time.Time {
 	if err != nil {
 		return noted
 	}
-	// What its first thread computed and waited for a processor, in nanoseconds.
+	// The time that its first thread ran and waited for a processor, in nanoseconds.
 	spent := time.Duration(0)
 	for _, field := range strings.Fields(string(data))[:2] {
 		n, err := strconv.ParseInt(field, 10, 64)

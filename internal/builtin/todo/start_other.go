@@ -4,5 +4,5 @@ package todo
 
 import "time"
 
-// startOfRun returns the time at which this process took note of its start.
+// startOfRun returns the time at which this process recorded its start.
 func startOfRun(noted time.Time) time.Time { return noted }

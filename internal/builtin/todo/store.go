@@ -25,7 +25,7 @@ type store struct {
 	first sync.Once
 }
 
-// location is where a list is kept.
+// location is where a list is stored.
 type location struct {
 	workspace string // its path
 	dir       *state.Dir
@@ -49,9 +49,10 @@ func (l *store) place() (*location, error) {
 	return &location{workspace: path, dir: dir, list: name + ".json"}, nil
 }
 
-// began is when the params of a call were fixed, at the latest: what others
-// have written since cannot be known to whoever made them. For the first call
-// of a run that is the start of the run, since a person may have been asked.
+// began is the latest time at which the params of a call were fixed: their
+// author cannot know what others have written since. For the first call of a
+// run that is the start of the run, since a person may have been asked in
+// between.
 func (l *store) began() time.Time {
 	at := time.Now()
 	l.first.Do(func() {
@@ -75,8 +76,8 @@ func decodeList(data []byte) (*list, error) {
 	return f, nil
 }
 
-// peek reads the list. An absent one is empty; a damaged one wraps
-// errDamaged and stays where it is.
+// peek reads the list. A missing list is empty; for a damaged one the error
+// wraps errDamaged and the file stays in place.
 func (p *location) peek() (*list, error) {
 	data, err := p.dir.Read(p.list)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +89,8 @@ func (p *location) peek() (*list, error) {
 	return decodeList(data)
 }
 
-// load reads the list for a caller, who has seen it from then on. A damaged
-// file is set aside, and aside names where.
+// load reads the list for a caller and records that the caller has seen it. A
+// damaged file is set aside, and aside names its new path.
 func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	p, err := l.place()
 	if err != nil {
@@ -101,13 +102,14 @@ func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 		f = &list{}
 	}
 	if caller := l.opts.caller(); err == nil && f.by(caller) < f.Revision {
-		// Where that cannot be kept, the caller has seen nothing, and loses nothing.
+		// If that cannot be stored, the caller counts as not having seen it, and
+		// loses nothing.
 		_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.mark(caller, f.Revision) }))
 	}
 	return f, aside, err
 }
 
-// changing is a change to the file of a list that is there.
+// changing is a change to the file of an existing list.
 func changing(change func(*list)) func([]byte) ([]byte, error) {
 	return func(old []byte) ([]byte, error) {
 		f, err := decodeList(old)
@@ -124,7 +126,7 @@ func (f *list) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// setAside moves a damaged list out of the way, if it is one still.
+// setAside moves a damaged list out of the way, if it is still damaged.
 func (p *location) setAside(ctx context.Context) (to string, err error) {
 	to, err = p.dir.UpdateOrSetAside(ctx, p.list, func(old []byte) ([]byte, error) {
 		if _, err := decodeList(old); old != nil && err != nil {
@@ -143,7 +145,7 @@ func (l *store) change(todos []registry.Todo, began time.Time) replacement {
 	return replacement{todos: todos, caller: l.opts.caller(), began: began.UnixMicro(), now: time.Now().UnixMicro()}
 }
 
-// foresee says what writing todos would do.
+// foresee returns what writing todos would do.
 func (l *store) foresee(todos []registry.Todo) (*merged, error) {
 	p, err := l.place()
 	if err != nil {
@@ -180,7 +182,7 @@ func (l *store) replace(ctx context.Context, todos []registry.Todo) (m *merged, 
 	if err != nil {
 		return nil, "", err
 	}
-	// Where that cannot be kept, another run may count as one that came later.
+	// If that cannot be stored, another run may count as having started later.
 	_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.Written = max(now.Written, time.Now().UnixMicro()) }))
 	return m, aside, nil
 }

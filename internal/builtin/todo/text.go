@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// resultOf shows a list, with head before it and note behind.
+// resultOf shows a list, with head before it and note after it.
 func resultOf(head string, todos []registry.Todo, note string) registry.Result {
 	counts := map[string]int{}
 	for _, t := range todos {
@@ -39,7 +39,7 @@ func listText(todos []registry.Todo) string {
 	return b.String()
 }
 
-// lineOf is one entry on one line.
+// lineOf shows one entry on one line.
 func lineOf(t registry.Todo) string {
 	mark := map[string]string{"completed": "[x]", "in_progress": "[~]"}[t.Status]
 	return fmt.Sprintf("%s %s (%s): %s", cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
@@ -52,8 +52,8 @@ func asideNote(aside string) string {
 	return fmt.Sprintf("The previous list was damaged; its file is kept as %s.\n", aside)
 }
 
-// note tells in what a write was not simply what was asked for: which unfinished
-// entries are gone, and where another writer's have precedence.
+// note says how the result differs from the requested list: which unfinished
+// entries were removed, and where another writer's entries take precedence.
 func (m *merged) note() string {
 	var b strings.Builder
 	if len(m.kept) > 0 {

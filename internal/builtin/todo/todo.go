@@ -1,6 +1,5 @@
 // Package todo holds the built-in tools todo_read and todo_write: a list for
-// each workspace and session, in a state file, of which concurrent writers lose
-// nothing.
+// each workspace and session, in a state file, safe for concurrent writers.
 package todo
 
 import (
@@ -65,15 +64,15 @@ const writeSchema = `{
 
 // Options say whose list it is.
 type Options struct {
-	// StateDir keeps the lists; "": there are none.
+	// StateDir holds the lists; "" means that there are none.
 	StateDir string
-	// Session tells lists of one workspace apart; "" is a session too.
+	// Session distinguishes lists of one workspace; "" is a session too.
 	Session string
-	// Caller names the agent that makes the calls, to tell several at one list
-	// apart; "" means the process that started this one.
+	// Caller names the agent that makes the calls, to distinguish several that share
+	// a list; "" means the process that started this one.
 	Caller string
-	// Began is when this run was started; the zero value means unknown. Whatever
-	// other runs have written since, its caller cannot know.
+	// Began is when this run was started; the zero value means unknown. The caller
+	// cannot know what other runs have written since.
 	Began time.Time
 }
 
@@ -83,7 +82,7 @@ type writeParams struct {
 	Todos []registry.Todo `json:"todos"`
 }
 
-// NewRead makes the tool todo_read.
+// NewRead returns the tool todo_read.
 func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	l := &store{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
@@ -98,7 +97,7 @@ func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	}, Run: l.read})
 }
 
-// NewWrite makes the tool todo_write.
+// NewWrite returns the tool todo_write.
 func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
 	l := &store{opts: &opts, workspace: w}
 	return tool.New(registry.Definition{
@@ -115,8 +114,8 @@ func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
 	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.write, Preview: l.preview})
 }
 
-// prepareWrite reads a list and makes sure that it is whole: the schema has been
-// checked, but not that the ids differ.
+// prepareWrite reads and checks a list: the schema has been checked, but not
+// that the ids differ.
 func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 	p, err := tool.Decode[writeParams](writeName, call)
 	switch {

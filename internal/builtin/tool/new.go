@@ -13,19 +13,19 @@ import (
 // Handlers are what a tool does with a call. C is a call with its params read
 // and checked.
 type Handlers[C any] struct {
-	// Prepare reads the params. What is wrong with them is an *ArgsError. Required.
+	// Prepare reads the params. Invalid ones give an *ArgsError. Required.
 	Prepare func(registry.Call) (C, error)
 	// Run makes the call. Required.
 	Run func(context.Context, registry.Call, C) (registry.Result, error)
-	// Subject says what policy rules are held against; nil: the name alone.
+	// Subject returns what policy rules are matched against; nil: only the name.
 	Subject func(C) (registry.Subject, error)
-	// Preview says what a person is asked about; nil: the params are.
+	// Preview returns what a person is shown before the call; nil: the params.
 	Preview func(registry.Call, C) (registry.Preview, error)
-	// Timeout bounds a call; 0: no limit of the tool's own.
+	// Timeout bounds a call; 0: the tool has no limit.
 	Timeout time.Duration
 }
 
-// New makes a tool.
+// New returns a tool.
 func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	d.Description = strings.TrimSpace(d.Description)
 	t := registry.Tool{Definition: d, Timeout: h.Timeout}
@@ -68,10 +68,10 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	return t
 }
 
-// refused reports whether the system refused something, such as a folder that is
-// closed to us or a name that is too long: an error of the tool, which a model can
-// act on. Missing files are for the tools themselves; what else is missing, such as
-// the workspace, is not the model's matter.
+// refused reports whether the system refused something, such as a folder without
+// permission or a name that is too long: this is an error of the tool, which a
+// model can act on. The tools handle missing files themselves; other missing
+// things, such as the workspace, do not concern the model.
 func refused(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && errno != syscall.ENOENT

@@ -14,8 +14,8 @@ import (
 )
 
 // Decode reads the params of a call into a P, a struct whose json tags name
-// every property of the tool's schema. Other names, other cases of a name and
-// wrong types are refused with an *ArgsError. Absent params count as {}.
+// every property of the tool's schema. Other names, names in other case, and
+// wrong types are rejected with an *ArgsError. Absent params count as {}.
 func Decode[P any](tool string, call registry.Call) (P, error) {
 	var p P
 	err := decode(tool, call, &p, reflect.TypeFor[P]())
@@ -68,10 +68,10 @@ func pointerTo(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// Integer is a whole number as JSON Schema sees it: 3, 3.0 and 3e0 are one.
+// Integer is an integer as JSON Schema defines it: 3, 3.0 and 3e0 are the same.
 type Integer int
 
-// UnmarshalJSON refuses fractions and numbers beyond 2^53.
+// UnmarshalJSON rejects fractions and numbers beyond 2^53.
 func (n *Integer) UnmarshalJSON(text []byte) error {
 	s := string(text)
 	if s == "null" {
@@ -89,7 +89,7 @@ func (n *Integer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// OrDefault returns n, or standard where n was not given.
+// OrDefault returns n, or standard if n was not given.
 func (n *Integer) OrDefault(standard int) int {
 	if n == nil {
 		return standard

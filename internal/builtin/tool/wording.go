@@ -1,5 +1,5 @@
 // Package tool is what the built-in tools have in common: reading the params of
-// a call, and the words that results are made of.
+// a call, and the wording of results.
 package tool
 
 import (
@@ -16,8 +16,8 @@ func Failed(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
-// Misfit returns a failed result for params that are well formed but do not fit
-// what they are about, such as an edit of text that the file does not have.
+// Misfit returns a failed result for params that are well formed but do not
+// match their object, such as an edit of text that the file does not have.
 // Repeating the call cannot help.
 func Misfit(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorValidation, text)
@@ -50,8 +50,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// OneLine returns a file name fit for a line of its own: one that holds control
-// characters is quoted, so that it cannot pass for several lines.
+// OneLine returns a file name that fits on one line: a name with control
+// characters is quoted, so that it cannot look like several lines.
 func OneLine(name string) string {
 	for _, r := range name {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

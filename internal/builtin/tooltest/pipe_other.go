@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// MakePipe makes a link to a device: such systems keep no pipes in folders.
+// MakePipe creates a link to a device: this system has no pipes in folders.
 func MakePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := os.Symlink("NUL", path); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// MakePipe makes a named pipe that nobody writes to: opening it the usual way
-// would wait for ever.
+// MakePipe creates a named pipe that nobody writes to: a plain open would block
+// forever.
 func MakePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

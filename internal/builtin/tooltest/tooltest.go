@@ -19,7 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Place makes a folder with files.
+// Place creates a folder with files.
 func Place(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func Put(t testing.TB, path, text string) {
 	}
 }
 
-// TextIn returns what a file holds.
+// TextIn returns the content of a file.
 func TextIn(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -59,7 +59,7 @@ func Aged(t testing.TB, path string, ago time.Duration) {
 	}
 }
 
-// Link makes a symbolic link at path.
+// Link creates a symbolic link at path.
 func Link(t testing.TB, target, path string) {
 	t.Helper()
 	if err := os.Symlink(target, path); err != nil {
@@ -67,7 +67,7 @@ func Link(t testing.TB, target, path string) {
 	}
 }
 
-// Find returns the tool of that name.
+// Find returns the tool with that name.
 func Find(t testing.TB, name string, tools ...registry.Tool) registry.Tool {
 	t.Helper()
 	for _, tool := range tools {
@@ -79,7 +79,7 @@ func Find(t testing.TB, name string, tools ...registry.Tool) registry.Tool {
 	return registry.Tool{}
 }
 
-// Call makes a call that nobody watches.
+// Call returns a call whose output nobody watches.
 func Call(params string) registry.Call {
 	return registry.Call{
 		Params:   json.RawMessage(params),
@@ -88,7 +88,7 @@ func Call(params string) registry.Call {
 	}
 }
 
-// Run makes a call that must be possible.
+// Run makes a call, which must not return an error.
 func Run(t testing.TB, tool registry.Tool, params string) registry.Result {
 	t.Helper()
 	r, err := tool.Run(t.Context(), Call(params))
@@ -117,14 +117,14 @@ func Quoted(s string) string {
 	return string(b)
 }
 
-// Sorted sorts and takes out what repeats.
+// Sorted sorts and removes duplicates.
 func Sorted(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// SameParams fails where the schema of a tool has other properties than P, the
-// struct that its params are read into, has JSON names.
+// SameParams fails if the properties in a tool's schema differ from the JSON
+// names of P, the struct that its params are read into.
 func SameParams[P any](t *testing.T, of registry.Tool) {
 	t.Helper()
 	var schema struct {
@@ -144,7 +144,7 @@ func SameParams[P any](t *testing.T, of registry.Tool) {
 	}
 }
 
-// Linked makes a folder full of links, with a twin folder beside it whose name
+// Linked creates a folder full of links, and next to it a folder whose name
 // begins the same.
 func Linked(t testing.TB) (dir, outside string) {
 	dir = Place(t, map[string]string{"a.txt": "inside", "deep/er/b.txt": "inside"})

@@ -20,8 +20,8 @@ import (
 const maxAddress = 8192 // characters of an address
 
 // parseAddress reads the address of a web page. What it returns has an ASCII
-// host in lower case, and neither user nor fragment. The errors end a sentence
-// that begins with the address's name.
+// host in lower case, and neither user nor fragment. The errors complete a
+// sentence that begins with the address.
 func parseAddress(raw string) (*url.URL, error) {
 	if len(raw) > maxAddress {
 		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
@@ -33,7 +33,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	if err != nil {
 		var reason *url.Error
 		if errors.As(err, &reason) {
-			err = reason.Err // the address itself may hold a secret
+			err = reason.Err // the address itself may contain a secret
 		}
 		return nil, fmt.Errorf("is not a valid address: %w", err)
 	}
@@ -57,8 +57,8 @@ func parseAddress(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// cleanHost writes the host as it is dialled, so that everyone who looks at the
-// address sees the same host: wide digits and capitals are gone.
+// cleanHost returns the host as it is dialled, without full-width digits and
+// capitals, so that everyone who looks at the address sees the same host.
 func cleanHost(u *url.URL) error {
 	host, port := u.Hostname(), u.Port()
 	if port != "" {
@@ -93,8 +93,8 @@ func cleanHost(u *url.URL) error {
 	return nil
 }
 
-// plainHost accepts names that idna refuses and that exist all the same, such
-// as those with an underscore.
+// plainHost accepts names that exist although idna refuses them, such as those
+// with an underscore.
 func plainHost(host string) bool {
 	for _, c := range []byte(host) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
@@ -104,8 +104,8 @@ func plainHost(host string) bool {
 	return true
 }
 
-// originOf returns scheme://host[:port], the port left out where it is the
-// scheme's own.
+// originOf returns scheme://host[:port], without the port if it is the scheme's
+// default.
 func originOf(u *url.URL) string {
 	host := u.Host
 	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
@@ -114,7 +114,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// blocked tells of an address that web_fetch does not reach.
+// blocked is the error for an address that web_fetch does not reach.
 type blocked struct {
 	host, port string
 	address    string // what the host stands for
@@ -128,9 +128,9 @@ func (e *blocked) Error() string {
 	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%q] allows it", what, net.JoinHostPort(e.host, e.port))
 }
 
-// dialer connects to public addresses, and to every address of the hosts that
-// are allowed. What is checked is the address that is connected to, behind all
-// names and redirects, so that a name that changes its meaning gains nothing.
+// dialer connects to public addresses, and to all addresses of the allowed
+// hosts. It checks the address that is actually connected to, after all names
+// and redirects, so that changing what a name resolves to gains nothing.
 type dialer struct{ allow []string }
 
 func newDialer(allow []string) *dialer { return &dialer{allow: allow} }
@@ -153,7 +153,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nd.DialContext(ctx, network, address)
 }
 
-// check refuses everything but public addresses.
+// check rejects everything but public addresses.
 func (d *dialer) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *dialer) check(network, address string) error {
 	return nil
 }
 
-// allows reports whether an entry of fetch.allowHosts opens host and port.
+// allows reports whether an entry of fetch.allowHosts matches host and port.
 func (d *dialer) allows(host, port string) bool {
 	host = canonicalHost(host)
 	for _, entry := range d.allow {

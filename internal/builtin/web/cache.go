@@ -18,20 +18,20 @@ import (
 const (
 	cacheFolder  = "fetch"
 	cacheTime    = 15 * time.Minute
-	cacheSlots   = 64      // files at most; two addresses may share one
-	cacheMaxPage = 4 << 20 // larger pages are not kept
+	cacheSlots   = 64      // maximum number of files; two addresses may share one
+	cacheMaxPage = 4 << 20 // larger pages are not stored
 )
 
-// pageCache is where one page would be kept. What is kept under another list
-// of allowed hosts or with other headers counts as absent. A cache that cannot
-// be used is an empty one: it is only there to spare time.
+// pageCache is the slot for one page. A page stored with another list of
+// allowed hosts or with other headers is ignored. A cache that cannot be used
+// counts as empty: it only saves time.
 type pageCache struct {
-	refresh bool       // nothing kept counts
+	refresh bool       // ignore stored pages
 	dir     *state.Dir // nil: none
 	key     string
 }
 
-// cachedPage is what a slot holds.
+// cachedPage is the content of a slot.
 type cachedPage struct {
 	Key  string   `json:"key"`
 	Page *webPage `json:"page"`
@@ -57,7 +57,7 @@ func (c *pageCache) slot() string { return slotName(int(c.key[0]) ^ int(c.key[1]
 
 func slotName(n int) string { return fmt.Sprintf("page-%02d", n%cacheSlots) }
 
-// load returns the page if it is there and fresh.
+// load returns the page if it is stored and fresh.
 func (c *pageCache) load(now time.Time) *webPage {
 	if c.dir == nil || c.refresh {
 		return nil
@@ -81,7 +81,7 @@ func (c *pageCache) load(now time.Time) *webPage {
 	return p
 }
 
-// store keeps a page, and removes those whose time is over.
+// store stores a page, and removes expired ones.
 func (c *pageCache) store(ctx context.Context, p *webPage) {
 	if c.dir == nil || p.noStore || p.Status != 200 || len(p.Body) > cacheMaxPage {
 		return
@@ -95,7 +95,7 @@ func (c *pageCache) store(ctx context.Context, p *webPage) {
 	}
 }
 
-// expire removes pages that nobody will read again.
+// expire removes expired pages.
 func (c *pageCache) expire(now time.Time) {
 	root, err := os.OpenRoot(c.dir.Path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *pageCache) expire(now time.Time) {
 	for _, entry := range names {
 		info, err := entry.Info()
 		if err == nil && strings.HasPrefix(entry.Name(), "page-") && !strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
-			_ = root.Remove(entry.Name()) // another run may have been faster
+			_ = root.Remove(entry.Name()) // another run may have removed it
 		}
 	}
 }

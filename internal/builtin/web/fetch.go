@@ -1,5 +1,5 @@
-// Package web holds the built-in tool web_fetch: a page, fetched from public
-// addresses alone, as Markdown, text or what it is.
+// Package web holds the built-in tool web_fetch: it fetches a page, only from
+// public addresses, as Markdown, text or data.
 package web
 
 import (
@@ -22,9 +22,9 @@ const (
 	webFetchName     = "web_fetch"
 	fetchTimeout     = 30 * time.Second
 	fetchMaxBytes    = 10 << 20
-	fetchLimit       = 100_000   // characters that are returned unless asked
-	fetchMaxLimit    = 1_000_000 // characters that can be asked for
-	fetchErrorExtent = 2_000     // characters shown of the page behind an error status
+	fetchLimit       = 100_000   // characters returned by default
+	fetchMaxLimit    = 1_000_000 // maximum characters that can be requested
+	fetchErrorExtent = 2_000     // characters shown of the page of an error status
 )
 
 const webFetchSchema = `{
@@ -54,34 +54,34 @@ type Options struct {
 	// AllowHosts are the hosts that may be reached at private addresses: "host"
 	// (every port) or "host:port".
 	AllowHosts []string
-	// Headers returns what is sent to one origin, scheme://host[:port], beside
-	// the tool's own headers. nil: nothing.
+	// Headers returns what is sent to one origin, scheme://host[:port], in addition
+	// to the tool's own headers. If nil, nothing.
 	Headers func(ctx context.Context, origin string) ([]Header, error)
-	// Proxy returns the proxy for an address, nil where there is none. A nil
-	// function means never one.
+	// Proxy returns the proxy for an address, nil if there is none. A nil function
+	// means no proxy at all.
 	Proxy func(*url.URL) (*url.URL, error)
-	// Processor returns the argv that answers a prompt; empty or nil: there is
-	// none. It runs in ProcessorDir with ProcessorEnv, "K=V" entries.
+	// Processor returns the argv that answers a prompt; empty or nil means that there
+	// is none. It runs in ProcessorDir with ProcessorEnv, "K=V" entries.
 	Processor    func() ([]string, error)
 	ProcessorDir string
 	ProcessorEnv []string
 	// Timeout bounds connecting, redirects, reading and converting together; 0
 	// means 30 s, negative no limit.
 	Timeout time.Duration
-	// MaxBytes bounds what is read of a page, after decompression; 0 means 10 MiB.
+	// MaxBytes limits the size of a page, after decompression; 0 means 10 MiB.
 	MaxBytes int64
-	// CacheDir keeps pages for 15 minutes; "" switches that off.
+	// CacheDir stores pages for 15 minutes; "" disables the cache.
 	CacheDir string
-	// Refresh fetches pages that are kept, and keeps them anew.
+	// Refresh fetches cached pages again, and replaces them.
 	Refresh bool
-	// Version is told to servers in User-Agent.
+	// Version is sent to servers in User-Agent.
 	Version string
 }
 
 // Header is one header of a request.
 type Header struct{ Name, Value string }
 
-// NewFetch makes the tool web_fetch.
+// NewFetch returns the tool web_fetch.
 func NewFetch(opts Options) registry.Tool {
 	f := &webFetch{opts: &opts}
 	return tool.New(registry.Definition{

@@ -22,7 +22,7 @@ import (
 const (
 	fetchRedirects  = 5
 	fetchHeaderSize = 256 << 10
-	// acceptedTypes asks servers that can for Markdown.
+	// acceptedTypes prefers Markdown from servers that offer it.
 	acceptedTypes = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, text/plain;q=0.8, */*;q=0.5"
 )
 
@@ -33,7 +33,7 @@ type webPage struct {
 	Type    string    `json:"type"` // Content-Type
 	Retry   string    `json:"retry,omitempty"`
 	Body    []byte    `json:"body"`
-	Cut     bool      `json:"cut,omitempty"` // the page goes on behind Body
+	Cut     bool      `json:"cut,omitempty"` // the page continues after Body
 	Fetched time.Time `json:"fetched"`
 
 	url     *url.URL // of Address
@@ -41,12 +41,12 @@ type webPage struct {
 	cached  bool
 }
 
-// badRedirect tells why a redirect was not followed.
+// badRedirect says why a redirect was not followed.
 type badRedirect struct{ text string }
 
 func (e *badRedirect) Error() string { return e.text }
 
-// page returns the page at an address, from the cache where it is there.
+// page returns the page at an address, from the cache if possible.
 func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
 	cache := f.cache(ctx, u)
 	if p := cache.load(time.Now()); p != nil {
@@ -59,8 +59,8 @@ func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
 	return p, err
 }
 
-// get follows redirects by hand: each hop is an address to check again, with
-// headers of its own.
+// get follows redirects itself: each hop is a new address to check, with its
+// own headers.
 func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 	for hop := 0; ; hop++ {
 		resp, err := f.send(ctx, u)
@@ -70,7 +70,7 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 		next, err := redirected(u, resp)
 		if err == nil && next == nil {
 			p, err := f.read(resp, u)
-			_ = resp.Body.Close() // all that matters was read
+			_ = resp.Body.Close() // everything needed was read
 			return p, err
 		}
 		_ = resp.Body.Close()
@@ -84,7 +84,7 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 	}
 }
 
-// client makes requests to one address and follows no redirects.
+// client makes requests to one address without following redirects.
 func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error) {
 	d := newDialer(f.opts.AllowHosts)
 	proxy, err := f.proxy(ctx, d, u)
@@ -136,7 +136,7 @@ func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
 	return f.opts.Headers(ctx, originOf(u))
 }
 
-// redirected returns where a response leads, nil where it is the answer itself.
+// redirected returns where a response redirects to, nil if it does not.
 func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -164,9 +164,9 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	return next, nil
 }
 
-// staysAt reports whether a redirect stays at a host, or leads to one below it.
-// What a person allows is a host: any other could be where a page sends secrets
-// that an address was made to carry.
+// staysAt reports whether a redirect stays at a host, or leads to a subdomain
+// of it. A person approves a host: a page could send secrets in an address to
+// any other.
 func staysAt(from, to string) bool {
 	from, to = strings.TrimPrefix(canonicalHost(from), "www."), canonicalHost(to)
 	_, err := netip.ParseAddr(from)
@@ -174,8 +174,8 @@ func staysAt(from, to string) bool {
 	return to == from || isName && strings.HasSuffix(to, "."+from)
 }
 
-// read reads what is wanted of the body. The transport has undone compression,
-// so that the limit counts what comes out of it.
+// read reads the body up to the limit. The transport has already decompressed
+// it, so the limit applies to the decompressed size.
 func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, fmt.Errorf("the server uses the content coding %q, which was not requested", coding)
@@ -222,8 +222,8 @@ func (f *webFetch) explain(u *url.URL, err error) string {
 	return where + err.Error()
 }
 
-// statusFailure tells of a status that is no success, with the beginning of
-// what the server says about it.
+// statusFailure describes an error status, with the beginning of the server's
+// text about it.
 func statusFailure(p *webPage, shown *renderedPage) string {
 	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
 	switch {
@@ -245,7 +245,7 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 	return text
 }
 
-// mediaContent makes a typed part of a page that is no text.
+// mediaContent converts a page that is not text to a typed part.
 func mediaContent(p *webPage, mime string) registry.Content {
 	c := registry.Content{Data: p.Body, MIMEType: mime}
 	switch kind, _, _ := strings.Cut(mime, "/"); kind {

@@ -16,19 +16,20 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxMarkup bounds the tags of a page that becomes Markdown. A tree needs some
-// hundred bytes for each; a page with more of them becomes plain text.
+// maxMarkup bounds the tags of a page that is converted to Markdown. Its tree
+// needs a few hundred bytes for each; a page with more tags is converted to
+// plain text.
 const maxMarkup = 300_000
 
 // maxSpanned bounds the cells that colspan and rowspan may add to a page.
 const maxSpanned = 10_000
 
-// errConversion tells that a page could not be turned into Markdown.
+// errConversion reports that a page could not be converted to Markdown.
 var errConversion = errors.New("cannot be turned into Markdown; format: text or raw shows it")
 
-// markdown turns HTML into Markdown with absolute links. It gives up when ctx
-// ends: the converter itself cannot be stopped, and is left behind then. A page
-// that is too large or nests too deep for the converter becomes plain text.
+// markdown converts HTML to Markdown with absolute links. It gives up when ctx
+// ends: the converter itself cannot be stopped and keeps running. A page that
+// is too large or nests too deep for the converter becomes plain text.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	if strings.Count(source, "<") > maxMarkup {
 		return htmlText(source), nil
@@ -73,7 +74,7 @@ func convert(source string, at *url.URL) (string, error) {
 		commonmark.NewCommonmarkPlugin(),
 		strikethrough.NewStrikethroughPlugin(),
 		table.NewTablePlugin(
-			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns grow with the square of the page
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns grow with the square of the page size
 			table.WithHeaderPromotion(true),
 			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
 		),
@@ -82,7 +83,7 @@ func convert(source string, at *url.URL) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// baseOf returns the address that relative links start at.
+// baseOf returns the base address of relative links.
 func baseOf(doc *html.Node, at *url.URL) *url.URL {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && n.Data == "base" {
@@ -109,8 +110,8 @@ type tidying struct {
 	spanned int
 }
 
-// tidy makes links absolute, drops what is no address of anything, and holds
-// spanning cells to a number.
+// tidy makes links absolute, drops invalid addresses, and limits spanning
+// cells.
 func (t *tidying) tidy(n *html.Node) {
 	if n.Type != html.ElementNode {
 		return

@@ -26,8 +26,8 @@ type processorInput struct {
 	Content string `json:"content"`
 }
 
-// ask lets the program of fetch.processor answer the prompt over what was
-// fetched. Without a program the page stands, with a note.
+// ask has the program of fetch.processor answer the prompt about the fetched
+// page. Without a program it returns the page with a note.
 func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) (registry.Result, error) {
 	var argv []string
 	if f.opts.Processor != nil {
@@ -68,7 +68,7 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 	return answer, nil
 }
 
-// processorFailure tells how the program failed, with what it said last.
+// processorFailure says how the program failed, with its last output.
 func processorFailure(out process.Outcome, err error) string {
 	text := "fetch.processor failed"
 	switch {

@@ -8,10 +8,10 @@ import (
 	"net/url"
 )
 
-// proxy returns the proxy for an address, nil where there is none. Behind one
-// nobody here sees which address is reached, so the address is looked up and
-// checked before; a name that only the proxy knows is left to it. The dialer
-// then connects to the proxy and nowhere else but to public addresses.
+// proxy returns the proxy for an address, nil if there is none. With a proxy we
+// cannot see which address is reached, so the host is resolved and checked
+// first; a name that only the proxy knows is left to it. The dialer then
+// connects only to the proxy and to public addresses.
 func (f *webFetch) proxy(ctx context.Context, d *dialer, u *url.URL) (*url.URL, error) {
 	if f.opts.Proxy == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// checkHost refuses a host that stands for an address which dial would refuse.
+// checkHost rejects a host that resolves to an address which dial would reject.
 func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
 	host, port := u.Hostname(), portOf(u)
 	if d.allows(host, port) {
@@ -50,7 +50,7 @@ func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
 	}
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil // the proxy may know more names
+		return nil // the proxy may resolve more names
 	}
 	for _, a := range addresses {
 		a = a.Unmap()

@@ -23,7 +23,7 @@ const (
 	maxJSONDepth = 40      // indenting deeper than this multiplies the size
 )
 
-// renderedPage is a page as the model gets it: text or one typed part.
+// renderedPage is a page in the form for the model: text or one typed part.
 type renderedPage struct {
 	text  string
 	media *registry.Content
@@ -62,15 +62,15 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 	return &renderedPage{text: text, mime: kind}, nil
 }
 
-// contentKind names the media type of a page: what the server says, or where
-// that tells nothing, what the first bytes say.
+// contentKind returns the media type of a page: what the server says, or if
+// that is uninformative, what the first bytes say.
 func contentKind(p *webPage) (kind string, params map[string]string) {
 	kind, params, err := mime.ParseMediaType(p.Type)
 	head := p.Body[:min(len(p.Body), textfile.SniffBytes)]
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" || kind == "unknown/unknown" || !strings.Contains(kind, "/") {
 		return textfile.Type(head), nil
 	}
-	// A picture under a wrong name would be refused by whoever it is sent to.
+	// An image with a wrong type would be rejected by its receiver.
 	if found := textfile.Type(head); isMedia(kind) && kind != found && isMedia(found) {
 		kind = found
 	}
@@ -86,7 +86,7 @@ func isMedia(kind string) bool {
 	return (top == "image" || top == "audio" || top == "video") && kind != "image/svg+xml" || kind == "application/pdf"
 }
 
-// isText tells whether a page can be shown as text: its type says so, or its
+// isText reports whether a page can be shown as text: its type says so, or its
 // bytes do.
 func isText(kind string, params map[string]string, p *webPage) bool {
 	if strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16") {
@@ -103,7 +103,7 @@ func isText(kind string, params map[string]string, p *webPage) bool {
 }
 
 // decodePage returns a page as UTF-8: by its byte order mark, what the server
-// says, what the page says of itself, or its bytes, in this order.
+// says, what the page says about itself, or its bytes, in this order.
 func decodePage(p *webPage, params map[string]string, markup bool) string {
 	body := p.Body
 	if p.Cut {
@@ -128,7 +128,8 @@ func decodePage(p *webPage, params map[string]string, markup bool) string {
 	return strings.TrimPrefix(text.Valid(decoded), textfile.BOM)
 }
 
-// indentJSON makes JSON readable; what is no JSON, or would swell, stays as it is.
+// indentJSON makes JSON readable; invalid JSON, or JSON that would grow too large,
+// is left unchanged.
 func indentJSON(text string) string {
 	if len(text) > maxIndented || jsonDepth(text) > maxJSONDepth {
 		return text
@@ -140,8 +141,8 @@ func indentJSON(text string) string {
 	return b.String()
 }
 
-// jsonDepth is how deep brackets nest, those in strings included: an upper
-// bound is all that is needed.
+// jsonDepth is how deep brackets nest, including those in strings: an upper
+// bound is enough.
 func jsonDepth(text string) int {
 	depth, most := 0, 0
 	for i := range len(text) {
@@ -156,7 +157,7 @@ func jsonDepth(text string) int {
 	return most
 }
 
-// result cuts the page to what was asked for.
+// result cuts the page to the requested part.
 func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
 	if p.cached {

@@ -8,8 +8,8 @@ import (
 )
 
 // htmlText returns the text of a page as a person reads it: blocks on lines of
-// their own, spaces collapsed outside pre. It reads tokens, not a tree, so that
-// no nesting is too deep for it.
+// their own, spaces collapsed outside pre. It reads tokens, not a tree, so
+// nesting can be arbitrarily deep.
 func htmlText(source string) string {
 	t := &plainText{}
 	z := html.NewTokenizer(strings.NewReader(source))
@@ -30,10 +30,10 @@ func htmlText(source string) string {
 	}
 }
 
-// plainText puts the text together.
+// plainText assembles the text.
 type plainText struct {
 	out      strings.Builder
-	hidden   atom.Atom // the element whose content is left out, 0 if none
+	hidden   atom.Atom // the element whose content is skipped, 0 if none
 	depth    int       // of elements of that name
 	verbatim int       // open pre elements
 	breaks   int       // line breaks that are due before the next text
@@ -78,7 +78,7 @@ func (t *plainText) close(z *html.Tokenizer) {
 	t.space(tag)
 }
 
-// space remembers the space that an element puts around itself.
+// space records the space around an element.
 func (t *plainText) space(tag atom.Atom) {
 	switch tag {
 	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Pre, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Article, atom.Section:
@@ -136,7 +136,8 @@ func (t *plainText) due() {
 	t.breaks, t.blank = 0, false
 }
 
-// isBlank tells the spaces that HTML collapses; a non-breaking one is none.
+// isBlank reports whether HTML collapses the space; a non-breaking space is
+// kept.
 func isBlank(r rune) bool { return strings.ContainsRune(" \t\r\n\f", r) }
 
 func startsBlank(s string) bool { return s != "" && isBlank(rune(s[0])) }

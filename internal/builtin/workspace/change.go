@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Changeable resolves the path of a file that is to be written. A file of
-// toolreg's own is denied.
+// Changeable resolves the path of a file to be written. It denies toolreg's own
+// files.
 func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
 	rel, err := w.Param(tool, pointer, name)
 	if err != nil {
@@ -29,9 +29,9 @@ func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
 	return rel, nil
 }
 
-// Locked makes do alone in changing the workspace, among this process and all
-// others of toolreg: two calls that change one file at once must not lose
-// either's change.
+// Locked runs do while no other call changes the workspace, in this toolreg
+// process or any other: two concurrent changes of one file must not lose
+// either.
 func (w *Dir) Locked(ctx context.Context, do func() registry.Result) (registry.Result, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *Dir) MissingFolders(rel string) []string {
 	return out
 }
 
-// RemoveFolders removes those of the folders that are empty.
+// RemoveFolders removes the empty ones among the folders.
 func (w *Dir) RemoveFolders(folders []string) {
 	root, err := w.Root()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Note tells what a search left out, as a sentence with a space before it.
+// Note says what a search skipped, as a sentence with a space before it.
 func (w *LeftOut) Note() string {
 	out := ""
 	if n := int(w.ignored.Load()); n > 0 {
@@ -28,8 +28,8 @@ func (w *LeftOut) Note() string {
 	return out
 }
 
-// Hidden tells of entries that rules keep from the caller, as a sentence with a
-// space before it; "" where there are none.
+// Hidden reports entries that rules hide from the caller, as a sentence with a
+// space before it; "" if there are none.
 func Hidden(n int) string {
 	if n == 0 {
 		return ""
@@ -43,7 +43,7 @@ func (w *Dir) Failure(rel, name string, err error) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err))
 }
 
-// Explain says what [Dir.Failure] does, as text.
+// Explain returns the text of [Dir.Failure].
 func (w *Dir) Explain(rel, name string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -64,11 +64,11 @@ func (w *Dir) Explain(rel, name string, err error) string {
 	return fmt.Sprintf("reading %q: %v", name, err)
 }
 
-// maxSiblings bounds the names that are looked through for near ones.
+// maxSiblings bounds the names that are searched for similar ones.
 const maxSiblings = 10_000
 
-// near returns the paths that a missing one may have been meant for: in the
-// nearest folder that exists, names that look alike.
+// near returns existing paths that a missing one may have meant: similar names
+// in the nearest folder that exists.
 func (w *Dir) near(rel string) []string {
 	root, err := w.Root()
 	if err != nil {
@@ -108,8 +108,8 @@ func namesIn(root *os.Root, dir string) []string {
 	return names
 }
 
-// OpenStart opens a folder for a program to begin in: where the path leads later
-// does not count.
+// OpenStart opens a folder for a program to start in: where the path leads later
+// does not matter.
 func (w *Dir) OpenStart(rel string) (*os.File, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *Dir) OpenStart(rel string) (*os.File, error) {
 	return root.Open(rel)
 }
 
-// NotFolder returns the failure of a search whose start is no folder.
+// NotFolder returns the failure of a search whose start is not a folder.
 func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
 	f, info, err := w.OpenFile(rel)
 	if err != nil {

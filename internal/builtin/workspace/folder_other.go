@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Folder is an open folder, for searches. What is opened in it is named by a
-// single name that the folder itself gave.
+// Folder is an open folder, for searches. Entries are opened by the single name
+// that the folder itself reported.
 type Folder struct{ root *os.Root }
 
 // OpenFolder opens the folder at rel.
@@ -23,7 +23,8 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 // dir opens a folder in the folder.
 func (d *Folder) dir(name string) (*Folder, error) { return OpenFolder(d.root, name) }
 
-// Open opens a regular file in the folder; ErrKind tells of anything else.
+// Open opens a regular file in the folder; for anything else the error is
+// ErrKind.
 func (d *Folder) Open(name string) (*File, error) {
 	f, info, err := openIn(d.root, name)
 	if err != nil {
@@ -36,7 +37,7 @@ func (d *Folder) Open(name string) (*File, error) {
 	return &File{File: f, Size: info.Size(), Changed: info.ModTime()}, nil
 }
 
-// Changed tells when an entry was changed, the zero time where that is unknown.
+// Changed returns when an entry was modified, the zero time if unknown.
 func (d *Folder) Changed(name string) time.Time {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -48,8 +49,8 @@ func (d *Folder) Changed(name string) time.Time {
 // Close closes the folder.
 func (d *Folder) Close() error { return d.root.Close() }
 
-// Entries returns the entries of the folder in no order. What was read before
-// an error counts.
+// Entries returns the entries of the folder in no particular order. With an
+// error it returns those read so far.
 func (d *Folder) Entries() ([]DirEntry, error) {
 	f, err := d.root.Open(".")
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Guarded reports whether a path relative to the workspace is one through
-// which a tool could loosen its own leash or make other programs run
+// Guarded reports whether a path relative to the workspace is one through which
+// a tool could loosen its own restrictions or make other programs run
 // something: git's folder, toolreg's settings and lock, the settings of other
-// agents, start-up files of shells. Writing there is always asked about, even
-// where everything else is allowed. Case and, as on Windows, dots and spaces
-// at the end of a name do not count.
+// agents, start-up files of shells. Writing there always requires confirmation,
+// even if everything else is allowed. Case and, as on Windows, dots and spaces
+// at the end of a name are ignored.
 func Guarded(rel string) bool {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path.Clean(rel))), "/")
 	for i, part := range parts {
@@ -36,7 +36,7 @@ func Guarded(rel string) bool {
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
 
-// guardedNames are files that programs act upon wherever they lie.
+// guardedNames are files that programs act upon in any folder.
 func guardedNames() []string {
 	return []string{
 		"toolreg.lock", ".mcp.json", "mcp.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
@@ -48,7 +48,7 @@ func guardedNames() []string {
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
 		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
-		// folders that set up programs for whoever enters them
+		// environments that programs load when entering a folder
 		".envrc", ".direnvrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
@@ -66,8 +66,8 @@ func guardedFolders() []string {
 	}
 }
 
-// plainName takes off what some file systems ignore in a name: dots and spaces
-// at the end, a stream suffix, and characters without width.
+// plainName removes what some file systems ignore in a name: dots and spaces at
+// the end, a stream suffix, and characters without width.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
@@ -83,9 +83,8 @@ func plainName(name string) string {
 }
 
 // SubjectPaths lists what a call on the path given as name touches, for policy
-// rules: the path as written, the real one behind its links, and the name
-// under which a guarded folder is known when the file system takes another
-// name for it, or git takes another folder for its own.
+// rules: the path as written, the real one behind its links, and the usual name
+// of a guarded folder if the file system or git accepts another one for it.
 func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	var out []string
 	add := func(p string) {
@@ -121,8 +120,8 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	return out, nil
 }
 
-// within reports whether rel is folder or lies in it by identity of the file
-// system's objects, and what is left of rel behind it.
+// within reports whether rel is folder or inside it, comparing file identity,
+// and returns the rest of rel after it.
 func (w *Dir) within(rel, folder string) (string, bool) {
 	root, err := w.Root()
 	if err != nil {
@@ -140,8 +139,8 @@ func (w *Dir) within(rel, folder string) (string, bool) {
 	return "", false
 }
 
-// Protect refuses rel when it is one of toolreg's own files, or lies in one of
-// its folders: by name, whatever the case, and by identity.
+// Protect refuses rel if it is one of toolreg's own files, or inside one of its
+// folders: by name, ignoring case, and by identity.
 func (w *Dir) Protect(rel string) error {
 	root, err := w.Root()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // maxIgnoreFile bounds what is read of one ignore file, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// The files in any folder that say what tools leave out.
+// The ignore files: they say, in any folder, what tools skip.
 const (
 	gitIgnore     = ".gitignore"
 	searchIgnore  = ".ignore"
@@ -20,13 +20,13 @@ const (
 	geminiIgnore  = ".geminiignore"
 )
 
-// ignoreNames lists them from the weakest on. As in ripgrep, what is for one
-// program decides before what is for search tools, and that before git's,
-// wherever in the tree the files are.
+// ignoreNames lists them, weakest first. As in ripgrep, files for one program
+// override those for search tools, and those override git's, wherever in the
+// tree the files are.
 func ignoreNames() []string { return []string{gitIgnore, searchIgnore, ripgrepIgnore, geminiIgnore} }
 
-// IgnoreRules is what one folder's ignore files say, chained to those of the
-// folders above it. A nil *ignoring ignores nothing. Folders without ignore
+// IgnoreRules is the rules of one folder's ignore files, chained to those of
+// the folders above it. A nil *ignoring ignores nothing. Folders without ignore
 // files share their parent's.
 type IgnoreRules struct {
 	program, search, git *ignoreList
@@ -54,14 +54,14 @@ type ignoreList struct {
 type ignoreRule struct {
 	negated bool
 	dirOnly bool
-	byName  bool   // matched against the last part of the path alone
-	suffix  string // of a rule like *.o, where glob is nil
+	byName  bool   // matched against only the last part of the path
+	suffix  string // of a rule such as *.o, for which glob is nil
 	prefix  string // the text before the first wildcard
 	glob    *glob.Glob
 }
 
 // Ignored reports whether the entry at path, relative to the workspace, is
-// left out. A folder that is left out is not to be entered.
+// excluded. An excluded folder must not be entered.
 func (g *IgnoreRules) Ignored(path string, isDir bool) bool {
 	if g == nil {
 		return false
@@ -121,7 +121,7 @@ func parseIgnore(text []byte) []ignoreRule {
 	return rules
 }
 
-// trimSpaces takes spaces off the end but for one behind a backslash.
+// trimSpaces removes spaces at the end, except one after a backslash.
 func trimSpaces(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -137,7 +137,7 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// parseIgnoreLine makes a rule of one line; ok is false for a comment, an
+// parseIgnoreLine parses one line as a rule; ok is false for a comment, an
 // empty line and a pattern that can match nothing.
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 	if line == "" || line[0] == '#' || strings.IndexByte(line, 0) >= 0 {
@@ -163,16 +163,15 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 		r.suffix = line[1:]
 		return r, true
 	}
-	// Like git, the text before the first wildcard is compared as it is and
-	// the pattern begins behind it.
+	// As in git, the text before the first wildcard is compared literally and the
+	// pattern begins after it.
 	r.prefix = line[:wild]
 	r.glob, ok = glob.Compile(line[wild:])
 	return r, ok
 }
 
-// Enter returns what is ignored in a folder: what its parent's files say and
-// its own. names are the folder's entries; path is relative to the workspace,
-// "" for itself.
+// Enter returns the rules for a folder: its parent's and its own. names are the
+// folder's entries; path is relative to the workspace, "" for itself.
 func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreRules {
 	present := 0
 	for _, e := range names {
@@ -199,7 +198,8 @@ func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreR
 	return out
 }
 
-// ignoreBit is a bit of its own for each name of an ignore file, 0 for others.
+// ignoreBit returns a distinct bit for each name of an ignore file, 0 for other
+// names.
 func ignoreBit(name string) int {
 	if name[0] != '.' || len(name) > len(geminiIgnore) {
 		return 0 // nearly all
@@ -217,8 +217,8 @@ func ignoreBit(name string) int {
 	return 0
 }
 
-// readIgnore reads an ignore file of a folder. One that cannot be read says
-// nothing, as in git, which follows no links here either.
+// readIgnore reads an ignore file of a folder. A file that cannot be read has
+// no rules, as in git, which does not follow links here either.
 func readIgnore(dir *Folder, name string) []byte {
 	f, err := dir.Open(name)
 	if err != nil {
@@ -236,8 +236,8 @@ func readAtMost(r io.Reader, limit int64) []byte {
 	return data
 }
 
-// ignoringAbove returns what counts in the whole workspace: the person's
-// global excludes, then the repository's .git/info/exclude.
+// ignoringAbove returns the rules for the whole workspace: the person's global
+// excludes, then the repository's .git/info/exclude.
 func (w *Dir) ignoringAbove(root *os.Root) *IgnoreRules {
 	var list *ignoreList
 	if rules := parseIgnore(readOutside(w.globalExcludes())); len(rules) > 0 {
@@ -256,7 +256,7 @@ func (w *Dir) ignoringAbove(root *os.Root) *IgnoreRules {
 }
 
 // IgnoreRules returns what is ignored in the folder at rel, before its own
-// files are read: what the files of the folders above it say.
+// files are read: the rules of the folders above it.
 func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	g := w.ignoringAbove(root)
 	parts := Split(rel)
@@ -274,7 +274,8 @@ func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	return g
 }
 
-// OrDot is the path of a folder for the os package, where the workspace is ".".
+// OrDot returns the path of a folder for the os package, in which the workspace
+// is ".".
 func OrDot(rel string) string {
 	if rel == "" {
 		return "."

@@ -62,7 +62,7 @@ func excludesFile(config []byte) string {
 	return found
 }
 
-// configValue takes quotes, escapes and a comment off a value.
+// configValue removes quotes, escapes and a comment from a value.
 func configValue(text string) string {
 	var b strings.Builder
 	quoted := false

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// changeLock is the one lock on changes to the workspace. Folders have no locks
-// between processes here, so it holds within this process alone.
+// changeLock is the lock on changes to the workspace. This system has no locks
+// on folders between processes, so it holds only within this process.
 type changeLock struct{ mu sync.Mutex }
 
 // acquire waits for the lock.

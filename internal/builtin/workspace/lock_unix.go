@@ -15,12 +15,12 @@ const lockWait = 10 * time.Second
 
 var errLocked = errors.New("another program is changing files in the workspace; try again")
 
-// changeLock is the one lock on changes to the workspace: a lock on its folder,
-// which leaves no file behind and ends with its holder. Where the file system
-// has no such locks, changes go on without.
+// changeLock is the lock on changes to the workspace: a lock on its folder,
+// which leaves no file behind and ends with its holder. If the file system has
+// no such locks, changes proceed without it.
 type changeLock struct{}
 
-// acquire waits for the lock, but not for ever.
+// acquire waits for the lock, but not forever.
 func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), err error) {
 	folder, err := root.Open(".")
 	if err != nil {
@@ -31,7 +31,7 @@ func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), e
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return func() { folder.Close() }, nil // which gives the lock back
+			return func() { folder.Close() }, nil // which releases the lock
 		}
 		timer := time.NewTimer(wait)
 		select {

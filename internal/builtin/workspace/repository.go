@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Repositories that do not lie in a folder .git are guarded like one: git takes
-// any folder with the right files for a repository and runs what its config says.
+// Repositories outside a folder .git are guarded like one: git treats any folder
+// with the right files as a repository and runs what its config says.
 
-// inRepository returns what is left of rel below a folder that git takes for a
-// repository, or would once all of the written files are there.
+// inRepository returns the rest of rel below a folder that git treats as a
+// repository, or would once all the written files exist.
 func (w *Dir) inRepository(rel string, written []string) (below string, ok bool) {
 	root, err := w.Root()
 	if err != nil {
@@ -33,15 +33,15 @@ func (w *Dir) inRepository(rel string, written []string) (below string, ok bool)
 	}
 }
 
-// liesIn reports whether a path is another or lies below it, whatever the case.
+// liesIn reports whether a path is another or below it, ignoring case.
 func liesIn(file, folder string) bool {
 	file, folder = strings.ToLower(file), strings.ToLower(folder)
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }
 
-// namedByGit reports whether the repository of the workspace runs rel, or what
-// lies in a folder that it names: core.hooksPath, core.fsmonitor, filters. A
-// config that cannot be read names nothing.
+// namedByGit reports whether the repository of the workspace runs rel, or files
+// in a folder that it names: core.hooksPath, core.fsmonitor, filters. A config
+// that cannot be read names nothing.
 func (w *Dir) namedByGit(rel string) bool {
 	for _, config := range w.gitConfigs() {
 		for line := range strings.SplitSeq(string(readOutside(config)), "\n") {
@@ -81,7 +81,7 @@ func (w *Dir) isFolder(name string) bool {
 }
 
 // gitConfigs returns the configuration files of the workspace's repository, by
-// absolute path, those behind a .git that is a file too.
+// absolute path, including those referred to by a .git that is a file.
 func (w *Dir) gitConfigs() []string {
 	dir := filepath.Join(w.real, ".git")
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeType == 0 {

@@ -16,7 +16,7 @@ import (
 // maxLinks bounds the links followed on one path, as Linux does.
 const maxLinks = 40
 
-// refusal tells why a path may not be used.
+// refusal says why a path must not be used.
 type refusal struct{ path, reason string }
 
 func (e *refusal) Error() string { return fmt.Sprintf("path %q %s", e.path, e.reason) }
@@ -33,13 +33,13 @@ func (w *Dir) Param(tool, pointer, name string) (string, error) {
 
 // resolve turns a path as a model writes it, relative to the workspace or
 // absolute inside it, into the real path inside the workspace: relative,
-// cleaned, with slashes and without links. What the path names need not exist.
-// A *refusal tells of a path that may not be used: it leads outside the
-// workspace, by itself or through a link, or is no plain path.
+// cleaned, with slashes and without links. The named file need not exist. The
+// error is a *refusal for a path that must not be used because it leads outside
+// the workspace, by itself or through a link, or is not a plain path.
 //
 // The links are followed by hand because an os.Root refuses absolute links,
 // even those that lead back inside. The result is used with the os.Root, so
-// whoever exchanges a folder for a link meanwhile still gets nowhere.
+// replacing a folder with a link in the meantime achieves nothing.
 func (w *Dir) resolve(name string) (string, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -86,8 +86,8 @@ func leaves(name, link string) error {
 	return &refusal{name, fmt.Sprintf("leaves the workspace through link %q", link)}
 }
 
-// follow replaces the link at the path at by its target: what is done already
-// and what remains to be walked.
+// follow replaces the link at the path at with its target and returns the part
+// that is resolved and the part that remains.
 func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []string, error) {
 	target, err := root.Readlink(at)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 	return path.Dir(at), append(Split(target), rest...), nil
 }
 
-// missing ends the walk at a part that does not exist.
+// missing ends the resolution at a part that does not exist.
 func (w *Dir) missing(name, at string, rest []string) (string, error) {
 	for _, part := range rest {
 		if part == ".." {
@@ -120,7 +120,7 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// relative makes the path relative to the workspace by its text alone.
+// relative makes the path relative to the workspace lexically.
 func (w *Dir) relative(name string) (string, error) {
 	switch {
 	case name == "":
@@ -146,8 +146,9 @@ func (w *Dir) relative(name string) (string, error) {
 	return filepath.ToSlash(clean), nil
 }
 
-// Inside makes an absolute path relative to the workspace. The folder may go
-// by the name in the settings, by its real one, or by another through links.
+// Inside makes an absolute path relative to the workspace. The folder may be
+// written as in the settings, by its real name, or by another name through
+// links.
 func (w *Dir) Inside(abs string) (string, bool) {
 	for _, base := range []string{w.dir, w.real} {
 		if rel, err := filepath.Rel(base, abs); err == nil && filepath.IsLocal(rel) {

@@ -8,43 +8,43 @@ import (
 	"sync/atomic"
 )
 
-// WalkOptions say what a walk through the workspace comes to.
+// WalkOptions say what a walk through the workspace visits.
 type WalkOptions struct {
 	Start   string            // folder relative to the workspace, "." for itself
 	Respect bool              // honour ignore files
-	Enter   func(*Entry) bool // whether a folder is entered; nil: all
-	// Match says by the name alone whether a file or link counts; nil: all.
+	Enter   func(*Entry) bool // whether to enter a folder; nil: all
+	// Match says by the name whether to visit a file or link; nil: all.
 	Match func(*Entry) bool
-	// Forced tells entries that ignore files do not count for; nil: none.
+	// Forced reports entries to which ignore files do not apply; nil: none.
 	Forced func(*Entry) bool
-	// Hides tells entries that rules keep from the caller; nil: none.
+	// Hides reports entries that rules hide from the caller; nil: none.
 	Hides func(path string) bool
-	// Each is called for every file and link that counts, from several
-	// goroutines; worker counts from 0 to Workers()-1.
+	// Each is called for every file and link visited, from several goroutines; worker
+	// counts from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
 }
 
-// Entry is one entry that a walk comes to. It counts only during the call.
+// Entry is one entry that a walk visits. It is valid only during the call.
 type Entry struct {
 	Path string // relative to the workspace
 	Name string
 	Kind fs.FileMode // type bits
-	Dir  *Folder     // the folder that holds it
+	Dir  *Folder     // the folder that contains it
 }
 
-// LeftOut counts what a walk left out.
+// LeftOut counts what a walk skipped.
 type LeftOut struct {
-	ignored    atomic.Int64 // entries left out by ignore files
-	hidden     atomic.Int64 // entries left out by rules
+	ignored    atomic.Int64 // entries excluded by ignore files
+	hidden     atomic.Int64 // entries excluded by rules
 	unreadable atomic.Int64 // folders that could not be read
 }
 
 // Workers is how many goroutines a walk uses.
 func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 8)) }
 
-// Walk comes to everything below a folder with several goroutines, in no order.
-// No link is followed. It returns when that is done or ctx is; then the
-// error is ctx's.
+// Walk visits everything below a folder with several goroutines, in no
+// particular order, without following links. It returns when done, or with the
+// error of ctx when ctx ends.
 func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *walker) work(worker int) {
 		if !ok {
 			return
 		}
-		if !w.isStopped() { // the rest is popped all the same, to close folders
+		if !w.isStopped() { // the rest is still popped, to close folders
 			w.run(worker, t)
 		}
 		t.folder.release()
@@ -128,7 +128,7 @@ func (w *walker) read(worker int, f *folder) {
 	}
 	var folders []task
 	var files []Entry
-	s := Entry{Dir: f.dir} // one for all: a step of each would be most of the garbage of a walk
+	s := Entry{Dir: f.dir} // one for all: a closure for each would be most of the garbage of a walk
 	for _, e := range entries {
 		s.Name, s.Kind = e.Name, e.Kind
 		isDir := e.IsDir()

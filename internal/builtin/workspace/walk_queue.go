@@ -19,9 +19,9 @@ func (f *folder) release() {
 	}
 }
 
-// task is a folder to read (below is set when it is yet to be opened), or a
-// batch of entries of one. Splitting the entries keeps every worker
-// busy where one folder holds thousands of files.
+// task is a folder to read (below is set if it has yet to be opened), or a
+// batch of entries of one. Splitting the entries keeps all workers busy if one
+// folder has thousands of files.
 type task struct {
 	folder *folder
 	below  string
@@ -55,7 +55,7 @@ func (w *walker) push(tasks ...task) {
 	}
 }
 
-// pop waits for a task. It returns false when nothing is left to do.
+// pop waits for a task. It returns false if there is nothing left to do.
 func (w *walker) pop() (task, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

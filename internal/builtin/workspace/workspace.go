@@ -1,9 +1,10 @@
 // Package workspace is the directory tree that the built-in tools may touch:
 // paths as a model writes them are resolved inside it, files are read, written
-// and locked through one [os.Root], folders are walked and ignore files obeyed.
+// and locked through one [os.Root], folders are walked, and ignore files are
+// applied.
 //
-// No path, link or race leads out of it. What a path may not be used for is told
-// in the words of a tool's result.
+// No path, link or race leads outside it. Errors about paths are worded as
+// results of tools.
 package workspace
 
 import (
@@ -24,9 +25,9 @@ import (
 // relative to it, cleaned, with slashes, "." for itself; [Dir.Param]
 // makes them. It is opened on first use and safe for concurrent use.
 type Dir struct {
-	dir              string   // absolute, as the settings say
+	dir              string   // absolute, as in the settings
 	protected        []string // absolute
-	home, configHome string   // where global excludes are looked for
+	home, configHome string   // where to look for global excludes
 
 	once sync.Once
 	root *os.Root
@@ -36,19 +37,19 @@ type Dir struct {
 	changing changeLock
 }
 
-// Options say what the workspace is. All paths are absolute.
+// Options define the workspace. All paths are absolute.
 type Options struct {
 	// Dir is the folder. Required.
 	Dir string
 	// Protected are toolreg's own files and folders, which are never changed;
 	// they need not exist.
 	Protected []string
-	// Home and ConfigHome are where git's global excludes are looked for; ""
-	// means the user's home and $XDG_CONFIG_HOME or .config in the home.
+	// Home and ConfigHome are where to look for git's global excludes; "" means the
+	// user's home and $XDG_CONFIG_HOME or .config in the home.
 	Home, ConfigHome string
 }
 
-// New returns the workspace. Nothing is opened yet.
+// New returns the workspace without opening anything.
 func New(opts Options) *Dir {
 	return &Dir{dir: opts.Dir, protected: opts.Protected, home: opts.Home, configHome: opts.ConfigHome}
 }
@@ -59,7 +60,7 @@ func (w *Dir) Path() (string, error) {
 	return w.real, err
 }
 
-// Root returns the root that every access goes through.
+// Root returns the root that all access goes through.
 func (w *Dir) Root() (*os.Root, error) {
 	w.once.Do(func() {
 		if !filepath.IsAbs(w.dir) {
@@ -88,12 +89,12 @@ func (w *Dir) Close() error {
 	return w.root.Close()
 }
 
-// ErrKind tells that a path is neither a regular file nor a directory.
+// ErrKind reports that a path is neither a regular file nor a directory.
 var ErrKind = errors.New("is a device, pipe or socket; only regular files and directories can be used")
 
 // OpenFile opens the regular file or directory at rel for reading. It never
-// blocks on a pipe and never opens a device: errors wrap ErrKind then, and
-// fs.ErrNotExist and the like otherwise.
+// blocks on a pipe and never opens a device: the errors wrap ErrKind then, and
+// otherwise fs.ErrNotExist and the like.
 func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -105,12 +106,12 @@ func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	return openIn(root, rel)
 }
 
-// errLogin tells that a file holds the tokens of a login.
+// errLogin reports that a file contains the tokens of a login.
 var errLogin = errors.New("contains a login of toolreg; tools cannot read it")
 
 // IsLogin reports whether a path, links resolved, has the name that package
-// oauth gives the files of logins: login-, 32 hex digits, .json. They lie in the
-// workspace where that is the home directory.
+// oauth gives the files of logins: login-, 32 hex digits, .json. They are in the
+// workspace if that is the home directory.
 func IsLogin(rel string) bool {
 	const before, hash, after = "login-", 32, ".json"
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
@@ -123,8 +124,8 @@ func IsLogin(rel string) bool {
 }
 
 func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	// Opening a device can have effects of its own, so it is looked at first;
-	// the look after opening is the one that counts.
+	// Opening a device can have side effects, so the type is checked first; the check
+	// after opening is the decisive one.
 	if info, err := root.Lstat(name); err != nil {
 		return nil, nil, Cause(err)
 	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
@@ -158,7 +159,7 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	if info.IsDir() {
 		return nil, nil, ErrIsDir
 	}
-	// The size is a hint alone: the file may grow, and /proc says 0.
+	// The size is only a hint: the file may grow, and /proc reports 0.
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, nil, Cause(err)
@@ -169,10 +170,10 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// ErrIsDir tells that a path is a folder where a file is wanted.
+// ErrIsDir reports that a path is a folder where a file is needed.
 var ErrIsDir = errors.New("is a directory")
 
-// Cause takes the operation and path off an error of the os package: the
+// Cause removes the operation and path from an error of the os package: the
 // messages of tools name the path once, as the caller wrote it.
 func Cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -12,12 +12,13 @@ import (
 )
 
 // WriteFile replaces or creates the file at rel, which [Dir.Param] gave, with
-// data: folders are created, and the new content is on disk before it takes the
+// data: it creates folders, and the new content is on disk before it gets the
 // name. mode is the permission bits; 0 keeps those of the old file. Readers see
-// the old content or the new one, and a failure leaves the old one. Toolreg's own
-// files, files without write permission and what is no regular file are refused.
+// the old content or the new one, and a failure leaves the old one. It refuses
+// toolreg's own files, files without write permission and anything but regular
+// files.
 //
-// The file is new as an object: a hard link elsewhere keeps the old content.
+// The file gets a new inode: a hard link elsewhere keeps the old content.
 func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) error {
 	parent, err := w.Parent(rel)
 	if err != nil {
@@ -32,11 +33,11 @@ func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) error {
 	if err := s.Commit(); err != nil {
 		return err
 	}
-	_ = atomicfile.SyncFolder(parent) // the content is in place either way
+	_ = atomicfile.SyncFolder(parent) // the content has been written either way
 	return nil
 }
 
-// Parent makes and opens the folder of a file that may be written. The caller
+// Parent creates and opens the folder of a file that may be written. The caller
 // closes it.
 func (w *Dir) Parent(rel string) (*os.Root, error) {
 	if err := w.Protect(rel); err != nil {
@@ -55,8 +56,8 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("creating folder %q: %w", dir, Cause(err))
 	}
-	// All further steps name the file within its folder, so that a folder
-	// exchanged meanwhile does not divert them.
+	// All further steps name the file within its folder, so that a folder that is
+	// replaced in the meantime does not divert them.
 	parent, err := root.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %q: %w", dir, Cause(err))
@@ -65,9 +66,9 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	return parent, nil
 }
 
-// Stage looks at what is there and writes the new content beside it, with its
-// owner and, where mode is 0, its permission bits. The caller closes what it
-// returns.
+// Stage checks the existing file and writes the new content next to it, with
+// the same owner and, if mode is 0, the same permission bits. The caller closes
+// the result.
 func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomicfile.File, error) {
 	old, err := parent.Lstat(base)
 	switch {

@@ -16,9 +16,9 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// DescribeProject says what trusting the project means. All of it is the
-// project's own text.
-func DescribeProject(p *settings.Project) string {
+// DescribeProject says what trusting the project means, for a screen of that
+// width. All of it is the project's own text.
+func DescribeProject(p *settings.Project, width int, color bool) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
 		if len(lines) == 0 {
@@ -36,7 +36,7 @@ func DescribeProject(p *settings.Project) string {
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, terminal.Line(c.Name))
 		if c.Diff != "" {
-			b.WriteString(Block(c.Diff))
+			b.WriteString(terminal.DiffText(c.Diff, width, color))
 		}
 	}
 	if p.Obstacle != "" {
@@ -48,12 +48,13 @@ func DescribeProject(p *settings.Project) string {
 // AskTrust shows what trusting a project means and asks. An error that is
 // terminal.ErrNoAnswer is no answer, and not a no.
 func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
+	columns, _ := tty.Size()
 	about := "Project " + terminal.Line(p.Root) + ": " + Counted(len(p.Files), "file")
 	if n := len(p.Runs); n > 0 {
 		about += ", " + Counted(n, "program") + " to run or reach"
 	}
 	return AskYes(ctx, tty, terminal.Query{
-		Text:  fmt.Sprintf("\nProject %s\n%s\n", terminal.Line(p.Root), DescribeProject(p)),
+		Text:  fmt.Sprintf("\nProject %s\n%s\n", terminal.Line(p.Root), DescribeProject(p, columns, tty.Color)),
 		About: about + "\n", Question: "Trust this project?",
 	})
 }

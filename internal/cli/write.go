@@ -116,28 +116,7 @@ func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *se
 		return err
 	}
 	defer tty.Close()
-	columns, _ := tty.Size()
-	name := terminal.Line(w.File)
-	short, fresh := name, &settings.Project{}
-	question := "Write it?"
-	if after != nil {
-		short, fresh = terminal.Line(trust.Name(after.Root, w.File)), notGranted(w.File, before, after)
-		question = "Write it and trust this project?"
-	}
-	diff := terminal.DiffText(udiff.Unified(short, short, string(w.Old), string(w.New)), columns, tty.Color)
-	q := terminal.Query{
-		Text:     fmt.Sprintf("\nThis changes %s:\n%s", name, diff),
-		About:    "Write " + name + about(fresh) + "\n",
-		Question: question,
-	}
-	if w.Summary != "" {
-		q.Whole, q.Text = q.Text, fmt.Sprintf("\nThis makes %s: %s\n", name, w.Summary)
-	}
-	if described := DescribeProject(fresh); described != "" {
-		q.Text += "Trust in the project also covers what was not granted before:\n" + described
-	}
-	q.Text += "\n"
-	agreed, err := AskYes(ctx, tty, q)
+	agreed, err := AskYes(ctx, tty, writeQuestion(tty, w, before, after))
 	switch {
 	case err != nil && !errors.Is(err, terminal.ErrNoAnswer):
 		return err
@@ -147,13 +126,29 @@ func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *se
 	return nil
 }
 
-// about counts what a person would agree to beside the file itself.
-func about(p *settings.Project) string {
-	text := ""
-	if n := len(p.Runs); n > 0 {
-		text += ", which adds " + Counted(n, "program") + " to run or reach"
+// writeQuestion draws a change with what it would allow that is not granted yet.
+func writeQuestion(tty *terminal.TTY, w SettingsWrite, before, after *settings.Project) terminal.Query {
+	columns, _ := tty.Size()
+	file := terminal.Line(w.File)
+	name, question, trusted := file, "Write it?", ""
+	if after != nil {
+		fresh := notGranted(w.File, before, after)
+		name, question = terminal.Line(trust.Name(after.Root, w.File)), "Write it and trust this project?"
+		if trusted = DescribeProject(fresh, columns, tty.Color); trusted != "" {
+			trusted = "Trusting the project also covers what was not trusted before:\n" + trusted
+		}
 	}
-	return text
+	diff := udiff.Unified(name, name, string(w.Old), string(w.New))
+	added, removed := terminal.DiffCounts(diff)
+	q := terminal.Query{
+		Text:     fmt.Sprintf("\nThis changes %s:\n%s%s\n", file, terminal.DiffText(diff, columns, tty.Color), trusted),
+		About:    fmt.Sprintf("Write %s: +%d -%d\n", file, added, removed),
+		Question: question,
+	}
+	if w.Summary != "" {
+		q.Whole, q.Text = q.Text, fmt.Sprintf("\nThis creates %s: %s\n%s\n", file, w.Summary, trusted)
+	}
+	return q
 }
 
 // notGranted is what trust in a changed project would cover that trust in it so

@@ -34,8 +34,8 @@ func Diff(text string) [][]Span {
 	return rows
 }
 
-// diffCounts returns how many lines a unified diff adds and removes.
-func diffCounts(text string) (added, removed int) {
+// DiffCounts returns how many lines a unified diff adds and removes.
+func DiffCounts(text string) (added, removed int) {
 	var s diffScanner
 	for l := range strings.Lines(text) {
 		switch s.next(strings.TrimRight(l, "\r\n")) {

@@ -227,7 +227,7 @@ func covered(t *registry.Tool, s policy.Scope) string {
 func (v *view) brief(q exec.Question) {
 	switch p := q.Preview; {
 	case p.Kind == registry.PreviewEdit:
-		added, removed := diffCounts(p.Diff)
+		added, removed := DiffCounts(p.Diff)
 		v.line("Change " + name(p.FileName) + fmt.Sprintf(": +%d -%d", added, removed))
 	case p.Kind == registry.PreviewExec:
 		v.line("Run: " + Line(commandOf(q)))

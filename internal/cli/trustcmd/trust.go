@@ -119,7 +119,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		state = "not trusted, since you said no; toolreg trust grant takes that back"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
-	b.WriteString(cli.DescribeProject(p))
+	b.WriteString(cli.DescribeProject(p, e.Width(), e.Color(e.OutTTY)))
 	_, err = e.Out.Write([]byte(b.String()))
 	return err
 }

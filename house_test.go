@@ -38,6 +38,7 @@ func rooms() map[string][]string {
 		"internal/cli/initcmd":         {"internal/cli", "internal/imports", "internal/settings", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/listcmd":         {"internal/args", "internal/audit", "internal/cli", "internal/cli/content", "internal/declare", "internal/lock", "internal/webpage", "internal/policy", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
+		"internal/cli/pickcmd":         {"internal/cli", "internal/cli/callcmd", "internal/cli/content", "internal/picker", "internal/registry", "internal/session"},
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/declare", "internal/declare/lint", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/content", "internal/exec", "internal/imports", "internal/jsonx", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/terminal"},

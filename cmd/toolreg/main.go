@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/initcmd"
 	"github.com/toolreg/toolreg/internal/cli/listcmd"
 	"github.com/toolreg/toolreg/internal/cli/lockcmd"
+	"github.com/toolreg/toolreg/internal/cli/pickcmd"
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/cli/serverscmd"
@@ -56,6 +57,6 @@ func delayFirstCollection() {
 
 func main() {
 	delayFirstCollection()
-	program := cli.Program{Version: version, Commands: commands()}
+	program := cli.Program{Version: version, Commands: commands(), Pick: pickcmd.Run}
 	os.Exit(program.Run(context.Background(), os.Args[1:], cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 }

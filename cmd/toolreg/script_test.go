@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":      codeCommand,
 			"answer":    answerCommand,
+			"keys":      keysCommand,
 			"signal":    signalCommand,
 			"gone":      goneCommand,
 			"website":   websiteCommand,

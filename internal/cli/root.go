@@ -21,7 +21,7 @@ checked against JSON Schema, you are asked before harm is done, and limits hold.
 Results go to stdout, everything else to stderr. See also
 "toolreg help exit-codes" and "toolreg help params".`
 
-func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command {
+func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "toolreg",
 		Short:         "One registry for every tool of an LLM agent",
@@ -32,6 +32,9 @@ func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if len(argv) > 0 {
 				return unknownCommand(cmd, argv[0])
+			}
+			if p.Pick != nil && e.fullScreen() {
+				return p.Pick(cmd.Context(), e)
 			}
 			return cmd.Help()
 		},
@@ -45,7 +48,7 @@ func newRootCommand(e *Env, commands []func(*Env) *cobra.Command) *cobra.Command
 	})
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	globalFlags(root)
-	for _, newCommand := range commands {
+	for _, newCommand := range p.Commands {
 		root.AddCommand(newCommand(e))
 	}
 	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", ParamsHelp))

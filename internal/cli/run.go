@@ -18,6 +18,9 @@ import (
 type Program struct {
 	Version  string
 	Commands []func(*Env) *cobra.Command // in the order of the help
+	// Pick is what the program does without a command where a person is at the
+	// terminal; elsewhere that is the help.
+	Pick func(context.Context, *Env) error
 }
 
 // Run executes one command line and returns its exit code. It listens to the
@@ -53,7 +56,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		process.Adopt()
 		defer process.EndOrphans()
 	}
-	root := newRootCommand(e, p.Commands)
+	root := newRootCommand(e, &p)
 	root.SetArgs(argv)
 	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
 	e.close()

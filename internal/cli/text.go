@@ -20,6 +20,12 @@ func (e *Env) Color(isTTY bool) bool {
 	return isTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
+// fullScreen reports whether a person is at a terminal on which we may draw.
+func (e *Env) fullScreen() bool {
+	name := e.Getenv("TERM")
+	return e.InTTY && e.OutTTY && e.ErrTTY && name != "" && name != "dumb" && !e.Globals.JSON && e.asker.nobody() == ""
+}
+
 // minWidth is the narrowest screen that is laid out for.
 const minWidth = 20
 

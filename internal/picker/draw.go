@@ -22,7 +22,7 @@ func (p *picker) draw(ctx context.Context) error {
 // line paints a line that is as wide as the screen at most.
 func (p *picker) line(columns int, spans ...terminal.Span) string {
 	head, _ := terminal.SplitSpans(spans, columns)
-	return terminal.Paint(head, p.options.Color)
+	return terminal.Paint(head, p.options.TTY.Color)
 }
 
 func dim(text string) terminal.Span { return terminal.Span{Text: text, Style: terminal.Dim} }
@@ -35,9 +35,9 @@ func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 		query = lastColumns(query, room)
 	}
 	lines = append(lines, p.line(columns, terminal.Span{Text: "> ", Style: terminal.Bold}, terminal.Span{Text: query}))
-	count := fmt.Sprintf("  %d/%d", len(p.found), len(p.items))
-	if p.note != "" {
-		count += "  " + terminal.Line(p.note)
+	count := fmt.Sprintf("  %d/%d", len(p.found), len(p.listing.Items))
+	if p.listing.Note != "" {
+		count += "  " + terminal.Line(p.listing.Note)
 	}
 	lines = append(lines, p.line(columns, dim(terminal.Cut(count, columns))))
 	p.rows = max(rows-len(lines)-1, 1)
@@ -84,8 +84,8 @@ const minForSource = 70
 func (p *picker) widths(visible []match, columns int) layout {
 	var w layout
 	for _, m := range visible {
-		w.name = max(w.name, terminal.Width(terminal.Line(p.items[m.index].Name)))
-		w.source = max(w.source, terminal.Width(terminal.Line(p.items[m.index].Source)))
+		w.name = max(w.name, terminal.Width(terminal.Line(p.listing.Items[m.index].Name)))
+		w.source = max(w.source, terminal.Width(terminal.Line(p.listing.Items[m.index].Source)))
 	}
 	w.name = min(w.name, max(columns*2/5, 16))
 	w.source = min(w.source, columns/5)
@@ -97,11 +97,11 @@ func (p *picker) widths(visible []match, columns int) layout {
 
 // row draws an item.
 func (p *picker) row(m match, selected bool, w layout, columns int) string {
-	item := p.items[m.index]
+	item := p.listing.Items[m.index]
 	mark, base := "  ", terminal.Style(0)
 	if selected {
 		mark = "> "
-		if p.options.Color {
+		if p.options.TTY.Color {
 			base = terminal.Reverse
 		}
 	}
@@ -114,7 +114,7 @@ func (p *picker) row(m match, selected bool, w layout, columns int) string {
 	room := columns - terminal.SpansWidth(spans)
 	description := terminal.Cut(terminal.Line(text.FirstLine(strings.TrimSpace(item.Text))), room)
 	spans = append(spans, terminal.Span{Text: description, Style: base})
-	if rest := columns - terminal.SpansWidth(spans); selected && rest > 0 {
+	if rest := columns - terminal.SpansWidth(spans); base != 0 && rest > 0 {
 		spans = append(spans, terminal.Span{Text: strings.Repeat(" ", rest), Style: base})
 	}
 	return p.line(columns, spans...)
@@ -149,11 +149,14 @@ func nameSpans(name string, marks []int, width int, base terminal.Style) []termi
 // drawPage draws an item in full.
 func (p *picker) drawPage(columns, rows int) []string {
 	if p.page == nil || p.width != columns {
-		p.page, p.width = p.options.Show(p.shown, columns), columns
+		p.page, p.width = p.listing.Show(p.shown, columns), columns
 	}
 	p.rows = max(rows-2, 1)
 	p.scroll = max(min(p.scroll, len(p.page)-p.rows), 0)
 	lines := slices.Clone(p.page[p.scroll:min(p.scroll+p.rows, len(p.page))])
+	for i := range lines {
+		lines[i] = terminal.Cut(lines[i], columns)
+	}
 	for len(lines) < rows-1 {
 		lines = append(lines, "")
 	}

@@ -12,7 +12,7 @@ import (
 type candidate struct{ name, text string }
 
 func newCandidate(item Item) candidate {
-	return candidate{strings.ToLower(item.Name), strings.ToLower(item.Source + " " + item.Text)}
+	return candidate{strings.ToLower(item.Name), strings.ToLower(item.Source + " " + item.Also + " " + item.Text)}
 }
 
 // match is an item that a query finds.
@@ -22,14 +22,14 @@ type match struct {
 	marks []int // offsets of the bytes of the name that matched, ascending
 }
 
-// Scores of a word by where it is found; all of a name beats all of a text.
+// Scores of a word by where it is found.
 const (
 	scoreName   = 1000 // the whole name
 	scorePrefix = 600
 	scoreWord   = 400 // from the beginning of a word of the name
 	scoreWithin = 300
-	scoreSpread = 100 // letters of the name with others between, and up to 99 more
-	scoreText   = 60  // from the beginning of a word of the text
+	scoreSpread = 30  // letters of the name with others between, and up to 99 more
+	scoreText   = 110 // from the beginning of a word of the text
 	scoreInText = 40
 )
 

@@ -18,24 +18,24 @@ type Item struct {
 	Name   string
 	Source string
 	Text   string // the first line is shown, all of it is searched
+	Also   string // other words to find it by
 }
 
 // Listing is what there is to pick from by now.
 type Listing struct {
 	Items []Item
 	Note  string // shown beside the count, such as what is still loading
+	// Show returns an item in full for a screen of that width, in lines that hold
+	// styles of [terminal.Paint].
+	Show func(name string, width int) []string
 }
 
 // Options tune [Pick].
 type Options struct {
-	TTY   *terminal.TTY
-	Color bool
+	TTY *terminal.TTY
 	// Listings gives the items; a later one replaces those before. It may be
 	// closed.
 	Listings <-chan Listing
-	// Show returns an item in full for a screen of that width, in lines that hold
-	// styles of [terminal.Paint].
-	Show func(name string, width int) []string
 	// Enter says what picking does, for the line of keys, such as "call".
 	Enter string
 }
@@ -56,9 +56,14 @@ func Pick(ctx context.Context, o Options) (name string, err error) {
 		if err := p.draw(ctx); err != nil {
 			return "", err
 		}
-		done, err := p.step(ctx)
-		if err != nil || done {
-			return p.picked, err
+		for { // all keys that were typed by now
+			done, err := p.step(ctx)
+			if err != nil || done {
+				return p.picked, err
+			}
+			if len(screen.Keys()) == 0 {
+				break
+			}
 		}
 	}
 }
@@ -68,9 +73,8 @@ type picker struct {
 	options Options
 	screen  *terminal.Full
 
-	items      []Item
-	candidates []candidate // of items
-	note       string
+	listing    Listing
+	candidates []candidate // of the items
 	query      string
 	found      []match
 	selected   int // of found
@@ -107,16 +111,17 @@ func (p *picker) step(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// list takes new items over. What was selected stays so where it is there still.
+// list takes new items over. What the person selected stays so where it is there
+// still.
 func (p *picker) list(l Listing) {
-	was := p.current()
-	p.items, p.note = l.Items, l.Note
+	was, moved := p.current(), p.selected > 0
+	p.listing = l
 	p.candidates = make([]candidate, len(l.Items))
 	for i, item := range l.Items {
 		p.candidates[i] = newCandidate(item)
 	}
 	p.filter()
-	if i := slices.IndexFunc(p.found, func(m match) bool { return p.items[m.index].Name == was }); i > 0 {
+	if i := slices.IndexFunc(p.found, func(m match) bool { return p.listing.Items[m.index].Name == was }); moved && i > 0 {
 		p.selected = i
 	}
 }
@@ -131,7 +136,7 @@ func (p *picker) current() string {
 	if p.selected >= len(p.found) {
 		return ""
 	}
-	return p.items[p.found[p.selected].index].Name
+	return p.listing.Items[p.found[p.selected].index].Name
 }
 
 // press acts on a key that means the same everywhere, then on the others.

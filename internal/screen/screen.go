@@ -43,6 +43,14 @@ func New(stderr *terminal.Writer) *Screen { return &Screen{err: stderr} }
 // It is called before anything goes on.
 func (s *Screen) Live(on bool) { s.live = on }
 
+// Still keeps live lines off for what begins until restore is called, such as while
+// something else has the whole screen.
+func (s *Screen) Still() (restore func()) {
+	was := s.live
+	s.live = false
+	return func() { s.live = was }
+}
+
 // Note writes text, after the question where one stands on the terminal. There
 // is nowhere to tell that stderr is gone.
 func (s *Screen) Note(text string) { s.Styled(terminal.Visible(text)) }

@@ -57,6 +57,7 @@ const (
 	stepLocal   = "local"
 	stepUntil   = "until" // all sources up to the first that has the name
 	stepAll     = "all"
+	stepShown   = "shown" // built-in tools, for showing them alone
 )
 
 // step is one registry to look in.

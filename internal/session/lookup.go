@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -42,6 +43,14 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 // Local loads the tools that need no server. Tools of servers are not in it.
 func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
 	return s.finder.loadStep(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
+}
+
+// BuiltIn loads the built-in tools alone, which starts nothing: what there is to
+// show at once. A call needs [Session.Find], since other sources may take the names
+// of built-in tools.
+func (s *Session) BuiltIn(ctx context.Context) *registry.Registry {
+	own := slices.DeleteFunc(slices.Clone(s.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	return s.finder.loadStep(ctx, step{name: stepShown, sources: own})
 }
 
 // FindAll finds the tools of several names in one registry, in its order and with

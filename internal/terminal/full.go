@@ -12,6 +12,7 @@ import (
 // Its methods are for one goroutine.
 type Full struct {
 	tty     *TTY
+	end     func() // makes the terminal free for questions
 	restore func() // the modes of the terminal
 	drawn   []string
 	keys    *keyReader
@@ -29,8 +30,7 @@ const (
 // Full takes the whole screen. The error wraps [errors.ErrUnsupported] on systems
 // where this is not possible.
 func (t *TTY) Full(ctx context.Context) (*Full, error) {
-	t.mu.Lock()
-	f := &Full{tty: t}
+	f := &Full{tty: t, end: t.begin()}
 	err := f.enter(ctx)
 	if err == nil {
 		if f.keys, err = newKeyReader(t.in); err != nil {
@@ -38,7 +38,7 @@ func (t *TTY) Full(ctx context.Context) (*Full, error) {
 		}
 	}
 	if err != nil {
-		t.mu.Unlock()
+		f.end()
 		return nil, fmt.Errorf("taking the whole screen: %w", err)
 	}
 	f.resized, f.forget = watchSize()
@@ -65,7 +65,7 @@ func (f *Full) Close(ctx context.Context) {
 	f.forget()
 	f.keys.close()
 	f.leave(ctx)
-	f.tty.mu.Unlock()
+	f.end()
 }
 
 // Keys are the keys as they are pressed. It is closed where the terminal is gone.

@@ -86,7 +86,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if o.stream && (o.raw || o.outputDir != "") {
 		return &cli.UsageError{Err: errors.New("--stream goes with neither --raw nor --output"), Hint: "leave one of them out"}
 	}
-	images, err := imageProtocol(e, o.images, "")
+	_, err := imageProtocol(e, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {
 		return err
 	}
@@ -94,6 +94,15 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err != nil {
 		return err
 	}
+	return call(ctx, e, s, o, name, argv)
+}
+
+// Call makes a call without params but those that the person is asked for.
+func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) error {
+	return call(ctx, e, s, &options{}, name, nil)
+}
+
+func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name string, argv []string) error {
 	f, err := e.Find(ctx, s, name, session.Query{Call: true}, false)
 	if err != nil {
 		return err
@@ -111,18 +120,19 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be made"}
 		}
 	}
-	if images, err = imageProtocol(e, o.images, s.Settings().Images); err != nil {
+	images, err := imageProtocol(e, o.images, s.Settings().Images)
+	if err != nil {
 		return err
 	}
 	p := &printer{env: e, raw: o.raw, outputDir: o.outputDir, images: images}
 	show, hide := e.Screen.Progress(f.Tool.Name)
-	call := registry.Call{Tool: name, Params: params, Progress: show}
+	request := registry.Call{Tool: name, Params: params, Progress: show}
 	print := p.print
 	if o.stream {
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
-		call.Emit, call.Progress, print = live.emit, live.progress(show), live.finish
+		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
 	}
-	result, err := s.Call(ctx, f, call)
+	result, err := s.Call(ctx, f, request)
 	hide()
 	if line != "" {
 		defer e.Note("To make this call again:\n  " + line + "\n") // under the result

@@ -33,6 +33,7 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 		if err != nil {
 			return err
 		}
+		e.Page()
 		page := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
 		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
 			return err

@@ -29,10 +29,18 @@ func (p *Page) Space() {
 
 // Field shows a short value beside its name.
 func (p *Page) Field(name, value string, style terminal.Style) {
-	if value != "" {
-		p.line(terminal.Span{Text: fmt.Sprintf("%-14s", name+":"), Style: terminal.Dim}, terminal.Span{Text: terminal.Line(value), Style: style})
+	if value == "" {
+		return
+	}
+	head := terminal.Span{Text: fmt.Sprintf("%-*s", fieldName, name+":"), Style: terminal.Dim}
+	for _, row := range terminal.WrapSpans([]terminal.Span{{Text: terminal.Line(value), Style: style}}, max(p.Width-fieldName, 20)) {
+		p.line(append([]terminal.Span{head}, row...)...)
+		head = terminal.Span{Text: strings.Repeat(" ", fieldName)}
 	}
 }
+
+// fieldName is the width of the names of fields.
+const fieldName = 14
 
 // Title opens a part of several lines.
 func (p *Page) Title(name string) { p.line(terminal.Span{Text: name + ":", Style: terminal.Dim}) }

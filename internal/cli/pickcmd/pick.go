@@ -1,0 +1,146 @@
+// Package pickcmd is toolreg without a command at a terminal: a person looks for a
+// tool, reads how it is called, and calls it.
+package pickcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/callcmd"
+	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/picker"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// Run shows the tools and calls the one that is picked; none is fine too.
+func Run(ctx context.Context, e *cli.Env) error {
+	s, err := e.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	name, complete, err := pick(ctx, e, s)
+	switch {
+	case errors.Is(err, picker.ErrInterrupted):
+		return interrupt(ctx)
+	case err != nil || name == "":
+		return err
+	case !complete: // what it was loading was cut off
+		if s, err = e.Session(ctx, cli.SessionOptions{}); err != nil {
+			return err
+		}
+	}
+	e.Argv = append(slices.Clone(e.Argv), "call", name)
+	return callcmd.Call(ctx, e, s, name)
+}
+
+// interrupt ends the run as Ctrl-C does where the terminal makes a signal of it.
+func interrupt(ctx context.Context) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := self.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// pick returns the name of the tool that was picked, "" if none, and whether the
+// session had loaded all sources by then; else it is of no more use.
+func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, complete bool, err error) {
+	tty, err := e.OpenPerson()
+	if err != nil {
+		return "", false, err
+	}
+	defer tty.Close()
+	defer e.Screen.Still()()
+	loading, cancel := context.WithCancelCause(ctx)
+	listings, loaded := make(chan picker.Listing), make(chan bool, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // the terminal is given back first
+				cancel(fmt.Errorf("panic while loading the tools: %v\n%s", p, debug.Stack()))
+				loaded <- false
+			}
+		}()
+		loaded <- load(loading, s, listings, e.Color(true))
+	}()
+	name, err = picker.Pick(loading, picker.Options{TTY: tty, Listings: listings, Enter: "call it"})
+	cancel(nil)
+	return name, <-loaded, err
+}
+
+// load sends what tools there are, the built-in ones first, and reports whether
+// all sources were loaded.
+func load(ctx context.Context, s *session.Session, listings chan<- picker.Listing, color bool) bool {
+	send := func(reg *registry.Registry, note string) bool {
+		listing, err := newListing(ctx, s, reg, note, color)
+		if err != nil { // the call will tell
+			listing.Note = err.Error()
+		}
+		select {
+		case listings <- listing:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	if !send(s.BuiltIn(ctx), "loading the other sources…") {
+		return false
+	}
+	if reg, err := s.Local(ctx); err != nil || len(s.Settings().Servers) > 0 && !send(reg, "loading servers…") {
+		return false
+	}
+	reg, err := s.All(ctx)
+	if err != nil {
+		return false
+	}
+	send(reg, failures(reg))
+	return true
+}
+
+// failures says how many sources are missing, "" where none is.
+func failures(reg *registry.Registry) string {
+	failed := 0
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return ""
+	}
+	return cli.Counted(failed, "source") + " failed; toolreg discover tells why"
+}
+
+// newListing lists the tools of a registry but those whose every call is denied.
+func newListing(ctx context.Context, s *session.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
+	l := picker.Listing{Note: note}
+	tools, _, err := s.Offered(ctx, reg, reg.Sorted())
+	if err != nil {
+		return l, err
+	}
+	byName := make(map[string]*registry.Tool, len(tools))
+	for _, t := range tools {
+		name := session.Definition(reg, t).Name
+		byName[name] = t
+		l.Items = append(l.Items, picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
+	}
+	slices.SortStableFunc(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
+	l.Show = func(name string, width int) []string {
+		page := &content.Page{Width: width, Color: color}
+		if err := callcmd.ShowHelp(ctx, page, s, reg, byName[name]); err != nil {
+			return []string{err.Error()}
+		}
+		return strings.Split(strings.TrimSuffix(page.String(), "\n"), "\n")
+	}
+	return l, nil
+}

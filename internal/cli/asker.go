@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ type asker struct {
 	opening sync.Mutex
 	ttys    []*terminal.TTY // to close at the end
 
-	asking sync.Mutex
+	asking   sync.Mutex
+	approved []string // diffs that a person was shown and agreed to
 }
 
 // nobody says why nobody is asked in this run; "" where the terminal decides.
@@ -48,7 +50,7 @@ func (a *asker) Confirmer() exec.Confirmer {
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	a.ttys = append(a.ttys, tty)
-	return &inTurn{&a.asking, &terminal.Confirmer{TTY: tty}}
+	return &inTurn{a, &terminal.Confirmer{TTY: tty}}
 }
 
 // close gives the terminal back.
@@ -62,18 +64,30 @@ func (a *asker) close() {
 
 // inTurn asks one question at a time.
 type inTurn struct {
-	mu *sync.Mutex
+	*asker
 	exec.Confirmer
 }
 
 // Confirm implements [exec.Confirmer].
 func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.asking.Lock()
+	defer c.asking.Unlock()
 	if err := context.Cause(ctx); err != nil {
 		return exec.Answer{}, err
 	}
-	return c.Confirmer.Confirm(ctx, q)
+	answer, err := c.Confirmer.Confirm(ctx, q)
+	if err == nil && answer.Choice != exec.No && q.Preview.Diff != "" {
+		c.approved = append(c.approved, q.Preview.Diff)
+	}
+	return answer, err
+}
+
+// Approved reports whether a person agreed to exactly this diff in the run, so that
+// they need not see it again.
+func (e *Env) Approved(diff string) bool {
+	e.asker.asking.Lock()
+	defer e.asker.asking.Unlock()
+	return slices.Contains(e.asker.approved, diff)
 }
 
 // Elicit implements [session.Asker].

@@ -84,9 +84,9 @@ func (e *Env) PrintFiltered(data []byte) error {
 // Note writes text for the person to stderr.
 func (e *Env) Note(text string) { e.Screen.Note(text) }
 
-// noteSpans writes painted text to stderr. What may be foreign must have passed
+// NoteSpans writes a line of painted text to stderr. What may be foreign must have passed
 // [terminal.Line] or [terminal.Visible].
-func (e *Env) noteSpans(spans ...terminal.Span) {
+func (e *Env) NoteSpans(spans ...terminal.Span) {
 	e.Screen.Styled(terminal.Paint(spans, e.Color(e.ErrTTY)) + "\n")
 }
 
@@ -168,7 +168,7 @@ func (e *Env) printDiagnostic(d registry.Diagnostic) {
 // noteDiagnostic prints a diagnostic, however often it comes.
 func (e *Env) noteDiagnostic(d registry.Diagnostic) {
 	if !e.Globals.JSON {
-		e.noteSpans(diagnosticSpans(d)...)
+		e.NoteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
 		e.Note(string(line))
 	}
@@ -238,7 +238,7 @@ func (e *Env) noteText(f failure) {
 		prefix.Style = terminal.Red | terminal.Bold
 	}
 	spans := []terminal.Span{prefix, {Text: " " + Indent(terminal.Visible(f.message))}}
-	e.noteSpans(append(spans, hintSpans(f.hint)...)...)
+	e.NoteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 
 // ErrorBody is an error in JSON (spec section 3).

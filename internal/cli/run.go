@@ -73,7 +73,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		err = e.pipe.failure()
 	}
 	if e.summary != "" && err == nil {
-		e.noteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})
+		e.NoteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})
 	}
 	return e.finish(ctx, err)
 }

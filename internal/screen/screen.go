@@ -5,6 +5,7 @@
 package screen
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -64,6 +65,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 // Styled is Note for text that is safe to show and may hold styles of
 // [terminal.Paint].
 func (s *Screen) Styled(text string) {
+	defer s.Pause()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.questions > 0 && len(s.notes) < maxNotes {
@@ -86,6 +88,7 @@ type Writer struct {
 	screen  *Screen
 	w       io.Writer
 	waiting []byte
+	resume  func() // while a line of output has no end yet: live lines would take it away
 }
 
 // Write implements [io.Writer].
@@ -93,7 +96,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	if w.screen.questions == 0 {
-		return w.w.Write(p)
+		return w.write(p)
 	}
 	if w.waiting = append(w.waiting, p...); len(w.waiting) > maxResults {
 		w.flush()
@@ -103,8 +106,22 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // flush writes what waits. The screen's mu is held.
 func (w *Writer) flush() {
-	_, _ = w.w.Write(w.waiting)
+	_, _ = w.write(w.waiting)
 	w.waiting = nil
+}
+
+// write takes the live lines away while output is written, and until the end of
+// its last line. The screen's mu is held.
+func (w *Writer) write(p []byte) (int, error) {
+	if w.resume == nil {
+		w.resume = w.screen.Pause()
+	}
+	n, err := w.w.Write(p)
+	if bytes.HasSuffix(p, []byte("\n")) {
+		w.resume()
+		w.resume = nil
+	}
+	return n, err
 }
 
 // Hold leaves the terminal to a question until release is called.

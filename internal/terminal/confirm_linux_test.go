@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -312,5 +313,22 @@ func TestScanLine(t *testing.T) {
 		if got, err := scanLine(strings.NewReader(in)); !errors.Is(err, io.EOF) || got != "" {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}
+	}
+}
+
+// TestQuestionAfterAStop makes sure that a question is drawn anew when the process
+// goes on, as after Ctrl-Z and fg.
+func TestQuestionAfterAStop(t *testing.T) {
+	p := newPTY(t)
+	got := confirm(t.Context(), &Confirmer{p.tty}, question())
+	p.await("[n]o: ", 1)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.await("Why you are asked", 2)
+	p.await("[n]o: ", 2)
+	p.typed("y\n")
+	if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {
+		t.Errorf("%+v", o)
 	}
 }

@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +29,15 @@ type Status struct {
 	start time.Time
 	stop  chan struct{}
 	ended chan struct{}
+	// continued gets a note when the process goes on after a stop.
+	continued chan os.Signal
 
 	mu      sync.Mutex
 	lines   []statusLine
 	drawn   int       // lines on the screen now
 	at      time.Time // of the last drawing
 	second  int       // that it showed
+	tick    time.Time // when the lines were last looked after
 	changed bool      // something has, since
 	due     bool
 	paused  int
@@ -56,7 +60,12 @@ func NewStatus(opts StatusOptions) *Status {
 		close(s.ended)
 		return s
 	}
-	go s.run()
+	var forget func()
+	s.continued, forget = watchContinued()
+	go func() {
+		defer forget()
+		s.run()
+	}()
 	return s
 }
 
@@ -85,6 +94,7 @@ func (s *Status) run() {
 		select {
 		case <-ticker.C:
 			s.mu.Lock()
+			s.settle()
 			if s.changed || s.elapsed() != s.second {
 				s.draw()
 			}
@@ -159,27 +169,52 @@ func (s *Status) Close() {
 	<-s.ended
 }
 
-// erase moves the cursor back to where the first line was drawn and clears
-// everything below.
+// settle leaves the lines where they are when the process was stopped meanwhile, as
+// by Ctrl-Z: the shell has written below them. The note that it goes on may come
+// after the clock, which shows that it stood still.
+func (s *Status) settle() {
+	stoodStill := !s.tick.IsZero() && time.Since(s.tick) > 4*frame
+	s.tick = time.Now()
+	if !stoodStill || s.drawn == 0 {
+		return
+	}
+	select {
+	case <-s.continued:
+		s.drawn = 0
+	case <-time.After(frame):
+	}
+}
+
+// erase takes the lines away.
 func (s *Status) erase() {
+	s.settle()
 	if s.drawn > 0 {
-		_, _ = fmt.Fprintf(s.opts.Out, "\x1b[%dA\r\x1b[J", s.drawn)
+		_, _ = io.WriteString(s.opts.Out, s.erasure())
 		s.drawn = 0
 	}
+}
+
+// erasure moves the cursor back to where the first line was drawn and clears each
+// line on the way. Clearing the rest of the screen at once would move it into the
+// scrollback of tmux.
+func (s *Status) erasure() string {
+	if s.drawn == 0 {
+		return ""
+	}
+	return strings.Repeat("\x1b[1A\x1b[2K", s.drawn) + "\r"
 }
 
 func (s *Status) draw() {
 	if !s.due || s.closed || s.paused > 0 {
 		return
 	}
+	s.settle()
 	columns, rows := 80, 24
 	if s.opts.Size != nil {
 		columns, rows = s.opts.Size()
 	}
 	var b strings.Builder
-	if s.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", s.drawn)
-	}
+	b.WriteString(s.erasure())
 	shown := s.lines
 	if most := max(rows-2, 1); len(shown) > most { // what scrolls away cannot be erased
 		shown = shown[:most-1]

@@ -3,7 +3,6 @@ package terminal
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,10 +26,10 @@ func (s *screen) Write(p []byte) (int, error) {
 		s.lines = []string{""}
 	}
 	text := string(p)
-	up := regexp.MustCompile(`^\x1b\[(\d+)A\r\x1b\[J`)
+	up := regexp.MustCompile(`^(\x1b\[1A\x1b\[2K)+\r`)
 	for text != "" {
 		if m := up.FindStringSubmatch(text); m != nil {
-			n, _ := strconv.Atoi(m[1])
+			n := strings.Count(m[0], "1A")
 			if n > s.row {
 				return 0, fmt.Errorf("%d rows up from row %d", n, s.row)
 			}

@@ -110,7 +110,7 @@ func (t *TTY) ask(ctx context.Context, text string) (string, error) {
 	line := ""
 	err := t.write(ctx, text)
 	if err == nil {
-		line, err = t.readLine(ctx)
+		line, err = t.readRedrawn(ctx, text)
 	}
 	if err != nil { // the person pressed no Enter: end the line for them
 		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
@@ -139,6 +139,29 @@ func (t *TTY) writeEscapes(ctx context.Context, text string) error {
 		return fmt.Errorf("writing to the terminal: %w", err)
 	}
 	return nil
+}
+
+// readRedrawn reads a line, and writes text again when the process goes on after
+// it was stopped: what the shell wrote meanwhile stands where the question was.
+func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
+	continued, forget := watchContinued()
+	done := make(chan struct{})
+	var redrawing sync.WaitGroup
+	redrawing.Go(func() {
+		for {
+			select {
+			case <-continued:
+				_ = t.write(ctx, text) // the read fails too
+			case <-done:
+				return
+			}
+		}
+	})
+	line, err := t.readLine(ctx)
+	forget()
+	close(done)
+	redrawing.Wait()
+	return line, err
 }
 
 // readLine reads up to Enter. Ctrl-C arrives as a signal, which cancels ctx, or

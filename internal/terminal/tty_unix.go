@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -14,6 +15,14 @@ import (
 func openTTY() (in, out *os.File, err error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	return f, f, err
+}
+
+// watchContinued returns what gets a note when the process goes on after it was
+// stopped, as by Ctrl-Z, until forget is called.
+func watchContinued() (continued chan os.Signal, forget func()) {
+	continued = make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	return continued, func() { signal.Stop(continued) }
 }
 
 // control calls f with the descriptor and keeps the file in the poller.

@@ -29,6 +29,8 @@ func restore(f *os.File) func() {
 	return func() { _ = term.Restore(int(f.Fd()), state) }
 }
 
+func watchContinued() (continued chan os.Signal, forget func()) { return nil, func() {} }
+
 // Pixels returns the size in pixels of the terminal behind a file: a console
 // does not tell it, so it is 0.
 func Pixels(*os.File) (width, height int) { return 0, 0 }

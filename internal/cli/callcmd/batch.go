@@ -3,6 +3,7 @@ package callcmd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -39,7 +41,7 @@ type batchHead struct {
 }
 
 // runBatch runs the calls on stdin, line by line.
-func runBatch(ctx context.Context, e *cli.Env, parallel int, preset string) error {
+func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset string) error {
 	if parallel < 1 {
 		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: at least one call has to run", parallel)}
 	}
@@ -47,7 +49,7 @@ func runBatch(ctx context.Context, e *cli.Env, parallel int, preset string) erro
 	if err != nil {
 		return err
 	}
-	b := &batch{env: e, session: s}
+	b := &batch{env: e, session: s, trace: t}
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -74,6 +76,7 @@ func runBatch(ctx context.Context, e *cli.Env, parallel int, preset string) erro
 type batch struct {
 	env     *cli.Env
 	session *session.Session
+	trace   *tracer
 	mu      sync.Mutex
 	failed  error // of printing
 }
@@ -112,13 +115,14 @@ func lineError(number int, format string, args ...any) error {
 
 func (b *batch) run(ctx context.Context, c batchCall) {
 	var result registry.Result
-	err := c.err
+	start, err := time.Now(), c.err
 	if err == nil {
 		result, err = b.session.CallJSON(ctx, c.found, c.head.Name, c.params)
 	}
 	if err != nil && context.Cause(ctx) != nil {
 		return // the whole batch ends
 	}
+	b.trace.call(ctx, cmp.Or(c.head.Name, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
 	b.print(ctx, c, result, err)
 }
 

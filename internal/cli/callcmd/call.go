@@ -49,6 +49,9 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 			if o.stdin.wanted() {
 				return o.stdin.check(cmd, argv)
 			}
+			if o.stdin.trace {
+				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
+			}
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format run at once by themselves where all of them only read"}
 			}
@@ -128,7 +131,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	show, hide := e.Screen.Progress(f.Tool.Name)
 	request := registry.Call{Tool: name, Params: params, Progress: show}
 	print := p.print
-	if o.stream {
+	if o.stream || p.showsLive(f.Tool) {
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
 		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
 	}
@@ -138,8 +141,14 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 		defer e.Note("To make this call again:\n  " + line + "\n") // under the result
 	}
 	if err == nil || result.IsError {
+		if err != nil && e.OutTTY && e.ErrTTY && !e.Globals.JSON {
+			result = withoutNotice(result, err)
+		}
 		if printErr := print(ctx, f.Tool, result); printErr != nil {
 			return printErr
+		}
+		if err == nil {
+			p.markFailure(f.Tool, result)
 		}
 	}
 	return session.ResultError(result, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
@@ -24,6 +25,8 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	color, isMarkdown := e.Color(e.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
 	d := r.Display
 	switch {
+	case d.Diff != nil && r.Summary != "" && e.Approved(d.Diff.FileDiff):
+		return p.text(terminal.Line(r.Summary))
 	case d.Diff != nil:
 		return p.text(rows(terminal.Diff(terminal.Visible(d.Diff.FileDiff)), color))
 	case d.Todos != nil:
@@ -52,6 +55,49 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 		}
 	}
 	return nil
+}
+
+// showsLive reports whether a person sees the output of a tool as it comes.
+func (p *printer) showsLive(t *registry.Tool) bool {
+	return p.env.OutTTY && !p.env.Globals.JSON && p.outputDir == "" && t.CanUpdateOutput
+}
+
+// markFailure says on a terminal that the tool failed, under what it printed: that
+// alone often looks like any other output.
+func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
+	e := p.env
+	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.ErrTTY || e.Globals.JSON || e.Globals.Quiet {
+		return
+	}
+	text := " " + terminal.Line(t.Name) + " failed"
+	if r.Summary != "" && (p.streamed || !strings.Contains(content.Text(r), r.Summary)) {
+		text += ": " + terminal.Line(r.Summary)
+	}
+	e.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
+}
+
+// withoutNotice takes out of a result what it says of the error that ended the
+// call: the person reads that below it.
+func withoutNotice(r registry.Result, err error) registry.Result {
+	cut := func(text string) string {
+		text = strings.TrimSpace(text)
+		if text == r.Summary {
+			return ""
+		}
+		return strings.TrimSuffix(text, "["+err.Error()+"]")
+	}
+	if r.Display.Text != "" {
+		if r.Display.Text = cut(r.Display.Text); r.Display.Text == "" {
+			r.Content = nil
+		}
+	}
+	r.Content = slices.Clone(r.Content)
+	for i, c := range r.Content {
+		if c.Type == registry.ContentText {
+			r.Content[i].Text = cut(c.Text)
+		}
+	}
+	return r
 }
 
 // text writes text that is safe to show and ends its last line.

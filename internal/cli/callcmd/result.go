@@ -69,6 +69,7 @@ type printer struct {
 	raw       bool
 	outputDir string // parts that hold bytes are saved here; "" = nowhere
 	images    picture.Protocol
+	streamed  bool // the output was printed as it came, so that the result is not
 }
 
 func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {

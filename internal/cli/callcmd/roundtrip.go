@@ -1,11 +1,14 @@
 package callcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/dialogue"
@@ -26,7 +29,7 @@ anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.
-func runRoundTrip(ctx context.Context, e *cli.Env, formatName, preset string) error {
+func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string) error {
 	format, err := dialogue.Lookup(formatName)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -49,24 +52,26 @@ func runRoundTrip(ctx context.Context, e *cli.Env, formatName, preset string) er
 	if err != nil {
 		return err
 	}
-	r := &roundTrip{env: e, session: s, format: format.Name}
+	r := &roundTrip{env: e, session: s, trace: t, format: format.Name}
 	answers, err := r.answer(ctx, turn.Calls)
-	if err != nil {
+	if err != nil && !r.ran.Load() {
 		return err
 	}
-	for _, message := range turn.Reply(answers) {
-		if err := e.PrintLine(message); err != nil {
-			return err
+	for _, message := range turn.Reply(answers) { // what ran is answered, whatever stopped the rest
+		if printErr := e.PrintLine(message); printErr != nil {
+			return cmp.Or(err, printErr)
 		}
 	}
-	return nil
+	return err
 }
 
 // roundTrip answers the calls of one response.
 type roundTrip struct {
 	env     *cli.Env
 	session *session.Session
+	trace   *tracer
 	format  string
+	ran     atomic.Bool // a call was run, if only in part
 }
 
 // planned is a call that is to run.
@@ -92,6 +97,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 		}
 		if err != nil {
 			answers[i] = r.notFound(ctx, f.Registry, err)
+			r.trace.call(ctx, c.Name, f, c.Params, registry.Result{}, err, 0)
 			continue
 		}
 		if f.Tool.Category != registry.CategoryRead {
@@ -105,15 +111,31 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			c := calls[p.index]
-			answers[p.index] = answerOf(r.session.CallJSON(ctx, p.Found, c.Name, c.Params))
+			answers[p.index] = r.call(ctx, p.Found, calls[p.index])
 		})
 	}
 	running.Wait()
 	if cause := context.Cause(ctx); cause != nil {
-		return nil, fmt.Errorf("answering the calls: %w", cause)
+		return answers, fmt.Errorf("answering the calls: %w", cause)
 	}
 	return answers, nil
+}
+
+// call makes one call and answers it.
+func (r *roundTrip) call(ctx context.Context, f session.Found, c dialogue.Call) dialogue.Answer {
+	start := time.Now()
+	result, err := r.session.CallJSON(ctx, f, c.Name, c.Params)
+	r.trace.call(ctx, c.Name, f, c.Params, result, err, time.Since(start))
+	interrupted := err != nil && context.Cause(ctx) != nil
+	switch {
+	case interrupted && result.ErrorCategory == registry.ErrorCancellation:
+		r.ran.Store(true)
+		return dialogue.ErrorAnswer("The user interrupted this call; it may have taken effect in part. Check before you repeat it.")
+	case interrupted:
+		return dialogue.ErrorAnswer("The user interrupted the calls before this one was run.")
+	}
+	r.ran.Store(true)
+	return answerOf(result, err)
 }
 
 // notFound answers a call of a tool that was not found. It names the tools that

@@ -15,6 +15,7 @@ type stdinCalls struct {
 	format   string
 	batch    bool
 	parallel int
+	trace    bool
 }
 
 func (m *stdinCalls) flags(cmd *cobra.Command) {
@@ -22,6 +23,7 @@ func (m *stdinCalls) flags(cmd *cobra.Command) {
 	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
 	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
+	f.BoolVar(&m.trace, "trace", false, "with --format and --batch: show each call on stderr")
 	cli.CompleteFlag(cmd, "format", completeFormats)
 }
 
@@ -52,10 +54,14 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 }
 
 func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
-	if m.batch {
-		return runBatch(ctx, e, m.parallel, preset)
+	var t *tracer
+	if m.trace {
+		t = &tracer{e}
 	}
-	return runRoundTrip(ctx, e, m.format, preset)
+	if m.batch {
+		return runBatch(ctx, e, t, m.parallel, preset)
+	}
+	return runRoundTrip(ctx, e, t, m.format, preset)
 }
 
 // completeFormats completes the formats of responses.

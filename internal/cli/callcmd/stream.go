@@ -96,12 +96,13 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 	case !s.any:
 		return s.print(ctx, t, r)
 	}
+	s.streamed = true
 	if !strings.HasSuffix(s.last, "\n") && e.OutTTY {
 		if _, err := io.WriteString(e.Out, "\n"); err != nil {
 			return err
 		}
 	}
-	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.Globals.Quiet {
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.Globals.Quiet && !e.ErrTTY {
 		e.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
 	}
 	return nil

@@ -62,7 +62,11 @@ func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 		return nil, errors.New("the user does not allow it")
 	case errors.Is(err, registry.ErrDenied):
 		s.declined(err.Error())
-		return nil, errors.New("the user does not allow it")
+		refusal := &ask.DeclinedError{}
+		if denied, ok := errors.AsType[*exec.Denied](err); ok {
+			refusal.Said = denied.Said
+		}
+		return nil, refusal
 	case err != nil:
 		s.declined(err.Error())
 		return nil, err

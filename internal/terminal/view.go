@@ -217,9 +217,6 @@ func covered(t *registry.Tool, s policy.Scope) string {
 	case policy.ScopeEdits:
 		return "every edit in this workspace"
 	}
-	if t.IsMCP() {
-		return "every call of " + name(t.ServerTool) + " in this project"
-	}
 	return "every call of " + toolName(t) + " in this project"
 }
 

@@ -94,7 +94,7 @@ func TestViewServer(t *testing.T) {
 		`Changed: inputSchema (too long to show, or not kept)`,
 		``,
 		`Call "do\nit" of MCP server "my srv"`,
-		`[t] allows every call of "do\nit" in this project from now on`,
+		`[t] allows every call of do_it (mcp:my srv) in this project from now on`,
 		`[s] allows every tool of MCP server "my srv" in this project from now on`)
 }
 

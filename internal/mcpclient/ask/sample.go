@@ -22,6 +22,13 @@ type Sampling struct {
 	Params json.RawMessage // of sampling/createMessage, as sent
 }
 
+// DeclinedError is the error of [Callbacks.Sample] for a refusal by the person.
+type DeclinedError struct {
+	Said string // the person's reason, "" for none; not for the server
+}
+
+func (*DeclinedError) Error() string { return "the user does not allow it" }
+
 // sample has Options.Sample answer the server's question for a model
 // (sampling/createMessage). The result is checked against the protocol and sent
 // to the server unchanged.
@@ -36,6 +43,9 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 		return nil, h.refuseSampling(codeRefusedByUser, err)
 	}
 	result, err := h.opts.Sample(ctx, Sampling{Server: h.opts.Server, During: during.name, Params: params})
+	if declined, ok := errors.AsType[*DeclinedError](err); ok {
+		during.answered(Answer{Said: declined.Said})
+	}
 	if err != nil { // whoever refused has reported it
 		return nil, samplingError(codeRefusedByUser, err)
 	}

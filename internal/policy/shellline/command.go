@@ -195,9 +195,11 @@ func ruleWords(command string) (words []string, ok bool) {
 	return words, true
 }
 
-// ruleWordChars are the characters of a rule's command that stand for
-// themselves in a shell.
-const ruleWordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:,+@%*?"
+// plainChars stand for themselves in a shell; ruleWordChars in the command of
+// a rule.
+const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
+
+const ruleWordChars = plainChars + " *?"
 
 // foldMatch matches a glob ignoring case; nothing matches the empty text.
 func foldMatch(pattern, text string) bool {

@@ -85,6 +85,9 @@ func setsUp(name string, args []word, stdin *word) runs {
 	case (name == "." || name == "source") && stdin != nil:
 		r.scripts = []string{stdin.text}
 	}
+	if name == "coproc" {
+		r.dynamic = true
+	}
 	if name == "." || name == "source" {
 		r.dynamic = len(args) == 0 || !args[0].known || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
 	}
@@ -146,7 +149,7 @@ func shellRuns(name string, args []word, stdin *word) runs {
 	default:
 		r.rereads = "a script for " + name
 	}
-	script := false
+	script, reads := false, false
 words:
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -154,13 +157,15 @@ words:
 		case !a.known && a.text == "":
 			r.dynamic = true
 			return r
-		case a.text == "--rcfile" || a.text == "--init-file" || a.text == "-o" || a.text == "+o" || a.text == "-O" || a.text == "+O":
+		case a.text == "--rcfile" || a.text == "--init-file":
 			i++
 			continue
-		case strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.ContainsRune(a.text, 'c'):
-			script = true
+		case strings.HasPrefix(a.text, "--"):
 			continue
 		case strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+"):
+			script = script || strings.ContainsRune(a.text, 'c')
+			reads = reads || strings.ContainsRune(a.text, 's')
+			i += strings.Count(a.text, "o") + strings.Count(a.text, "O") // each takes a name
 			continue
 		case script:
 			// The words after it are parameters, which it may run.
@@ -168,7 +173,7 @@ words:
 			r.scripts = []string{a.text}
 			return r
 		}
-		if !a.known || strings.HasPrefix(a.text, "/dev/") || strings.HasPrefix(a.text, "/proc/") {
+		if reads || !a.known || strings.HasPrefix(a.text, "/dev/") || strings.HasPrefix(a.text, "/proc/") {
 			break words
 		}
 		if i == 0 {

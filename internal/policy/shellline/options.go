@@ -186,7 +186,7 @@ func (o *optionsRead) runs(name string) runs {
 			if _, value, ok := strings.Cut(x.value.text, "="); ok {
 				r.scripts = append(r.scripts, strings.TrimPrefix(value, "!"))
 			}
-			r.dynamic = r.dynamic || !x.value.known
+			r.dynamic = r.dynamic || !x.value.known || x.value.text == "" // what follows may take its place
 		case has(p.acts, x.name):
 			r.doubt = fmt.Sprintf("%s %s may run another command or change a file", name, x.name)
 		case has(p.writes, x.name) && (!x.value.known || x.value.text != "/dev/null" && x.value.text != "-"):
@@ -213,9 +213,13 @@ func (o *optionsRead) runs(name string) runs {
 
 // splits reads the value that env splits into words by rules of its own.
 func (r *runs) splits(w word) {
-	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ").Replace(w.text)
-	r.scripts = append(r.scripts, text, "env "+text)
-	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(text, `\$#`)
+	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
+	command := []word{{text: "env", known: true}}
+	for _, f := range strings.Fields(text) {
+		command = append(command, word{text: f, known: true})
+	}
+	r.commands = append(r.commands, command)
+	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(w.text, `\$#"'`)
 }
 
 // wrapped finds the commands that follow the options of a program that runs
@@ -238,7 +242,7 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	}
 	for i := start; i < last; i++ {
 		r.commands = append(r.commands, p.inner(o, args[i:]))
-		if p.vague && strings.ContainsAny(args[i].text, " \t\n") { // a line for a shell
+		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // a line for a shell
 			r.scripts = append(r.scripts, args[i].text)
 		}
 	}

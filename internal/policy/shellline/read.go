@@ -178,7 +178,7 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.FuncDecl:
 		a.doubt(a.textOf(n), "it declares a function")
 	case *syntax.CoprocClause:
-		a.doubt(a.textOf(n), "it starts a coprocess")
+		a.add(Command{Text: a.textOf(n), Doubt: "it starts a coprocess", dynamic: true})
 	case *syntax.TimeClause:
 		a.doubt(a.textOf(n), "time runs another command")
 	case *syntax.WordIter:

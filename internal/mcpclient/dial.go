@@ -68,7 +68,7 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 		}
 		h.Authorize(s.opts.Auth(server), param)
 	}
-	return h.Transport(s.opts.Limits.Result), nil
+	return h.Transport(max(s.opts.Limits.Frame, s.opts.Limits.Result)), nil
 }
 
 func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, error) {

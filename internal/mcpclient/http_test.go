@@ -323,9 +323,9 @@ func TestEventWithoutEnd(t *testing.T) {
 			}
 		})
 	})
-	s := source(t, httpServer(web.URL), func(o *Options) { o.Limits = Limits{Result: 1 << 20} })
+	s := source(t, httpServer(web.URL), func(o *Options) { o.Limits = Limits{Frame: 1 << 20} })
 	_, _, err := s.Discover(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "exceeded 1048576 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "a message larger than the limit of 1 MiB (limits.frame)") {
 		t.Errorf("error %v", err)
 	}
 }

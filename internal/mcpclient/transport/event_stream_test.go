@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -40,5 +41,33 @@ func TestEventStream(t *testing.T) {
 				t.Errorf("last %q, pause %s", s.last, s.pause)
 			}
 		})
+	}
+}
+
+// Each event counts for itself, however the stream comes in pieces, and by the
+// limit of its time.
+func TestEachEventOfAStreamIsLimited(t *testing.T) {
+	event := "event: message\r\ndata: 0123456789\r\n\r\n"
+	for _, end := range []string{"\n", "\r\n"} {
+		stream := strings.Repeat(strings.ReplaceAll(event, "\r\n", end), 50)
+		for piece := 1; piece < 9; piece++ {
+			limit := &CurrentLimit{}
+			limit.Store(Limit{int64(len(event)), "limits.frame"})
+			e := &limitedEvents{ReadCloser: io.NopCloser(strings.NewReader(stream + "data: " + strings.Repeat("x", 60))), limit: limit, failed: func(err error) error { return err }}
+			buf, got := make([]byte, piece), 0
+			var err error
+			for err == nil {
+				var n int
+				n, err = e.Read(buf)
+				got += n
+			}
+			if got < len(stream) || got > len(stream)+len(event) || !strings.Contains(err.Error(), "limits.frame") {
+				t.Errorf("pieces of %d: %d of %d bytes, %v", piece, got, len(stream), err)
+			}
+			limit.Store(Limit{1000, "limits.result"})
+			if _, err := e.Read(buf); err != nil {
+				t.Errorf("pieces of %d: under a wider limit: %v", piece, err)
+			}
+		}
 	}
 }

@@ -173,8 +173,10 @@ func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
 		resp.Body = limited(resp.Body, io.MultiReader(bytes.NewReader(head), resp.Body), h.limit.Load())
 		return resp, nil
 	}
-	// The SDK limits each event of a stream, which may go on for long.
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+	// A stream may go on for long, so that each of its events is limited.
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: h.limit, failed: h.refuse}
+	} else {
 		resp.Body = limited(resp.Body, resp.Body, h.limit.Load())
 	}
 	return resp, nil

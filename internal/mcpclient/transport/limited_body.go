@@ -1,6 +1,9 @@
 package transport
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // limitedBody fails when a body goes over its limit, which io.LimitReader hides.
 type limitedBody struct {
@@ -26,6 +29,36 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	if b.left < 0 {
 		return n - 1, b.limit.Exceeded("body")
+	}
+	return n, err
+}
+
+// limitedEvents fails when one event of a stream goes over the limit that is in
+// force when it arrives. The SDK has one limit for all events, which has to be
+// that of the largest.
+type limitedEvents struct {
+	io.ReadCloser
+	limit  *CurrentLimit
+	failed func(error) error
+	size   int64 // of the event so far
+	blank  bool  // nothing stood on the line so far
+}
+
+// Read implements [io.Reader].
+func (e *limitedEvents) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte("\n"))
+		e.size += int64(len(rest) - len(after))
+		if limit := e.limit.Load(); e.size > limit.Bytes {
+			return 0, e.failed(limit.Exceeded("message"))
+		}
+		e.blank = e.blank && len(bytes.TrimSuffix(line, []byte("\r"))) == 0
+		if ended && e.blank {
+			e.size = 0
+		}
+		e.blank = e.blank || ended // a new line is blank so far
+		rest = after
 	}
 	return n, err
 }

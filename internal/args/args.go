@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Options say what the arguments are read against.
@@ -70,21 +71,21 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	}
 	path := p.types.path(key)
 	typ := p.types.at(path)
-	text, err := p.text(arg, value)
+	given, err := p.text(arg, value)
 	if err != nil {
 		return err
 	}
 	repeated := p.seen[key]
 	p.seen[key] = true
-	v, err := p.value(arg, typ, text, raw)
+	v, err := p.value(arg, typ, given, raw)
 	if err != nil {
 		return err
 	}
-	if typ.isList() && !raw && !isJSONList(text) {
+	if typ.isList() && !raw && !isJSONList(given) {
 		return p.add(root, arg, path, v)
 	}
 	if repeated {
-		return &Error{Arg: arg, Message: fmt.Sprintf("%q is given twice, and the schema does not want a list there", key)}
+		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, and the schema does not want a list there", text.Quote(key))}
 	}
 	return set(root, arg, path, v)
 }

@@ -1,6 +1,10 @@
 package args
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
 
 // Error tells which argument cannot be used and why. It is a matter of params
 // (exit code 4), unless Usage is set (exit code 2): then the argument has no
@@ -11,4 +15,4 @@ type Error struct {
 	Usage   bool
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("argument %q: %s", e.Arg, e.Message) }
+func (e *Error) Error() string { return fmt.Sprintf("argument %s: %s", text.Quote(e.Arg), e.Message) }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // parent returns the object that holds the last key of path, making objects on
 // the way.
 func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) {
 	if slices.Contains(path, "") {
-		return nil, &Error{Arg: arg, Message: fmt.Sprintf("the key %q has an empty part", strings.Join(path, "."))}
+		return nil, &Error{Arg: arg, Message: fmt.Sprintf("the key %s has an empty part", text.Quote(strings.Join(path, ".")))}
 	}
 	for _, key := range path[:len(path)-1] {
 		next := root.Get(key)
@@ -21,9 +22,9 @@ func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) 
 			next = jsonx.NewObject()
 			root.Set(key, next)
 		case next.Is(jsonx.Array):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%q is a list, so nothing can be set in it", key)}
+			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is a list, so nothing can be set in it", text.Quote(key))}
 		case !next.Is(jsonx.Object):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%q is no object, so nothing can be set in it", key)}
+			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is no object, so nothing can be set in it", text.Quote(key))}
 		}
 		root = next
 	}

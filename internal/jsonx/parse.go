@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Options say what of JSON is accepted. The zero value accepts what
@@ -212,7 +214,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 	name := unquote(token)
 	at := p.find(base, seen, name)
 	if at >= 0 && p.Strict {
-		return seen, p.fail("duplicate key %q at %s", name, p.place()).within(name)
+		return seen, p.fail("duplicate key %s at %s", text.Quote(name), p.place()).within(name)
 	}
 	if c, _ := p.next(); c != ':' {
 		return seen, p.unexpected("after object key").within(name)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Registry holds the tools of one run. It does not change once built and is
@@ -37,14 +39,14 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	switch {
 	case e.Hidden != nil && e.Hidden.Err != nil:
-		return fmt.Sprintf("tool %q cannot be used: %s", e.Name, e.Hidden.Reason)
+		return fmt.Sprintf("tool %s cannot be used: %s", text.Quote(e.Name), e.Hidden.Reason)
 	case e.Hidden != nil:
-		return fmt.Sprintf("tool %q is not registered: %s", e.Name, e.Hidden.Reason)
+		return fmt.Sprintf("tool %s is not registered: %s", text.Quote(e.Name), e.Hidden.Reason)
 	case len(e.Versions) > 0:
 		name, version, _ := cutVersion(e.Name)
-		return fmt.Sprintf("tool %q has no version %s; there is %s", name, version, strings.Join(e.Versions, ", "))
+		return fmt.Sprintf("tool %s has no version %s; there is %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
 	}
-	msg := fmt.Sprintf("no tool named %q (%d registered)", e.Name, e.Count)
+	msg := fmt.Sprintf("no tool named %s (%d registered)", text.Quote(e.Name), e.Count)
 	if len(e.Near) > 0 {
 		msg += "; did you mean " + strings.Join(e.Near, ", ") + "?"
 	}

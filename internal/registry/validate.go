@@ -18,6 +18,13 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Of what the caller gave, errors repeat no more than this, in bytes.
+const (
+	maxPointer = 200
+	maxMessage = 1000 // of the library, which lists what would be right
 )
 
 // validateLimit bounds one compilation or validation. The library takes no
@@ -190,7 +197,7 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	if union, ok := v.ofConstants(leaf); ok {
 		return []Violation{union}
 	}
-	base := Violation{Pointer: pointerOf(leaf.InstanceLocation), Message: leaf.Message,
+	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer), Message: text.Clip(leaf.Message, maxMessage),
 		Keyword: keywordOf(leaf)}
 	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
 	rule := v.refs.Lookup("#" + fragment)
@@ -202,7 +209,7 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 		case base.Keyword == "required" && rule.Is(jsonx.Array):
 			return missing(base, rule, object)
 		case base.Keyword == "additionalProperties":
-			return unknown(base, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), object)
+			return unknown(base, leaf.Message, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), object)
 		}
 	}
 	base.Expected = describe(rule)
@@ -228,7 +235,7 @@ func missing(base Violation, required, object *jsonx.Value) []Violation {
 }
 
 // unknown makes one violation of each property that the schema does not know.
-func unknown(base Violation, parent, object *jsonx.Value) []Violation {
+func unknown(base Violation, message string, parent, object *jsonx.Value) []Violation {
 	var known []string
 	if props := parent.Get("properties"); props != nil {
 		for _, m := range props.Members {
@@ -238,12 +245,12 @@ func unknown(base Violation, parent, object *jsonx.Value) []Violation {
 	slices.Sort(known)
 	var out []Violation
 	for _, m := range object.Members {
-		if _, ok := slices.BinarySearch(known, m.Name); ok || !strings.Contains(base.Message, "'"+m.Name+"'") {
+		if _, ok := slices.BinarySearch(known, m.Name); ok || !strings.Contains(message, "'"+m.Name+"'") {
 			continue
 		}
 		v := base
-		v.Pointer += "/" + jsonx.EscapeToken(m.Name)
-		v.Message = fmt.Sprintf("unknown property %q", m.Name)
+		v.Pointer = text.Clip(v.Pointer+"/"+jsonx.EscapeToken(m.Name), maxPointer)
+		v.Message = "unknown property " + text.Quote(m.Name)
 		if near := Near(m.Name, known); len(near) > 0 {
 			v.Message += fmt.Sprintf(", did you mean %q?", near[0])
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxChanged bounds the files that write_file, edit and apply_patch read to
@@ -130,19 +131,19 @@ func (c *fileChange) result(done string) registry.Result {
 func explainWrite(name string, err error) string {
 	switch {
 	case errors.Is(err, workspace.ErrIsDir):
-		return fmt.Sprintf("%q is a directory; give the path of a file", name)
+		return fmt.Sprintf("%s is a directory; give the path of a file", text.Quote(name))
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Sprintf("%q cannot be written: a part of the path is a file, not a folder", name)
+		return fmt.Sprintf("%s cannot be written: a part of the path is a file, not a folder", text.Quote(name))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%q cannot be changed: %v", name, err)
+		return fmt.Sprintf("%s cannot be changed: %v", text.Quote(name), err)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Sprintf("%q cannot be written: the disk is full; nothing was changed", name)
+		return fmt.Sprintf("%s cannot be written: the disk is full; nothing was changed", text.Quote(name))
 	case errors.Is(err, textfile.ErrNotText):
-		return fmt.Sprintf("%q %v; edit only changes text", name, err)
+		return fmt.Sprintf("%s %v; edit only changes text", text.Quote(name), err)
 	case errors.Is(err, workspace.ErrKind), errors.Is(err, textfile.ErrRoundTrip):
-		return fmt.Sprintf("%q %v", name, err)
+		return fmt.Sprintf("%s %v", text.Quote(name), err)
 	}
-	return fmt.Sprintf("%q: %v", name, err)
+	return fmt.Sprintf("%s: %v", text.Quote(name), err)
 }
 
 // previews remembers the state of files when a person was shown a change to them,
@@ -186,5 +187,5 @@ func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 }
 
 func changedMeanwhile(name string) registry.Result {
-	return tool.Failed(fmt.Sprintf("%q was modified after the change was shown; nothing was written. Read it again and repeat the call", name))
+	return tool.Failed(fmt.Sprintf("%s was modified after the change was shown; nothing was written. Read it again and repeat the call", text.Quote(name)))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed edit.md
@@ -163,21 +164,21 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := old
+	changed := old
 	if len(before.data) == 0 && list[0].Old == "" {
-		text, list = list[0].New, list[1:]
+		changed, list = list[0].New, list[1:]
 	}
-	if text, err = replaceAll(text, list); err != nil {
-		return nil, misfit{fmt.Errorf("%q: %w; nothing was changed", p.FilePath, err)}
+	if changed, err = replaceAll(changed, list); err != nil {
+		return nil, misfit{fmt.Errorf("%s: %w; nothing was changed", text.Quote(p.FilePath), err)}
 	}
-	if before.exists && text == old {
-		return nil, misfit{fmt.Errorf("%q: the edits have no effect; nothing was changed", p.FilePath)}
+	if before.exists && changed == old {
+		return nil, misfit{fmt.Errorf("%s: the edits have no effect; nothing was changed", text.Quote(p.FilePath))}
 	}
-	data, err := enc.Bytes(text)
+	data, err := enc.Bytes(changed)
 	if err != nil {
 		return nil, err
 	}
-	return newChange(p.rel, before, old, text, "", data), nil
+	return newChange(p.rel, before, old, changed, "", data), nil
 }
 
 func explainEdit(name string, err error) string {
@@ -207,7 +208,7 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 		return call, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
 	}
 	if c.before.exists && c.old == content {
-		return call, registry.Invalid("edit", "/new_string", "%q already has the edited content: there is nothing to change", p.FilePath)
+		return call, registry.Invalid("edit", "/new_string", "%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))
 	}
 	call.Params, err = tool.EncodeParams(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
 	return call, err

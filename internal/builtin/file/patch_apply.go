@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // patched is the state of a file after a patch.
@@ -58,7 +59,7 @@ func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
 		changes = changes || f.changes()
 		for dir := path.Dir(f.rel); f.exists && dir != "."; dir = path.Dir(dir) {
 			if folder := p.files[dir]; folder != nil && folder.exists {
-				return nil, misfit{fmt.Errorf("%q cannot be written: a part of the path is a file of the patch", f.rel)}
+				return nil, misfit{fmt.Errorf("%s cannot be written: a part of the path is a file of the patch", text.Quote(f.rel))}
 			}
 		}
 	}
@@ -107,7 +108,7 @@ func (p *patching) existing(name string) (*patched, error) {
 func (p *patching) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
-		err = misfit{fmt.Errorf("the patch creates %q, which already exists", name)}
+		err = misfit{fmt.Errorf("the patch creates %s, which already exists", text.Quote(name))}
 	}
 	return f, err
 }
@@ -166,7 +167,7 @@ func (p *patching) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return misfit{fmt.Errorf("the patch deletes %q but leaves %s of it; to delete a file, remove every line in a hunk", fp.old, tool.Count(len(lines(rest)), "line"))}
+		return misfit{fmt.Errorf("the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk", text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // hunks reads the hunks of a file.
@@ -37,7 +39,7 @@ func (r *patchReader) hunk(number int) (*hunk, error) {
 	h := &hunk{number: number, line: r.at + 1}
 	header, _ := r.peek()
 	if !h.header(header) {
-		return nil, r.fail("hunk %d: %q is not a hunk header; it needs line numbers, such as @@ -1,3 +1,4 @@", number, header)
+		return nil, r.fail("hunk %d: %s is not a hunk header; it needs line numbers, such as @@ -1,3 +1,4 @@", number, text.Quote(header))
 	}
 	r.at++
 	oldLeft, newLeft := h.oldCount, h.newCount
@@ -207,7 +209,7 @@ func (t *patchTarget) keep(pos int) error {
 
 func (t *patchTarget) write(line string) error {
 	if t.open {
-		return fmt.Errorf(`%q: the patch says "\ No newline at end of file" of a line that is not the last`, t.name)
+		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" of a line that is not the last`, text.Quote(t.name))
 	}
 	t.out.WriteString(line)
 	t.open = !strings.HasSuffix(line, "\n")
@@ -279,7 +281,7 @@ func (t *patchTarget) same(have, want string) bool {
 }
 
 func (t *patchTarget) refuse(h *hunk, format string, args ...any) error {
-	return fmt.Errorf("hunk %d of %q (line %d of the patch) does not apply: %s", h.number, t.name, h.line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("hunk %d of %s (line %d of the patch) does not apply: %s", h.number, text.Quote(t.name), h.line, fmt.Sprintf(format, args...))
 }
 
 // differs says which line of the hunk is not in the file.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // filePatch is what a patch does to one file.
@@ -60,9 +61,9 @@ const maxPatchFiles = 5000
 
 // parsePatch reads a unified diff, plain or git's. Text around the diffs, such
 // as a commit message, is ignored. The error is a *patchError.
-func parsePatch(text string) ([]filePatch, error) {
-	text, _ = strings.CutPrefix(text, textfile.BOM)
-	r := &patchReader{lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
+func parsePatch(patch string) ([]filePatch, error) {
+	patch, _ = strings.CutPrefix(patch, textfile.BOM)
+	r := &patchReader{lines: strings.Split(strings.TrimSuffix(patch, "\n"), "\n")}
 	var out []filePatch
 	for {
 		line, ok := r.peek()
@@ -82,7 +83,7 @@ func parsePatch(text string) ([]filePatch, error) {
 		case strings.HasPrefix(line, "@@"):
 			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name before it")
 		case strings.HasPrefix(line, "*** "):
-			err = r.fail("%q is not a line of a unified diff; use the format of git diff, with --- and +++ lines and @@ headers", line)
+			err = r.fail("%s is not a line of a unified diff; use the format of git diff, with --- and +++ lines and @@ headers", text.Quote(line))
 		default:
 			r.at++
 		}
@@ -198,8 +199,8 @@ func (r *patchReader) extended(p *filePatch, line string, oldName, newName *stri
 }
 
 // mode reads git's mode of a file. Only the execute permission matters.
-func (r *patchReader) mode(text string) (fs.FileMode, error) {
-	switch strings.TrimSpace(text) {
+func (r *patchReader) mode(given string) (fs.FileMode, error) {
+	switch strings.TrimSpace(given) {
 	case "100644":
 		return 0o644, nil
 	case "100755":
@@ -207,7 +208,7 @@ func (r *patchReader) mode(text string) (fs.FileMode, error) {
 	case "120000":
 		return 0, r.fail("a patch cannot create or change links")
 	}
-	return 0, r.fail("mode %q is not that of a regular file (100644 or 100755)", text)
+	return 0, r.fail("mode %s is not that of a regular file (100644 or 100755)", text.Quote(given))
 }
 
 // gitNames separates the two names of a git header; "" if it cannot.

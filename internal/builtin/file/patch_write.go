@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // write makes all the changes, or none: all new content is on disk next to its
@@ -92,7 +93,7 @@ func (p *patching) undo(written, removed []*patched, rel string, cause error) er
 			err = p.workspace.RemoveFile(f.rel)
 		}
 		if err != nil {
-			problem = fmt.Errorf("%w; and %q could not be restored: %w", problem, f.rel, err)
+			problem = fmt.Errorf("%w; and %s could not be restored: %w", problem, text.Quote(f.rel), err)
 		}
 	}
 	return problem

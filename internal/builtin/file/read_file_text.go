@@ -208,7 +208,7 @@ func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) err
 func (x *excerpt) result(rel, name string) registry.Result {
 	if x.last == 0 {
 		return tool.Misfit(fmt.Sprintf(
-			"offset %d is past the end of %q, which has %s", x.first, name, tool.Count(x.total, "line")))
+			"offset %d is past the end of %s, which has %s", x.first, text.Quote(name), tool.Count(x.total, "line")))
 	}
 	note := x.note()
 	text := x.text.String()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Pattern is a glob over paths relative to some folder, with braces. Without a
@@ -16,8 +18,8 @@ type Pattern struct {
 
 // CompilePattern compiles a pattern; fold ignores case. The error says what is
 // wrong with the pattern.
-func CompilePattern(text string, fold bool) (*Pattern, error) {
-	alternatives, err := expandBraces(filepath.ToSlash(text))
+func CompilePattern(pattern string, fold bool) (*Pattern, error) {
+	alternatives, err := expandBraces(filepath.ToSlash(pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -29,11 +31,11 @@ func CompilePattern(text string, fold bool) (*Pattern, error) {
 		}
 		parts := slices.DeleteFunc(strings.Split(alt, "/"), func(part string) bool { return part == "" || part == "." })
 		if slices.Contains(parts, "..") {
-			return nil, fmt.Errorf("pattern %q leads outside through \"..\"", text)
+			return nil, fmt.Errorf("pattern %s leads outside through \"..\"", text.Quote(pattern))
 		}
 		g, ok := Compile(strings.Join(parts, "/"))
 		if !ok {
-			return nil, fmt.Errorf("pattern %q ends inside [ or after \\; close the bracket, or write \\[ for the character", text)
+			return nil, fmt.Errorf("pattern %s ends inside [ or after \\; close the bracket, or write \\[ for the character", text.Quote(pattern))
 		}
 		p.globs = append(p.globs, g)
 	}

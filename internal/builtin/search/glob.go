@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed glob.md
@@ -118,7 +119,7 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 	}
 	files, walked, err := g.find(ctx, s, call.Hides)
 	if err != nil {
-		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+		return registry.Result{}, fmt.Errorf("searching %s: %w", text.Quote(s.start), err)
 	}
 	total := len(files)
 	files = newestFirst(files, time.Now(), s.Limit.OrDefault(globDefaultLimit))
@@ -184,15 +185,15 @@ func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 func (s *globSearch) result(files []globbed, total int, w *workspace.LeftOut) registry.Result {
 	where := ""
 	if s.start != "." {
-		where = fmt.Sprintf(" in %q", s.start)
+		where = fmt.Sprintf(" in %s", text.Quote(s.start))
 	}
 	if total == 0 {
-		r := registry.TextResult(fmt.Sprintf("No files match %q%s.%s", s.Pattern, where, w.Note()))
+		r := registry.TextResult(fmt.Sprintf("No files match %s%s.%s", text.Quote(s.Pattern), where, w.Note()))
 		r.Summary = "no files found"
 		return r
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Found %s matching %q%s", tool.Count(total, "file"), s.Pattern, where)
+	fmt.Fprintf(&b, "Found %s matching %s%s", tool.Count(total, "file"), text.Quote(s.Pattern), where)
 	if total > len(files) {
 		fmt.Fprintf(&b, ", showing the first %d; narrow the pattern or raise limit to see more", len(files))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed grep.md
@@ -123,7 +124,7 @@ func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (
 		err = s.searchOne(ctx, f, info, rank)
 	}
 	if err != nil {
-		return registry.Result{}, fmt.Errorf("searching %q: %w", s.start, err)
+		return registry.Result{}, fmt.Errorf("searching %s: %w", text.Quote(s.start), err)
 	}
 	return s.result(rank, left), nil
 }

@@ -7,6 +7,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // lineExpr is a regular expression matched within lines, with texts of which
@@ -40,7 +42,7 @@ func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
 	if err != nil {
 		var bad *syntax.Error
 		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("is not a regular expression in RE2 syntax: %s in %q", bad.Code, bad.Expr)
+			return nil, fmt.Errorf("is not a regular expression in RE2 syntax: %s in %s", bad.Code, text.Quote(bad.Expr))
 		}
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // ranking keeps the newest files with matches, as many as the limit of lines
@@ -133,12 +134,12 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 
 // what describes what was searched for and where.
 func (s *grepSearch) what() string {
-	what := fmt.Sprintf("for %q", s.Pattern)
+	what := fmt.Sprintf("for %s", text.Quote(s.Pattern))
 	if s.start != "." {
-		what += fmt.Sprintf(" in %q", s.start)
+		what += fmt.Sprintf(" in %s", text.Quote(s.start))
 	}
 	if s.Include != "" {
-		what += fmt.Sprintf(" (include %q)", s.Include)
+		what += fmt.Sprintf(" (include %s)", text.Quote(s.Include))
 	}
 	return what
 }

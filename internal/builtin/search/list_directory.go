@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed list_directory.md
@@ -99,7 +100,7 @@ func (l *listTool) run(ctx context.Context, call registry.Call, s *listing) (reg
 	}
 	t, err := newTree(ctx, l.workspace, s, call.Hides)
 	if err != nil {
-		return registry.Result{}, fmt.Errorf("listing %q: %w", s.Path, err)
+		return registry.Result{}, fmt.Errorf("listing %s: %w", text.Quote(s.Path), err)
 	}
 	return s.result(t), nil
 }

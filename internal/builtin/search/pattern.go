@@ -7,27 +7,28 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // relativePattern makes a pattern that begins with the absolute path of the
 // workspace relative to it.
-func relativePattern(w *workspace.Dir, text string) (string, error) {
-	if !filepath.IsAbs(text) {
-		return text, nil
+func relativePattern(w *workspace.Dir, pattern string) (string, error) {
+	if !filepath.IsAbs(pattern) {
+		return pattern, nil
 	}
 	if _, err := w.Root(); err != nil {
 		return "", err
 	}
-	fixed := text
-	if i := strings.IndexAny(text, `*?[{`); i >= 0 {
-		fixed = text[:strings.LastIndexAny(text[:i], `/\`)+1]
+	fixed := pattern
+	if i := strings.IndexAny(pattern, `*?[{`); i >= 0 {
+		fixed = pattern[:strings.LastIndexAny(pattern[:i], `/\`)+1]
 	}
 	rel, ok := w.Inside(fixed)
 	if !ok {
-		return "", fmt.Errorf("path %q is outside the workspace; give a pattern relative to it", text)
+		return "", fmt.Errorf("path %s is outside the workspace; give a pattern relative to it", text.Quote(pattern))
 	}
 	// "./" keeps a pattern with no other slash at the top of the workspace.
-	return "./" + path.Join(rel, text[len(fixed):]), nil
+	return "./" + path.Join(rel, pattern[len(fixed):]), nil
 }
 
 // skipped reports whether a search skips a folder that no pattern names: git's

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed process.md
@@ -101,7 +102,7 @@ func (p *processTool) preview(_ registry.Call, c *processCall) (registry.Preview
 		return preview, nil
 	}
 	verb := map[string]string{"log": "Show the output of", "wait": "Wait for the end of", "kill": "Stop"}[c.Action]
-	preview.Prompt = fmt.Sprintf("%s the background process %q", verb, c.ID)
+	preview.Prompt = fmt.Sprintf("%s the background process %s", verb, text.Quote(c.ID))
 	if _, r, err := p.find(c.ID); err == nil {
 		preview.Prompt += ": " + r.Command
 	}
@@ -129,7 +130,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 	store, r, err := p.find(c.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Misfit(fmt.Sprintf("there is no background process %q; action list shows the ids", c.ID)), nil
+		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids", text.Quote(c.ID))), nil
 	case err != nil:
 		return tool.Failed(err.Error()), nil
 	}
@@ -141,7 +142,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 	case "kill":
 		err := store.end(r, func(d time.Duration) { pause(ctx, d) })
 		if errors.Is(err, errEnded) {
-			return tool.Failed(fmt.Sprintf("%q %v: %v", r.ID, errEnded, store.state(r))), nil
+			return tool.Failed(fmt.Sprintf("%s %v: %v", text.Quote(r.ID), errEnded, store.state(r))), nil
 		}
 		if err != nil {
 			return tool.Failed(err.Error()), nil
@@ -173,7 +174,7 @@ func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit t
 		case <-timer.C:
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %q: %w", r.ID, context.Cause(ctx))
+			return fmt.Errorf("waiting for %s: %w", text.Quote(r.ID), context.Cause(ctx))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -42,7 +43,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	case "":
 		return nil, errors.New("has no scheme; begin it with https://")
 	default:
-		return nil, fmt.Errorf("begins with %q; only http and https are supported", u.Scheme+":")
+		return nil, fmt.Errorf("begins with %s; only http and https are supported", text.Quote(u.Scheme+":"))
 	}
 	if u.Hostname() == "" {
 		return nil, errors.New("has no host")
@@ -74,7 +75,7 @@ func cleanHost(u *url.URL) error {
 	if _, err := netip.ParseAddr(host); err != nil {
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil && !plainHost(host) {
-			return fmt.Errorf("has the invalid host name %q", host)
+			return fmt.Errorf("has the invalid host name %s", text.Quote(host))
 		}
 		if err != nil {
 			ascii = host
@@ -121,11 +122,11 @@ type blocked struct {
 }
 
 func (e *blocked) Error() string {
-	what := fmt.Sprintf("%q is", e.host)
+	what := fmt.Sprintf("%s is", text.Quote(e.host))
 	if e.host != e.address {
-		what = fmt.Sprintf("%q stands for %s, which is", e.host, e.address)
+		what = fmt.Sprintf("%s stands for %s, which is", text.Quote(e.host), e.address)
 	}
-	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%q] allows it", what, net.JoinHostPort(e.host, e.port))
+	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it", what, text.Quote(net.JoinHostPort(e.host, e.port)))
 }
 
 // dialer connects to public addresses, and to all addresses of the allowed

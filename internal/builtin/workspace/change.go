@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Changeable resolves the path of a file to be written. It denies toolreg's own
@@ -18,7 +19,7 @@ func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
 		return "", err
 	}
 	if rel == "." || strings.HasSuffix(name, "/") {
-		return "", registry.Invalid(tool, pointer, "%q is a folder; give the path of a file", name)
+		return "", registry.Invalid(tool, pointer, "%s is a folder; give the path of a file", text.Quote(name))
 	}
 	if err := w.Protect(rel); err != nil {
 		if _, ok := errors.AsType[*refusal](err); ok {

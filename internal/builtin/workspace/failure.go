@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Note says what a search skipped, as a sentence with a space before it.
@@ -47,21 +48,21 @@ func (w *Dir) Failure(rel, name string, err error) registry.Result {
 func (w *Dir) Explain(rel, name string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text := fmt.Sprintf("%q does not exist in the workspace", name)
+		text := fmt.Sprintf("%s does not exist in the workspace", text.Quote(name))
 		if near := w.near(rel); len(near) > 0 {
 			return text + "; did you mean " + strings.Join(near, ", ") + "?"
 		}
 		return text + "; list_directory and glob show what does"
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Sprintf("%q does not exist: a part of the path is a file, not a folder", name)
+		return fmt.Sprintf("%s does not exist: a part of the path is a file, not a folder", text.Quote(name))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%q cannot be read: %v", name, err)
+		return fmt.Sprintf("%s cannot be read: %v", text.Quote(name), err)
 	case errors.Is(err, ErrIsDir):
-		return fmt.Sprintf("%q is a directory; use list_directory to list it", name)
+		return fmt.Sprintf("%s is a directory; use list_directory to list it", text.Quote(name))
 	case errors.Is(err, ErrKind):
-		return fmt.Sprintf("%q %v", name, err)
+		return fmt.Sprintf("%s %v", text.Quote(name), err)
 	}
-	return fmt.Sprintf("reading %q: %v", name, err)
+	return fmt.Sprintf("reading %s: %v", text.Quote(name), err)
 }
 
 // maxSiblings bounds the names that are searched for similar ones.
@@ -127,7 +128,7 @@ func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
 	f.Close()
 	if !info.IsDir() {
 		return registry.ErrorResult(registry.ErrorExecution,
-			fmt.Sprintf("%q is a file, not a folder; use read_file, or give the folder that contains it", name)), true
+			fmt.Sprintf("%s is a file, not a folder; use read_file, or give the folder that contains it", text.Quote(name))), true
 	}
 	return registry.Result{}, false
 }

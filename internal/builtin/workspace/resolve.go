@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxLinks bounds the links followed on one path, as Linux does.
@@ -19,7 +20,7 @@ const maxLinks = 40
 // refusal says why a path must not be used.
 type refusal struct{ path, reason string }
 
-func (e *refusal) Error() string { return fmt.Sprintf("path %q %s", e.path, e.reason) }
+func (e *refusal) Error() string { return fmt.Sprintf("path %s %s", text.Quote(e.path), e.reason) }
 
 // Param resolves the value of a path param; a path that is refused is an
 // *ArgsError for the param at pointer.
@@ -31,6 +32,9 @@ func (w *Dir) Param(tool, pointer, name string) (string, error) {
 	return rel, err
 }
 
+// maxPath is the longest path that is taken, in bytes; systems take no longer ones.
+const maxPath = 4096
+
 // resolve turns a path as a model writes it, relative to the workspace or
 // absolute inside it, into the real path inside the workspace: relative,
 // cleaned, with slashes and without links. The named file need not exist. The
@@ -41,6 +45,9 @@ func (w *Dir) Param(tool, pointer, name string) (string, error) {
 // even those that lead back inside. The result is used with the os.Root, so
 // replacing a folder with a link in the meantime achieves nothing.
 func (w *Dir) resolve(name string) (string, error) {
+	if len(name) > maxPath {
+		return "", &refusal{name, fmt.Sprintf("is longer than %d bytes", maxPath)}
+	}
 	root, err := w.Root()
 	if err != nil {
 		return "", err
@@ -66,13 +73,13 @@ func (w *Dir) resolve(name string) (string, error) {
 		case isMissing(err):
 			return w.missing(name, at, rest)
 		case err != nil:
-			return "", fmt.Errorf("inspecting %q: %w", name, Cause(err))
+			return "", fmt.Errorf("inspecting %s: %w", text.Quote(name), Cause(err))
 		case info.Mode()&fs.ModeSymlink == 0:
 			done = at
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", &refusal{name, fmt.Sprintf("has a loop of links at %q", at)}
+			return "", &refusal{name, fmt.Sprintf("has a loop of links at %s", text.Quote(at))}
 		}
 		if done, rest, err = w.follow(root, name, at, rest); err != nil {
 			return "", err
@@ -83,7 +90,7 @@ func (w *Dir) resolve(name string) (string, error) {
 }
 
 func leaves(name, link string) error {
-	return &refusal{name, fmt.Sprintf("leaves the workspace through link %q", link)}
+	return &refusal{name, fmt.Sprintf("leaves the workspace through link %s", text.Quote(link))}
 }
 
 // follow replaces the link at the path at with its target and returns the part
@@ -91,7 +98,7 @@ func leaves(name, link string) error {
 func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []string, error) {
 	target, err := root.Readlink(at)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading link %q: %w", at, Cause(err))
+		return "", nil, fmt.Errorf("reading link %s: %w", text.Quote(at), Cause(err))
 	}
 	if filepath.IsAbs(target) {
 		rel, ok := w.Inside(target)
@@ -110,7 +117,7 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 func (w *Dir) missing(name, at string, rest []string) (string, error) {
 	for _, part := range rest {
 		if part == ".." {
-			return "", &refusal{name, fmt.Sprintf("goes up from %q, which does not exist", at)}
+			return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
 		}
 	}
 	return path.Join(at, path.Join(rest...)), nil

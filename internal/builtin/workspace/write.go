@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // WriteFile replaces or creates the file at rel, which [Dir.Param] gave, with
@@ -52,15 +53,15 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	}
 	dir := path.Dir(rel)
 	if err := root.MkdirAll(dir, 0o777); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("creating folder %q: %w", dir, syscall.ENOTDIR)
+		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), syscall.ENOTDIR)
 	} else if err != nil {
-		return nil, fmt.Errorf("creating folder %q: %w", dir, Cause(err))
+		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), Cause(err))
 	}
 	// All further steps name the file within its folder, so that a folder that is
 	// replaced in the meantime does not divert them.
 	parent, err := root.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening folder %q: %w", dir, Cause(err))
+		return nil, fmt.Errorf("opening folder %s: %w", text.Quote(dir), Cause(err))
 	}
 	atomicfile.Sweep(parent)
 	return parent, nil

@@ -45,6 +45,9 @@ func gitRuns(args []word) runs {
 	options := gitOptions(sub).read(rest, false)
 	if more := options.runs("git " + sub); more.doubt != "" {
 		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
+		for _, script := range more.scripts { // git puts a repository behind some
+			r.scripts = append(r.scripts, script+" "+joined(operands(rest)))
+		}
 		r.dynamic, r.writes = r.dynamic || more.dynamic, append(r.writes, more.writes...)
 	}
 	first := slices.IndexFunc(rest, func(w word) bool { return !strings.HasPrefix(w.text, "-") })

@@ -96,10 +96,8 @@ func (p program) read(args []word, first bool) optionsRead {
 	return out
 }
 
-func isAssignment(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	return ok && !strings.ContainsAny(name, "/. ")
-}
+// isAssignment reports whether env takes a word for one, whatever its name.
+func isAssignment(text string) bool { return strings.Contains(text, "=") }
 
 // long reads --name or --name=value, abbreviated or not, and returns how many
 // of the following words are its value. An ambiguous name is taken as each

@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+// A folder is exchanged for a link to the outside again and again while commands
+// are to run in it: they run inside or not at all, in the background too.
+func TestSwappedDirectoryRunsNothingOutside(t *testing.T) {
+	opts, dir := place(t, map[string]string{"folder/place": "inside"})
+	opts.Env = []string{"PATH=" + os.Getenv("PATH")}
+	outside := tooltest.Place(t, map[string]string{"place": "outside"})
+	folder, link := filepath.Join(dir, "folder"), filepath.Join(dir, "link")
+	tooltest.Link(t, outside, link)
+	ctx, cancel := context.WithCancel(t.Context())
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for ctx.Err() == nil {
+			if err := unix.Renameat2(unix.AT_FDCWD, folder, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	defer swapping.Wait()
+	defer cancel()
+	tool, process := find(t, opts, "run_shell_command"), find(t, opts, "process")
+	id := regexp.MustCompile(`id "([^"]+)"`)
+	inside := 0
+	for i := range 300 {
+		params := `{"command":"cat place","directory":"folder"}`
+		if i%20 == 0 {
+			params = `{"command":"cat place","directory":"folder","background":true}`
+		}
+		r, err := tool.Run(t.Context(), tooltest.Call(params))
+		text := r.Text()
+		if m := id.FindStringSubmatch(text); m != nil {
+			tooltest.Run(t, process, `{"action":"wait","id":"`+m[1]+`"}`)
+			log := tooltest.Run(t, process, `{"action":"log","id":"`+m[1]+`"}`)
+			text = log.Text()
+		}
+		if strings.Contains(text, "outside") {
+			t.Fatalf("call %d ran outside:\n%s", i, text)
+		}
+		if err == nil && !r.IsError && strings.Contains(text, "inside") {
+			inside++
+		}
+	}
+	if inside == 0 {
+		t.Error("nothing ran inside")
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/pickcmd"
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
+	"github.com/toolreg/toolreg/internal/cli/searchcmd"
 	"github.com/toolreg/toolreg/internal/cli/serverscmd"
 	"github.com/toolreg/toolreg/internal/cli/settingscmd"
 	"github.com/toolreg/toolreg/internal/cli/trustcmd"
@@ -37,7 +38,7 @@ var version = "dev"
 func commands() []func(*cli.Env) *cobra.Command {
 	return []func(*cli.Env) *cobra.Command{
 		listcmd.New, callcmd.New, schemacmd.New, discovercmd.New, serverscmd.New,
-		whycmd.New, approvalscmd.New, trustcmd.New, settingscmd.New, initcmd.New, pluginscmd.New,
+		whycmd.New, searchcmd.New, approvalscmd.New, trustcmd.New, settingscmd.New, initcmd.New, pluginscmd.New,
 		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cachecmd.New,
 		completioncmd.New, completioncmd.NewComplete, cli.NewVersionCommand, cli.NewKeepCommand,
 	}

@@ -28,6 +28,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		FetchAllow:      m.list("fetch.allowHosts"),
 		Fetch:           m.fetch(),
 		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
+		Search:          Search{Command: m.command("search.command"), Timeout: duration(m.node("search.timeout"))},
 		DiscoveryTTL:    duration(m.node("cache.discovery")),
 		FailuresTTL:     duration(m.node("cache.failures")),
 		Imports:         m.list("imports"),

@@ -176,6 +176,7 @@ type Settings struct {
 	FetchAllow   List          // fetch.allowHosts
 	Fetch        Fetch         // the other fetch.* settings
 	Sampling     Sampling      // sampling.*
+	Search       Search        // search.*
 	Imports      List          // programs whose MCP servers are imported
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
 	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Applies only with DiscoveryTTL
@@ -193,6 +194,12 @@ type Settings struct {
 
 	merged      *merged  // everything in effect, for Effective and RawNamed
 	importPaths []string // where to look for the files of imports
+}
+
+// Search are the search.* settings.
+type Search struct {
+	Command Command // unexpanded; none: BM25 alone
+	Timeout time.Duration
 }
 
 // Sampling are the sampling.* settings.

@@ -111,7 +111,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	out, diags := format.Encode(defs, o.encode)
 	e.Diagnose(diags)
-	if err := printDeclarations(e, format, out); err != nil {
+	if err := Print(e, format, out); err != nil {
 		return err
 	}
 	return o.StrictFailure(reg)
@@ -158,9 +158,9 @@ func (o *options) registered(ctx context.Context, s *session.Session, format dec
 	return nil, nil
 }
 
-// printDeclarations prints the bytes as they were encoded, since caches of prompts
-// depend on them. A terminal shows JSON indented.
-func printDeclarations(e *cli.Env, format declare.Format, out declare.Output) error {
+// Print prints declarations byte for byte as they were encoded, since caches of
+// prompts depend on them. A terminal shows JSON indented.
+func Print(e *cli.Env, format declare.Format, out declare.Output) error {
 	switch {
 	case format.Text:
 		_, err := e.Out.Write(out.Data)

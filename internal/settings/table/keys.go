@@ -154,5 +154,7 @@ func callRows() []Row {
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 = none."},
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
+		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; absent = the order of their scores."},
+		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 = none."},
 	}
 }

@@ -1,0 +1,157 @@
+// Package searchcmd is the command search: tools by what they do.
+package searchcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/schemacmd"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// defaultLimit is how many tools are printed unless the user says otherwise.
+const defaultLimit = 10
+
+type options struct {
+	cli.Selection
+	preset  string
+	limit   int
+	format  string // "" = a table, or JSON
+	request bool
+}
+
+// New is the command search.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "search QUERY…",
+		Short: "Find tools by what they do",
+		Long: `Find tools by what they do, the best match first. The words of the query are looked
+for in the names, descriptions, params, tags and servers of tools; a rare word
+counts more than a common one, and a name more than a description.
+
+Sources that a listing was cached of are not started with --cached. The setting
+search.command names a program that reorders what was found, such as one that asks
+an embedding model: it reads {"query", "limit", "tools"} on stdin and prints a JSON
+list of names.
+
+Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
+		Example: `  toolreg search create a pull request
+  toolreg search read pdf --json --limit 3
+  toolreg search 'query a database' --format openai --request`,
+		Args: cli.ArgsBetween(1, -1, "words that say what the tool should do"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return run(cmd.Context(), e, o, strings.Join(argv, " "))
+		},
+	}
+	o.Flags(e, cmd, "strict")
+	cli.PresetFlag(cmd, &o.preset)
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most this many tools")
+	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
+	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them to what the API's tools field takes")
+	return cmd
+}
+
+// document is the JSON of search (spec section 3).
+type document struct {
+	Query       string                `json:"query"`
+	Tools       []scored              `json:"tools"`
+	Matched     int                   `json:"matched"`
+	Registered  int                   `json:"registered"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics"`
+}
+
+type scored struct {
+	*registry.Definition
+	Fingerprint string  `json:"fingerprint"`
+	Score       float64 `json:"score"`
+}
+
+// check refuses what no search can be made of.
+func (o *options) check(query string) (format declare.Format, err error) {
+	switch {
+	case strings.TrimSpace(query) == "":
+		return format, &cli.UsageError{Err: errors.New("the query is empty"), Hint: "say what the tool should do: toolreg search read a file"}
+	case o.limit < 1:
+		return format, &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", o.limit)}
+	case o.format == "" && o.request:
+		return format, &cli.UsageError{Err: errors.New("--request needs --format"), Hint: "toolreg search QUERY --format openai --request"}
+	case o.format == "":
+		return format, nil
+	}
+	return declare.Lookup(o.format)
+}
+
+func run(ctx context.Context, e *cli.Env, o *options, query string) error {
+	format, err := o.check(query)
+	if err != nil {
+		return err
+	}
+	inDocs := o.format == "" && e.HoldsDiagnostics()
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: inDocs})
+	if err != nil {
+		return err
+	}
+	reg, err := o.Load(ctx, s)
+	if err != nil {
+		return err
+	}
+	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
+	if err != nil {
+		return err
+	}
+	found, matched, err := s.Search(ctx, tools, query, o.limit)
+	if err != nil {
+		return err
+	}
+	noticed := s.Diagnostics(reg)
+	if !inDocs {
+		e.Diagnose(noticed)
+	}
+	switch {
+	case o.format != "":
+		err = printDeclarations(e, o, format, reg, found)
+	case e.Globals.JSON:
+		err = e.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
+	default:
+		e.Summary("%d of %s that match; %d searched", len(found), cli.Counted(matched, "tool"), len(tools))
+		err = printTable(e, found)
+	}
+	return cmp.Or(err, o.StrictFailure(reg))
+}
+
+func newDocument(query string, found []session.Ranked, matched, registered int, diags []registry.Diagnostic) document {
+	doc := document{Query: query, Tools: []scored{}, Matched: matched, Registered: registered, Diagnostics: cli.OrEmpty(diags)}
+	for _, f := range found {
+		doc.Tools = append(doc.Tools, scored{&f.Tool.Definition, f.Tool.Fingerprint(), f.Score})
+	}
+	return doc
+}
+
+func printTable(e *cli.Env, found []session.Ranked) error {
+	t := cli.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
+	for _, f := range found {
+		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))
+	}
+	return t.Print(e)
+}
+
+func printDeclarations(e *cli.Env, o *options, format declare.Format, reg *registry.Registry, found []session.Ranked) error {
+	tools := make([]*registry.Tool, len(found))
+	for i, f := range found {
+		tools[i] = f.Tool
+	}
+	out, diags := format.Encode(session.Definitions(reg, tools), declare.Options{Request: o.request, Registered: session.Names(reg)})
+	e.Diagnose(diags)
+	return schemacmd.Print(e, format, out)
+}

@@ -1,0 +1,97 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Candidates is how many of the best hits a [Command] gets to reorder, or the
+// limit of the query where that is more.
+const Candidates = 50
+
+// maxOrder is the output of a Command that is read, in bytes.
+const maxOrder = 1 << 20
+
+// Command is a program of the user's that reorders hits, such as one that asks an
+// embedding model (spec section 12).
+type Command struct {
+	Argv    []string
+	Dir     string
+	Env     []string
+	Timeout time.Duration // 0: none
+}
+
+// Candidate is a hit as the program reads it.
+type Candidate struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Server      string          `json:"server,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	Score       float64         `json:"score"`
+}
+
+// request is what the program reads on its stdin.
+type request struct {
+	Query string      `json:"query"`
+	Limit int         `json:"limit"`
+	Tools []Candidate `json:"tools"`
+}
+
+// Order runs the program and returns the indexes of the candidates that it names,
+// in its order. unknown are names that it was not given. The error tells what is
+// wrong with the program or with what it printed.
+func (c Command) Order(ctx context.Context, query string, limit int, candidates []Candidate) (order []int, unknown []string, err error) {
+	input, err := json.Marshal(request{query, limit, candidates})
+	if err != nil {
+		return nil, nil, err
+	}
+	late := fmt.Errorf("no answer within %s (search.timeout)", c.Timeout)
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, late)
+		defer cancel()
+	}
+	out, err := process.Run(ctx, process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
+	switch {
+	case context.Cause(ctx) != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, nil, err
+	case out.Signal != "":
+		return nil, nil, fmt.Errorf("ended by %s", out.Signal)
+	case out.ExitCode != 0:
+		return nil, nil, fmt.Errorf("exit code %d", out.ExitCode)
+	}
+	var names []string
+	if json.Unmarshal(out.Stdout, &names) != nil {
+		return nil, nil, errors.New("it printed no JSON list of names, but " + text.Quote(text.Valid(text.Head(out.Stdout, 100))))
+	}
+	order, unknown = indexes(names, candidates)
+	return order, unknown, nil
+}
+
+// indexes finds the candidates of the names, each once.
+func indexes(names []string, candidates []Candidate) (order []int, unknown []string) {
+	at := make(map[string]int, len(candidates))
+	for i, c := range candidates {
+		at[c.Name] = i
+	}
+	taken := make([]bool, len(candidates))
+	for _, name := range names {
+		i, ok := at[name]
+		switch {
+		case !ok:
+			unknown = append(unknown, name)
+		case !taken[i]:
+			taken[i] = true
+			order = append(order, i)
+		}
+	}
+	return order, unknown
+}

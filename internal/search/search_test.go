@@ -1,0 +1,157 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func words(text string) (out []string) {
+	eachWord(text, func(w string) { out = append(out, w) })
+	return out
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                              nil,
+		"read_file":                     {"read", "file"},
+		"readFile-now.please":           {"read", "file", "now", "please"},
+		"HTMLPage getURL v2 s3Bucket":   {"html", "page", "get", "url", "v2", "s3", "bucket"},
+		"Ärger über naïve":              {"ärger", "über", "naïve"},
+		"读取文件 read ファイル":                {"读", "取", "文", "件", "read", "フ", "ァ", "イ", "ル"},
+		"\xff broken\xffbytes":          {"broken", "bytes"},
+		strings.Repeat("é", 100) + " x": {strings.Repeat("é", 32), "x"},
+	} {
+		if diff := cmp.Diff(want, words(text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add("readFile HTMLPage 读 \xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, w := range words(text) {
+			if w == "" || len(w) > 3*maxWord || !utf8.ValidString(w) || strings.ContainsAny(w, " _-") {
+				t.Errorf("%q in %q", w, text)
+			}
+		}
+		New([]Document{{Name: text, Description: text}}).Rank(text, 10)
+	})
+}
+
+var registered = []Document{
+	{Name: "read_file", Description: "Reads a file in the workspace."},
+	{Name: "create_issue", Description: "Opens an issue in a repository.", Server: "github", Params: []Param{{"title", "Title of the issue"}, {"repo", "The repository"}}},
+	{Name: "list_issues", Description: "Lists issues.", Server: "github"},
+	{Name: "send_message", Description: "Posts a message to a channel.", Server: "slack", ServerDescription: "The company's chat", Tags: []string{"chat"}},
+	{Name: "查找文件", Description: "在工作区里查找文件"},
+}
+
+func names(hits []Hit) (out []string) {
+	for _, h := range hits {
+		out = append(out, registered[h.Document].Name)
+	}
+	return out
+}
+
+func TestRank(t *testing.T) {
+	x := New(registered)
+	for query, want := range map[string][]string{
+		"creating issues":                 {"create_issue", "list_issues"},
+		"how do I read the files, please": {"read_file"},
+		"slack":                           {"send_message"},
+		"chat":                            {"send_message"},
+		"repositories":                    {"create_issue"},
+		"文件":                              {"查找文件"},
+		"the":                             {"read_file"}, // nothing but a stop word: it is looked for
+		"nowhere":                         nil,
+		"":                                nil,
+		strings.Repeat("issue ", 2000):    {"list_issues", "create_issue"},
+	} {
+		hits, matched := x.Rank(query, 10)
+		got := names(hits)
+		if query == "the" {
+			got = got[:1]
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%.40q (-want +got):\n%s", query, diff)
+		}
+		if matched != len(hits) {
+			t.Errorf("%.40q: %d of %d", query, len(hits), matched)
+		}
+	}
+	if hits, matched := x.Rank("issue", 1); len(hits) != 1 || matched != 2 {
+		t.Errorf("limit 1: %v of %d", hits, matched)
+	}
+	if hits, matched := New(nil).Rank("x", 10); hits != nil || matched != 0 {
+		t.Errorf("of none: %v of %d", hits, matched)
+	}
+}
+
+// The order is the same however the work is divided, ties included.
+func TestRankIsDeterministic(t *testing.T) {
+	documents := corpus(300)
+	want, _ := New(documents).Rank("search the records of projects", 300)
+	for procs := range 4 {
+		t.Run(fmt.Sprint(procs+1), func(t *testing.T) {
+			got, _ := newIndex(documents, procs+1).Rank("search the records of projects", 300)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	if slices.IsSortedFunc(want, func(a, b Hit) int { return a.Document - b.Document }) {
+		t.Error("the corpus is in order already")
+	}
+}
+
+func TestParamsAtAnyDepth(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"a":{"description":"first"},"b":{"type":"array","items":{"properties":{"c":{"description":"deep"}}}},"d":{"anyOf":[{"properties":{"e":{}}}]}}}`)
+	d := Of(&registry.Definition{Name: "x", InputSchema: schema}, "")
+	if diff := cmp.Diff([]Param{{"a", "first"}, {"b", ""}, {"c", "deep"}, {"d", ""}, {"e", ""}}, d.Params); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	deep := strings.Repeat(`{"properties":{"p":`, 5000) + "{}" + strings.Repeat("}}", 5000)
+	if n := len(Of(&registry.Definition{InputSchema: json.RawMessage(deep)}, "").Params); n != maxDepth {
+		t.Errorf("%d params of a schema that never ends", n)
+	}
+}
+
+// corpus makes documents of about 700 bytes, as tools are.
+func corpus(n int) []Document {
+	verbs := []string{"create", "list", "search", "update", "delete", "get", "export", "import", "archive", "count"}
+	nouns := []string{"issue", "record", "project", "message", "file", "invoice", "customer", "deployment", "branch", "event", "page", "query"}
+	out := make([]Document, n)
+	for i := range out {
+		verb, noun, other := verbs[i%len(verbs)], nouns[i/7%len(nouns)], nouns[(i*5+3)%len(nouns)]
+		out[i] = Document{
+			Name:        fmt.Sprintf("%s_%s_%d", verb, noun, i),
+			Description: fmt.Sprintf("%ss the %s of a %s. %s", verb, noun, other, strings.Repeat("Returns its fields with the identifier and the time of the last change. ", 4)),
+			Server:      fmt.Sprint("server", i%50),
+			Params:      []Param{{noun + "_id", "Identifier of the " + noun}, {"limit", "How many at most"}, {"fields", "Which fields to return"}},
+		}
+	}
+	return out
+}
+
+func BenchmarkIndex10000(b *testing.B) {
+	documents := corpus(10000)
+	for b.Loop() {
+		New(documents)
+	}
+}
+
+func BenchmarkRank10000(b *testing.B) {
+	x := New(corpus(10000))
+	for b.Loop() {
+		x.Rank("search the records of all projects by customer", 10)
+	}
+}

@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/search"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Ranked is a tool that a search found.
+type Ranked struct {
+	Tool  *registry.Tool
+	Score float64
+}
+
+// Search returns those of tools that fit a query, the best first and at most limit
+// of them, and how many fit at all (spec section 12). A search.command that fails
+// leaves the order as it is and a warning.
+func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
+	descriptions := map[string]string{}
+	for i := range s.set.Servers {
+		descriptions[s.set.Servers[i].Name] = s.set.Servers[i].Description
+	}
+	documents := make([]search.Document, len(tools))
+	for i, t := range tools {
+		documents[i] = search.Of(&t.Definition, descriptions[t.Server])
+	}
+	wanted := limit
+	if len(s.set.Search.Command.Argv) > 0 {
+		wanted = max(limit, search.Candidates)
+	}
+	hits, matched := search.New(documents).Rank(query, wanted)
+	for _, h := range hits {
+		found = append(found, Ranked{tools[h.Document], h.Score})
+	}
+	if len(s.set.Search.Command.Argv) > 0 && len(found) > 0 {
+		if found, err = s.reordered(ctx, found, query, limit); err != nil {
+			return nil, 0, err
+		}
+	}
+	return found[:min(limit, len(found))], matched, nil
+}
+
+// reordered lets search.command put what was found into its order; what it does
+// not name stays behind that. The error is the cause of ctx.
+func (s *Session) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
+	candidates := make([]search.Candidate, len(found))
+	for i, f := range found {
+		candidates[i] = search.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
+	}
+	argv, err := s.expander.Command(s.set.Search.Command)
+	if err != nil {
+		return s.unordered(found, err)
+	}
+	command := search.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout}
+	order, unknown, err := command.Order(ctx, query, limit, candidates)
+	switch {
+	case context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return s.unordered(found, err)
+	case len(unknown) > 0:
+		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
+			Message: fmt.Sprintf("search.command named %s, which it was not given; ignored", text.Quote(strings.Join(unknown, ", ")))})
+	}
+	out := make([]Ranked, 0, len(found))
+	for _, i := range order {
+		out = append(out, found[i])
+	}
+	for i, f := range found {
+		if !slices.Contains(order, i) {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+func (s *Session) unordered(found []Ranked, err error) ([]Ranked, error) {
+	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
+		Message: fmt.Sprintf("search.command failed, so that the tools are in the order of their scores: %v", err), Hint: "set at " + s.set.Search.Command.Origin.String()})
+	return found, nil
+}

@@ -78,6 +78,18 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	return e.finish(ctx, err)
 }
 
+// RunCommand runs another command in place of the one that runs, with its global
+// flags, reports its error and returns whether it succeeded. The settings are
+// read anew.
+func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
+	ours := e.command
+	defer func() { e.command, e.loaded = ours, loaded{} }()
+	e.loaded = loaded{}
+	root := ours.Root()
+	root.SetArgs(argv)
+	return e.finish(ctx, root.ExecuteContext(ctx)) == ExitOK
+}
+
 // endingSignals lists the signals that end the program: SIGHUP not where it is
 // ignored, as nohup has it.
 func endingSignals() []os.Signal {

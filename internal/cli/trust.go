@@ -163,8 +163,8 @@ func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registr
 		what += " and " + Counted(n, "more file")
 	}
 	diags = slices.DeleteFunc(diags, func(d registry.Diagnostic) bool {
-		return d.Code == "project_untrusted" || d.Code == "project_settings_invalid"
+		return d.Code == settings.CodeProjectUntrusted || d.Code == "project_settings_invalid"
 	})
-	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_untrusted",
+	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted,
 		Message: "not loaded, since you said no to trusting this project: " + what + "; toolreg trust grant takes that back"})
 }

@@ -48,18 +48,25 @@ func (e *ServerError) Unwrap() []error {
 // Hint says what to do, where that is known; "" where it is not.
 func (e *ServerError) Hint() string { return e.hint }
 
-// argsHint shows the entry of a server whose command holds its arguments too; ""
-// where it does not.
-func argsHint(server settings.Server) string {
+// ArgsInCommand splits the command of a server that holds its arguments too; ok is
+// false where it does not.
+func ArgsInCommand(server settings.Server) (command string, args []string, ok bool) {
 	words, err := process.Split(server.Command)
 	if err != nil || len(words) < 2 {
+		return "", nil, false
+	}
+	return words[0], append(words[1:], server.Args...), true
+}
+
+// argsHint shows the entry that a server with arguments in its command needs; ""
+// for others.
+func argsHint(server settings.Server) string {
+	command, args, ok := ArgsInCommand(server)
+	list, err := json.Marshal(args)
+	if !ok || err != nil {
 		return ""
 	}
-	args, err := json.Marshal(append(words[1:], server.Args...))
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("put the arguments in args: at %s, write command: %s, args: %s", server.Origin, words[0], args)
+	return fmt.Sprintf("put the arguments in args: at %s, write command: %s, args: %s", server.Origin, command, list)
 }
 
 // connectTimeoutError is the cause of a connection's deadline.

@@ -75,6 +75,10 @@ func Root(o Options) (string, error) {
 // wrong. The registry that loads the source reports the same one.
 const CodeSourceFailed = "source_failed"
 
+// CodeProjectUntrusted is the code of the diagnostic that the settings of the
+// project are ignored because they are not trusted.
+const CodeProjectUntrusted = "project_untrusted"
+
 // sourceFaults reports the sources that cannot be used because of a mistake.
 func (l *loader) sourceFaults(s *Settings) {
 	tell := func(code, source string, err error) {

@@ -205,7 +205,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 		message = "the settings of this project are ignored because they have changed since they were trusted: "
 		what = changedNames(p.Changes)
 	}
-	l.warn("project_untrusted", message+what, hint)
+	l.warn(CodeProjectUntrusted, message+what, hint)
 	if fromProject == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-// Package doctorcmd is the command doctor: what is wrong, and what to do.
+// Package doctorcmd is the command doctor: what is wrong, and what to do about it.
 package doctorcmd
 
 import (
@@ -28,19 +28,32 @@ import (
 
 // New is the command doctor.
 func New(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	fix := false
+	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong, and say how to mend it",
+		Short: "Look for problems and say how to fix them",
 		Long: `Look at the settings, trust, every source and server, schemas, programs, the state
-and cache folders and the audit log, and say what is wrong and how to mend it. As
+and cache folders and the audit log, and say what is wrong and how to fix it. As
 everywhere nothing of a project runs that is not trusted.
+
+With --fix you are asked about each remedy that is a command of toolreg, such as
+trusting the project, logging in to a server or correcting its entry. Then
+everything is looked at again.
 
 In a pipe each finding is one line: state (ok, info, warning, error), subject,
 message and remedy, separated by tabs.
-Exit codes: 0 (warnings at most), 2, 8 (something is wrong).`,
+Exit codes: 0 (warnings at most), 2, 6 (--fix without a terminal), 8 (something is
+wrong).`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if fix {
+				return runFix(cmd.Context(), e)
+			}
+			return run(cmd.Context(), e)
+		},
 	}
+	cmd.Flags().BoolVar(&fix, "fix", false, "ask about each remedy that is a command, and run it")
+	return cmd
 }
 
 // finding is one thing that doctor looked at.
@@ -49,6 +62,7 @@ type finding struct {
 	Subject string `json:"subject"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
+	Fix     fix    `json:"fix,omitempty"` // the remedy as commands, where it is some
 }
 
 // The states of a finding; those of diagnostics are the same words.
@@ -66,8 +80,11 @@ type examination struct {
 }
 
 func (x *examination) add(state, subject, remedy, format string, args ...any) {
-	x.findings = append(x.findings, finding{state, subject, fmt.Sprintf(format, args...), remedy})
+	x.findings = append(x.findings, finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
+
+// fixable gives the last finding its fix.
+func (x *examination) fixable(f fix) { x.findings[len(x.findings)-1].Fix = f }
 
 func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 	for _, d := range diags {
@@ -75,17 +92,56 @@ func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 		if d.Source != "" {
 			about = d.Source
 		}
-		x.findings = append(x.findings, finding{string(d.Severity), about, cli.NamingTool(d), d.Hint})
+		x.add(string(d.Severity), about, d.Hint, "%s", cli.NamingTool(d))
+		if d.Code == settings.CodeProjectUntrusted && d.Hint != "" {
+			x.fixable(fix{{"trust", "grant"}})
+		}
 	}
 }
 
 func run(ctx context.Context, e *cli.Env) error {
+	x, err := examine(ctx, e)
+	if err != nil {
+		return err
+	}
+	return x.report()
+}
+
+// runFix is run with the offer to fix what can be fixed. After that everything is
+// looked at again.
+func runFix(ctx context.Context, e *cli.Env) error {
+	if e.Globals.JSON {
+		return &cli.UsageError{Err: errors.New("--fix asks questions and prints no JSON"), Hint: "the JSON of toolreg doctor has the commands as fix"}
+	}
+	x, err := examine(ctx, e)
+	if err != nil {
+		return err
+	}
+	outcome := x.report()
+	if _, printed := outcome.(*cli.ExitError); outcome != nil && !printed {
+		return outcome
+	}
+	ran, err := x.offer(ctx)
+	if err != nil || !ran {
+		return cmp.Or(err, outcome)
+	}
+	if x, err = examine(ctx, e); err != nil {
+		return err
+	}
+	x.findings = slices.DeleteFunc(x.findings, func(f finding) bool { return f.State == stateOK || f.State == stateInfo })
+	if len(x.findings) == 0 {
+		e.Notef("nothing is wrong any more")
+	}
+	return x.report()
+}
+
+func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	x := &examination{env: e}
 	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	x.folders()
 	set, diags, err := e.LoadSettings(ctx) // findings say what warnings would
 	if cause := context.Cause(ctx); cause != nil {
-		return cause
+		return nil, cause
 	}
 	if err != nil {
 		x.settingsError(err)
@@ -93,11 +149,11 @@ func run(ctx context.Context, e *cli.Env) error {
 		x.settings(ctx, set, diags)
 		x.programs(ctx, set)
 		if err := x.sources(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	x.terminal()
-	return x.report()
+	return x, nil
 }
 
 // report prints the findings; an error among them is exit code 8.
@@ -147,10 +203,11 @@ func (x *examination) settingsError(err error) {
 		for _, p := range e.Problems {
 			hint := p.Hint
 			if hint == "" {
-				hint = "mend the file; toolreg settings show lists every setting, toolreg settings schema what each may hold"
+				hint = "correct the file; toolreg settings show lists every setting, toolreg settings schema what each may hold"
 			}
 			p.Hint = ""
 			x.add(stateError, "settings", hint, "%s", p.String())
+			x.fixable(fixFile(p.File))
 		}
 		return
 	}
@@ -162,6 +219,9 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	x.diagnostics("settings", slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
 		return d.Code == settings.CodeSourceFailed // told of the source
 	}))
+	if note, how := x.env.GeminiSettings(s); note != "" {
+		x.add(stateInfo, "gemini", how, "%s", note)
+	}
 	if p := s.Project; p != nil && p.Trusted {
 		x.add(stateOK, "trust", "", "the settings of this project are trusted")
 	} else if p != nil && p.Obstacle != "" {
@@ -238,6 +298,7 @@ func (x *examination) sources(ctx context.Context) error {
 		switch r.State {
 		case registry.StateFailed:
 			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", r.Error)
+			x.fixable(x.fixFor(s.Settings(), on, r))
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
@@ -252,7 +313,7 @@ func (x *examination) sources(ctx context.Context) error {
 	return nil
 }
 
-// remedyFor says how to mend a failed source: by its error where that tells, else
+// remedyFor says how to fix a failed source: by its error where that tells, else
 // by the command that goes on from there.
 func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) string {
 	remedy := remedyForError(err)
@@ -271,7 +332,7 @@ func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) s
 	return cmp.Or(remedy, "toolreg discover -v")
 }
 
-// remedyForError is what mends the cause of a failure; "" where it is not known.
+// remedyForError is what fixes the cause of a failure; "" where it is not known.
 func remedyForError(err error) string {
 	if server, ok := errors.AsType[*mcpclient.ServerError](err); ok && server.Hint() != "" {
 		return server.Hint()

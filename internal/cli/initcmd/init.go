@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -38,7 +39,9 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "init",
 		Short: "Write a commented settings file to start from",
 		Long: `Write a settings file in which everything is a comment: .toolreg/settings.yaml in
-the project, or your own with --user. A file that is there is never overwritten.
+the project, or your own with --user. A file that exists is never overwritten.
+Beside it goes settings.schema.json, by which editors complete and check the
+settings; "toolreg settings schema" prints that of another version.
 
 Files in which other programs keep MCP servers are looked for and listed, with
 the setting and the flag that add them. Nothing in them runs.
@@ -56,6 +59,7 @@ Exit codes: 0, 1, 2 (there are settings already), 5 (inside a tool's run).`,
 // initDocument is the JSON of init.
 type initDocument struct {
 	Created string                 `json:"created"`
+	Schema  string                 `json:"schema"` // beside it
 	Found   []settings.FoundImport `json:"found"`
 }
 
@@ -78,10 +82,12 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
 		return err
 	}
+	d.Schema = filepath.Join(place.dir, schemaName)
 	if e.Globals.JSON {
 		return e.PrintJSON(d)
 	}
-	return print(e, d)
+	note, how := e.GeminiSettings(s)
+	return print(e, d, note, how)
 }
 
 // place is where the settings go.
@@ -104,8 +110,13 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 		text := starter(format, programs)
 		_, err = e.WriteSettings(ctx, cli.SettingsWrite{
 			File: path, New: text,
-			Summary: fmt.Sprintf("%d lines to start from, all of them comments; nothing in it runs", bytes.Count(text, []byte("\n"))),
-			Write:   func() error { return edit.Create(p.root, path, text, p.mode, p.folder) },
+			Summary: fmt.Sprintf("%d lines to start from, which set nothing and run nothing", bytes.Count(text, []byte("\n"))),
+			Write: func() error {
+				if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
+					return err
+				}
+				return writeSchema(p)
+			},
 		})
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
@@ -113,6 +124,19 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 		there = path
 	}
 	return "", &cli.UsageError{Err: fmt.Errorf("%s already exists", there), Hint: "edit it, or move it away first"}
+}
+
+// schemaName is the file that the starters name as $schema.
+const schemaName = "settings.schema.json"
+
+// writeSchema writes the schema of this version beside the settings.
+func writeSchema(p place) error {
+	path, text := filepath.Join(p.dir, schemaName), append(table.Schema(), '\n')
+	err := edit.Create(p.root, path, text, p.mode, p.folder)
+	if errors.Is(err, fs.ErrExist) {
+		return edit.File(p.root, path, func([]byte) ([]byte, error) { return text, nil })
+	}
+	return err
 }
 
 // starter is the file to start from, with the programs that have servers.
@@ -144,7 +168,7 @@ func programsOf(found []settings.FoundImport) []string {
 	return out
 }
 
-func print(e *cli.Env, d initDocument) error {
+func print(e *cli.Env, d initDocument, note, how string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "created %s\n", terminal.Line(d.Created))
 	for _, f := range d.Found {
@@ -156,6 +180,9 @@ func print(e *cli.Env, d initDocument) error {
 	}
 	if programs := programsOf(d.Found); len(programs) > 0 {
 		fmt.Fprintf(&b, "to add them, uncomment \"imports: [%s]\" in the settings, or pass --import %s\n", strings.Join(programs, ", "), strings.Join(programs, ","))
+	}
+	if note != "" {
+		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(note), terminal.Line(how))
 	}
 	_, err := io.WriteString(e.Out, b.String())
 	return err

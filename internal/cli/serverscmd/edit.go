@@ -161,7 +161,7 @@ func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) 
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_untrusted", Message: message, Hint: "toolreg trust grant"})
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
 }
 
 // projectFile is the settings file of the project, "" where there is none.

@@ -1,0 +1,118 @@
+package doctorcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// A fix is a remedy that is a command of toolreg, or a few of them.
+type fix [][]string
+
+// String shows the commands as a person would type them.
+func (f fix) String() string {
+	lines := make([]string, len(f))
+	for i, argv := range f {
+		words := []string{"toolreg"}
+		for _, word := range argv {
+			words = append(words, cli.ShellQuote(word))
+		}
+		lines[i] = strings.Join(words, " ")
+	}
+	return strings.Join(lines, " && ")
+}
+
+// offer asks about each fix and runs those that the person wants. It reports
+// whether any was run.
+func (x *examination) offer(ctx context.Context) (ran bool, err error) {
+	tty, err := x.env.PersonTTY(&cli.NoTerminalError{What: "doctor --fix", Instead: "run the commands that toolreg doctor names"})
+	if err != nil {
+		return false, err
+	}
+	defer tty.Close()
+	var offered []string
+	for _, f := range x.findings {
+		if len(f.Fix) == 0 || slices.Contains(offered, f.Fix.String()) {
+			continue
+		}
+		offered = append(offered, f.Fix.String())
+		yes, err := cli.AskYes(ctx, tty, terminal.Query{
+			About:    fmt.Sprintf("\n%s: %s\n", terminal.Line(f.Subject), cli.Indent(terminal.Visible(f.Message))),
+			Question: "Run " + terminal.Line(f.Fix.String()) + "?",
+		})
+		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+			return ran, err
+		}
+		if !yes {
+			continue
+		}
+		ran = true
+		for _, argv := range f.Fix {
+			if !x.env.RunCommand(ctx, argv...) {
+				break
+			}
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return ran, cause
+		}
+	}
+	return ran, nil
+}
+
+// fixFor is what can be done about a failed source: a login, the arguments of its
+// command in their place, else leaving it out. set are the settings that it is in.
+func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r session.SourceReport) fix {
+	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
+	if i < 0 {
+		return nil
+	}
+	server := set.Servers[i]
+	for _, s := range servers {
+		if info := s.Info(); info.Name == server.Name && info.State == mcpclient.StateNeedsLogin {
+			return fix{{"servers", "login", server.Name}}
+		}
+	}
+	if !x.isOurs(server.Origin) {
+		return nil
+	}
+	command, args, ok := mcpclient.ArgsInCommand(server)
+	list, err := json.Marshal(args)
+	if !ok || err != nil {
+		return fix{{"servers", "disable", server.Name}}
+	}
+	key := "mcpServers." + server.Name
+	return fix{
+		{"settings", "set", "--scope", server.Origin.Name, key + ".args", string(list)},
+		{"settings", "set", "--scope", server.Origin.Name, key + ".command", command},
+	}
+}
+
+// isOurs reports whether a value stands in a file that the commands change: not in
+// another program's.
+func (x *examination) isOurs(o settings.Origin) bool {
+	for _, scope := range []string{"user", "project"} {
+		if file, err := x.env.SettingsFile(scope); err == nil && file == o.Name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(x.env.Globals.Files, func(f string) bool { return !x.env.IsPiped(f) && x.env.Absolute(f) == o.Name })
+}
+
+// fixFile is editing a file that has mistakes, where they are in one.
+func fixFile(file string) fix {
+	if ext := filepath.Ext(file); filepath.IsAbs(file) && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
+		return fix{{"settings", "edit", "--scope", file}}
+	}
+	return nil
+}

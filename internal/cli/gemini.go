@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// GeminiSettings says that the project has settings of the Gemini CLI, and how to
+// use them; "" where it has none or --settings names them.
+func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
+	name := filepath.Join(".gemini", "settings.json")
+	path := filepath.Join(s.ProjectRoot, name)
+	named := func(file string) bool { return e.Absolute(file) == path }
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(e.Globals.Files, named) {
+		return "", ""
+	}
+	if rel, err := filepath.Rel(e.Dir, path); err == nil {
+		name = rel
+	}
+	return name + " holds settings of the Gemini CLI, which toolreg reads as they are",
+		"toolreg list --settings " + ShellQuote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for its MCP servers alone"
+}
+
+// NoteGeminiSettings tells a person at the terminal of them, once in a project.
+func (e *Env) NoteGeminiSettings(ctx context.Context, s *settings.Settings) {
+	if !e.atKeyboard() {
+		return
+	}
+	note, how := e.GeminiSettings(s)
+	d, err := e.Folders.State()
+	if note == "" || err != nil {
+		return
+	}
+	sum := sha256.Sum256([]byte(s.ProjectRoot))
+	told := "gemini-" + hex.EncodeToString(sum[:8])
+	if _, err := d.Read(told); err == nil {
+		return
+	}
+	e.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
+	if err := d.Update(ctx, told, func([]byte) ([]byte, error) { return []byte("told\n"), nil }); err != nil {
+		e.Log.Debug("remembering that a note was shown", "err", err)
+	}
+}

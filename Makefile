@@ -12,7 +12,7 @@ CONFORMANCE := testdata/conformance
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test conformance demo lint measure bench benchtools benchservers fuzz clean programs
+.PHONY: help build test conformance demo lint page measure bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ lint: ## staticcheck, vet for other systems, tidy go.mod
 	GOOS=windows go vet ./...
 	go mod tidy -diff
 	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
+
+page: build ## test the page of list --html in Chromium and take a picture of it (installs chromium: 300 MB)
+	@command -v chromium >/dev/null || apt-get install -y -q chromium </dev/null >&2
+	go test -count=1 -run TestBrowser ./internal/webpage
+	bin/toolreg list --html bin/tools.html
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1000 --screenshot=bin/tools.png bin/tools.html
 
 measure: ## print the sizes of code, tests, functions, files and folders
 	go run ./tools/measure

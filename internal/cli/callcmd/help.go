@@ -2,6 +2,7 @@ package callcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,12 +100,13 @@ func asks(v policy.Verdict) string {
 // flagError explains a flag that there is not where it was meant as a param.
 func flagError(e *cli.Env) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
-		unknown, ok := err.(*pflag.NotExistError)
+		plain := cmd.Root().FlagErrorFunc()(cmd, err)
+		unknown, ok := errors.AsType[*pflag.NotExistError](err)
 		named := cmd.Flags().Args()
 		if !ok || len(named) == 0 || len(unknown.GetSpecifiedName()) < 2 {
-			return cmd.Root().FlagErrorFunc()(cmd, err)
+			return plain
 		}
-		return &cli.UsageError{Err: fmt.Errorf("unknown flag --%s", unknown.GetSpecifiedName()),
+		return &cli.UsageError{Err: plain,
 			Hint: fmt.Sprintf("params are given without dashes: %s; toolreg call %s --help lists them", asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
 	}
 }

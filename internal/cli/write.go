@@ -164,7 +164,7 @@ func notGranted(file string, before, after *settings.Project) *settings.Project 
 	if !slices.ContainsFunc(before.Changes, isChange) { // all that is new in it is the change that is shown
 		fresh.Changes = slices.DeleteFunc(slices.Clone(after.Changes), isChange)
 	}
-	if before.Trusted {
+	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 { // a flag trusts for one run, and perhaps without imports
 		fresh.Files = without(fresh.Files, before.Files)
 		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens, before.Loosens), withoutPlaces(after.Expands, before.Expands)
 	}

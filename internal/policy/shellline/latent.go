@@ -17,7 +17,7 @@ func (a *analysis) quoted(n *syntax.Word) {
 		return
 	}
 	w := a.word(n)
-	if strings.Contains(w.text, "`") || strings.Contains(w.text, "$(") || strings.Contains(w.text, "${") {
+	if strings.Contains(w.text, "`") || strings.Contains(w.text, "$(") || strings.Contains(w.text, "${") || strings.Contains(w.text, "<(") || strings.Contains(w.text, ">(") {
 		a.latent = append(a.latent, w.text)
 	}
 }
@@ -38,5 +38,8 @@ func (a *analysis) evaluated() {
 	deeper.depth++
 	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may hold another
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
+		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // in a list
+			a.add(Command{Text: a.latent[i], Doubt: "its text may come to run", dynamic: true})
+		}
 	}
 }

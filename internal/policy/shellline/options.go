@@ -247,6 +247,7 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	for _, x := range o.options {
 		if has(p.splits, x.name) {
 			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
+			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // it may be an option
 		}
 	}
 	if p.vague { // sg GROUP -c LINE

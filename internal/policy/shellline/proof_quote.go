@@ -84,6 +84,8 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	}
 	end := i + 1
 	switch {
+	case next == '$' && i+2 < len(p.src) && strings.IndexByte("{([$'`\"", p.src[i+2]) >= 0 && !(quoted && p.src[i+2] == '"'):
+		return 0, errors.New("$$ before what bash takes for an expansion with its second $")
 	case isNameByte(next) && (next < '0' || next > '9'):
 		for end < len(p.src) && isNameByte(p.src[end]) {
 			end++

@@ -238,7 +238,9 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 func (a *analysis) command(text string, words []word, stdin *word) {
 	c := Command{Text: text}
 	for len(words) > 1 && words[0].known && words[0].text == "--" { // time -- ls
-		words = words[1:]
+		for words = words[1:]; len(words) > 1 && isAssignment(words[0].text); {
+			words = words[1:]
+		}
 	}
 	for len(words) > 0 && !words[0].known {
 		c.dynamic, c.Doubt = true, "its program is not known before it runs"

@@ -13,15 +13,18 @@ var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
 })
 
-const sedAddress = `([0-9]+(~[0-9]+)?|\$|/(\\.|[^/\\\n])*/I?)`
+const sedAddress = `([0-9]+(~[0-9]+)?|\$|/` + sedSlashed + `/I?)`
 
-// sedTexts matches two texts in the same delimiters.
+// sedSlashed is a pattern between slashes. Some versions of sed take a delimiter in
+// brackets for itself, others for the end, so there may be none.
+const sedSlashed = `(\\.|\[\^?\]?(\[:[a-z]+:\]|\\.|[^]\[/\\\n])*\]|[^/\\\n[])*`
+
+// sedTexts matches a pattern and a text in the same delimiters.
 func sedTexts() string {
 	var out []string
 	for _, delimiter := range "/|#,@:;!_~%+=" {
 		d := regexp.QuoteMeta(string(delimiter))
-		text := `(\\.|[^` + d + `\\\n])*`
-		out = append(out, d+text+d+text+d)
+		out = append(out, d+strings.ReplaceAll(sedSlashed, "/", d)+d+`(\\.|[^`+d+`\\\n])*`+d)
 	}
 	return strings.Join(out, "|")
 }

@@ -55,13 +55,34 @@ func (s *Selection) Sorted(reg *registry.Registry) []*registry.Tool {
 
 // Matches reports whether a tool is selected.
 func (s *Selection) Matches(t *registry.Tool) bool {
-	glob := func(pattern, value string) bool {
-		return pattern == "" || value != "" && registry.MatchName(pattern, value)
-	}
-	return glob(s.source, t.Source) && glob(s.server, t.Server) && glob(s.plugin, t.Plugin) &&
+	return s.isFrom(t.Source, t.Server, t.Plugin) &&
 		(s.category == "" || string(t.Category) == s.category) &&
 		(s.tag == "" || slices.Contains(t.Tags, s.tag)) &&
 		(!s.optional || t.Optional)
+}
+
+// Hidden leaves the hidden tools whose source matches: their other properties are
+// not known. It takes the slice over.
+func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
+	return slices.DeleteFunc(tools, func(h registry.Hidden) bool {
+		kind, name, _ := strings.Cut(h.Source, ":")
+		switch kind + ":" {
+		case registry.MCPPrefix:
+			return !s.isFrom(h.Source, name, "")
+		case registry.PluginPrefix:
+			return !s.isFrom(h.Source, "", name)
+		}
+		return !s.isFrom(h.Source, "", "")
+	})
+}
+
+// isFrom reports whether a source is selected; server and plugin are "" where it is
+// neither.
+func (s *Selection) isFrom(source, server, plugin string) bool {
+	glob := func(pattern, value string) bool {
+		return pattern == "" || value != "" && registry.MatchName(pattern, value)
+	}
+	return glob(s.source, source) && glob(s.server, server) && glob(s.plugin, plugin)
 }
 
 // Local reports whether no tool of an MCP server can match, so that none need

@@ -123,7 +123,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
 		return err
 	}
-	hidden := slices.Concat(reg.Hidden(), denied)
+	hidden := o.Hidden(slices.Concat(reg.Hidden(), denied))
 	if e.Globals.JSON {
 		doc := document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {

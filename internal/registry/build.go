@@ -100,7 +100,7 @@ func (b *builder) register(found *Tool) {
 		return
 	}
 	old, taken := b.reg.names[t.Name]
-	if owner := b.aliases[t.Name]; owner != nil && !taken && t.IsMCP() {
+	if owner := b.aliases[t.Name]; owner != nil && !taken && (t.IsMCP() || t.Source == SourceCommand) {
 		old, taken = owner, true
 	}
 	if owner := b.core[strings.ToLower(t.Name)]; owner != nil && !taken && yieldsToCore(&t) {
@@ -148,9 +148,13 @@ func (b *builder) conflict(t, old *Tool) {
 		b.qualify(t, old, ValidName(SourceCommand+"__"+t.Name))
 	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
 		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
-			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, old.Source),
+			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),
 			"set conflicts.discovered to reject or qualify to keep both")
-		b.replace(t, old)
+		if t.Name == old.Name {
+			b.replace(t, old)
+		} else { // an alias of old, which keeps its own name
+			b.put(t)
+		}
 	default:
 		hint := "rename the tool"
 		if t.Declared != "" {

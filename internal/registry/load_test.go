@@ -248,6 +248,10 @@ func TestConflicts(t *testing.T) {
 			[]string{"b command"}, []string{"tool_nameless "}},
 		{"a server's tool takes no alias of a built-in", "", []Tool{builtinTool("read_file", "read"), mcpTool("s", "read")},
 			[]string{"read_file builtin", "s__read mcp:s"}, []string{"name_qualified s__read"}},
+		{"a discovered tool takes an alias and leaves the name", "", []Tool{builtinTool("read_file", "read"), discoveredTool("read")},
+			[]string{"read_file builtin", "read command"}, []string{"name_overwritten read"}},
+		{"or is rejected", ConflictReject, []Tool{builtinTool("read_file", "read"), discoveredTool("read")},
+			[]string{"read_file builtin"}, []string{"name_taken read"}},
 		{"case twins", "", []Tool{mcpTool("s", "echo"), mcpTool("s", "Echo")},
 			[]string{"echo mcp:s", "Echo mcp:s"}, []string{"name_case_twin Echo"}},
 	}

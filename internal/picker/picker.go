@@ -121,8 +121,12 @@ func (p *picker) list(l Listing) {
 		p.candidates[i] = newCandidate(item)
 	}
 	p.filter()
-	if i := slices.IndexFunc(p.found, func(m match) bool { return p.listing.Items[m.index].Name == was }); moved && i > 0 {
+	if i := slices.IndexFunc(p.found, func(m match) bool { return l.Items[m.index].Name == was }); moved && i > 0 {
 		p.selected = i
+	}
+	p.page = nil // what is shown may be another item's now, or gone
+	if !slices.ContainsFunc(l.Items, func(item Item) bool { return item.Name == p.shown }) {
+		p.shown = ""
 	}
 }
 

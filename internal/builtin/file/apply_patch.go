@@ -98,7 +98,7 @@ func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
 }
 
 func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Preview, error) {
-	plan, err := newPlan(a.workspace, list)
+	plan, err := newPlan(a.workspace, list, call.Hides)
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}
 	}
@@ -116,7 +116,7 @@ func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Pre
 
 func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePatch) (registry.Result, error) {
 	return a.workspace.Locked(ctx, func() registry.Result {
-		plan, err := newPlan(a.workspace, list)
+		plan, err := newPlan(a.workspace, list, call.Hides)
 		if err != nil {
 			return failed(fmt.Sprintf("%v; nothing was changed", err), err)
 		}

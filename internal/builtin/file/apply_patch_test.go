@@ -213,7 +213,7 @@ func TestApplyPatchUndoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := newPlan(w, list)
+	plan, err := newPlan(w, list, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

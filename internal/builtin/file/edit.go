@@ -82,7 +82,8 @@ type edit struct {
 // editCall is a call with its params checked.
 type editCall struct {
 	editParams
-	rel string
+	rel   string
+	hides func(string) bool
 }
 
 func (e *edit) prepare(call registry.Call) (*editCall, error) {
@@ -94,7 +95,7 @@ func (e *edit) prepare(call registry.Call) (*editCall, error) {
 		return nil, err
 	}
 	rel, err := e.workspace.Changeable("edit", "/file_path", p.FilePath)
-	return &editCall{p, rel}, err
+	return &editCall{p, rel, call.Hides}, err
 }
 
 // check converts either form of the params to a list of replacements.
@@ -158,7 +159,7 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	}
 	list := p.Edits
 	if !before.exists && list[0].Old != "" {
-		return nil, misfit{errors.New(e.workspace.Explain(p.rel, p.FilePath, fs.ErrNotExist))}
+		return nil, misfit{errors.New(e.workspace.Explain(p.rel, p.FilePath, fs.ErrNotExist, p.hides))}
 	}
 	old, enc, err := textfile.Decode(before.data)
 	if err != nil {

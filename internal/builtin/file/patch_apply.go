@@ -40,6 +40,7 @@ func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
 // patching applies a patch in memory, file by file.
 type patching struct {
 	workspace *workspace.Dir
+	hides     func(string) bool
 	files     map[string]*patched
 	order     []*patched
 	notes     []string
@@ -47,8 +48,8 @@ type patching struct {
 
 // newPlan computes what the patch does to the current files without writing
 // anything.
-func newPlan(w *workspace.Dir, list []filePatch) (*patching, error) {
-	p := &patching{workspace: w, files: map[string]*patched{}}
+func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patching, error) {
+	p := &patching{workspace: w, hides: hides, files: map[string]*patched{}}
 	for i := range list {
 		if err := p.add(&list[i]); err != nil {
 			return nil, err
@@ -99,7 +100,7 @@ func (p *patching) file(name string) (*patched, error) {
 func (p *patching) existing(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && !f.exists {
-		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist))}
+		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist, p.hides))}
 	}
 	return f, err
 }

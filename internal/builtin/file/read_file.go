@@ -91,7 +91,7 @@ func (r *readTool) subject(c *readCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (registry.Result, error) {
+func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (registry.Result, error) {
 	rel := p.rel
 	f, info, err := r.workspace.OpenFile(rel)
 	if err == nil {
@@ -101,12 +101,12 @@ func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (regis
 		}
 	}
 	if err != nil {
-		return r.workspace.Failure(rel, p.FilePath, err), nil
+		return r.workspace.Failure(rel, p.FilePath, err, call.Hides), nil
 	}
 	in := bufio.NewReaderSize(f, readBuffer)
 	head, err := in.Peek(textfile.SniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err)), nil
+		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil
 	}
 	if mime := textfile.MediaType(head, rel); mime != "" {
 		return r.media(rel, mime, in, info)
@@ -135,7 +135,7 @@ func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (regis
 		if ctx.Err() != nil {
 			return registry.Result{}, fmt.Errorf("reading %q: %w", p.FilePath, err)
 		}
-		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err)), nil
+		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil
 	}
 	return text.result(rel, p.FilePath), nil
 }
@@ -144,7 +144,7 @@ func (r *readTool) run(ctx context.Context, _ registry.Call, p *readCall) (regis
 func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (registry.Result, error) {
 	data, err := io.ReadAll(io.LimitReader(in, readMaxMedia+1))
 	if err != nil {
-		return r.workspace.Failure(rel, rel, workspace.Cause(err)), nil
+		return r.workspace.Failure(rel, rel, workspace.Cause(err), nil), nil
 	}
 	if len(data) > readMaxMedia {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(

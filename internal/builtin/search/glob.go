@@ -114,7 +114,7 @@ type globbed struct {
 }
 
 func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (registry.Result, error) {
-	if failed, ok := g.workspace.NotFolder(s.start, s.Path); ok {
+	if failed, ok := g.workspace.NotFolder(s.start, s.Path, call.Hides); ok {
 		return failed, nil
 	}
 	files, walked, err := g.find(ctx, s, call.Hides)

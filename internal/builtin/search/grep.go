@@ -113,7 +113,7 @@ func (g *grepTool) subject(s *grepSearch) (registry.Subject, error) {
 func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (registry.Result, error) {
 	f, info, err := g.workspace.OpenFile(s.start)
 	if err != nil {
-		return g.workspace.Failure(s.start, s.Path, err), nil
+		return g.workspace.Failure(s.start, s.Path, err, call.Hides), nil
 	}
 	defer f.Close()
 	rank := &ranking{limit: s.limit}

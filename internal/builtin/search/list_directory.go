@@ -95,7 +95,7 @@ func (l *listTool) subject(s *listing) (registry.Subject, error) {
 }
 
 func (l *listTool) run(ctx context.Context, call registry.Call, s *listing) (registry.Result, error) {
-	if failed, ok := l.workspace.NotFolder(s.start, s.Path); ok {
+	if failed, ok := l.workspace.NotFolder(s.start, s.Path, call.Hides); ok {
 		return failed, nil
 	}
 	t, err := newTree(ctx, l.workspace, s, call.Hides)

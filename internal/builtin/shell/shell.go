@@ -159,12 +159,12 @@ func (s *shellTool) preview(_ registry.Call, c *shellCall) (registry.Preview, er
 }
 
 func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (registry.Result, error) {
-	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, ".")); ok {
+	if r, ok := s.workspace.NotFolder(c.dir, cmp.Or(c.Directory, "."), call.Hides); ok {
 		return r, nil
 	}
 	open, err := s.workspace.OpenStart(c.dir)
 	if err != nil {
-		return s.workspace.Failure(c.dir, cmp.Or(c.Directory, "."), err), nil
+		return s.workspace.Failure(c.dir, cmp.Or(c.Directory, "."), err, call.Hides), nil
 	}
 	defer open.Close()
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))

@@ -39,17 +39,18 @@ func Hidden(n int) string {
 }
 
 // Failure is the result of a call that could not use a path: what happened to
-// it and what to do next. name is the path as the caller wrote it.
-func (w *Dir) Failure(rel, name string, err error) registry.Result {
-	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err))
+// it and what to do next. name is the path as the caller wrote it; what hides
+// reports, which may be nil, is not named.
+func (w *Dir) Failure(rel, name string, err error, hides func(string) bool) registry.Result {
+	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err, hides))
 }
 
 // Explain returns the text of [Dir.Failure].
-func (w *Dir) Explain(rel, name string, err error) string {
+func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text := fmt.Sprintf("%s does not exist in the workspace", text.Quote(name))
-		if near := w.near(rel); len(near) > 0 {
+		if near := w.near(rel, hides); len(near) > 0 {
 			return text + "; did you mean " + strings.Join(near, ", ") + "?"
 		}
 		return text + "; list_directory and glob show what does"
@@ -70,7 +71,7 @@ const maxSiblings = 10_000
 
 // near returns existing paths that a missing one may have meant: similar names
 // in the nearest folder that exists.
-func (w *Dir) near(rel string) []string {
+func (w *Dir) near(rel string, hides func(string) bool) []string {
 	root, err := w.Root()
 	if err != nil {
 		return nil
@@ -82,7 +83,7 @@ func (w *Dir) near(rel string) []string {
 		}
 		dir, want = path.Dir(dir), path.Base(dir)
 	}
-	names := namesIn(root, dir)
+	names := slices.DeleteFunc(namesIn(root, dir), func(n string) bool { return hides != nil && hides(path.Join(dir, n)) })
 	near := registry.Near(want, names)
 	if stem := strings.TrimSuffix(want, path.Ext(want)); len(near) == 0 && len(stem) > 2 {
 		for _, n := range names {
@@ -120,10 +121,10 @@ func (w *Dir) OpenStart(rel string) (*os.File, error) {
 }
 
 // NotFolder returns the failure of a search whose start is not a folder.
-func (w *Dir) NotFolder(rel, name string) (registry.Result, bool) {
+func (w *Dir) NotFolder(rel, name string, hides func(string) bool) (registry.Result, bool) {
 	f, info, err := w.OpenFile(rel)
 	if err != nil {
-		return w.Failure(rel, name, err), true
+		return w.Failure(rel, name, err, hides), true
 	}
 	f.Close()
 	if !info.IsDir() {

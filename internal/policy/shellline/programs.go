@@ -67,7 +67,7 @@ func wrapperOf(name string) (program, bool) {
 	case "gosu", "su-exec", "setuidgid", "s6-setuidgid", "setlock", "faketime":
 		p = program{skip: 1}
 	case "exec":
-		p = program{valued: "-a", flags: "-c -l", vague: true} // ash reads -a in another way
+		p = program{flags: "-a -c -l", vague: true} // ash takes the name of -a for the program
 	case "command":
 		p = program{flags: "-p", silent: "-v -V"}
 	case "jobs":

@@ -197,6 +197,12 @@ func namesSource(message, source string) bool {
 	return strings.Contains(message, source) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
+// Beside is the message of a source that failed, without the name of the source
+// that it stands beside.
+func Beside(message, source string) string {
+	return strings.TrimPrefix(message, fmt.Sprintf("server %q: ", strings.TrimPrefix(source, registry.MCPPrefix)))
+}
+
 // hintSpans is the line that says what to do.
 func hintSpans(hint string) []terminal.Span {
 	if hint == "" {

@@ -62,6 +62,14 @@ func Counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// WithFailed says how many there are and how many of them failed.
+func WithFailed(n int, noun string, failed int) string {
+	if failed == 0 {
+		return Counted(n, noun)
+	}
+	return Counted(n, noun) + ", " + strconv.Itoa(failed) + " failed"
+}
+
 // Block indents a foreign text of several lines.
 func Block(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(terminal.Visible(s), "\n"), "\n", "\n  ") + "\n"

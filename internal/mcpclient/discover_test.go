@@ -222,17 +222,17 @@ func TestServersThatDoNotStart(t *testing.T) {
 		server settings.Server
 		want   []string
 	}{
-		{"missing", missing, []string{`server "test": start: starting "no-such-program-here": not found in its PATH`}},
-		{"exits", secret, []string{`server "test": initialize: it exited (exit status 7); its stderr ends "two", "bad key ***\x1b[2J", "four"`}},
+		{"missing", missing, []string{`server "test": starting "no-such-program-here": not found in its PATH`}},
+		{"exits", secret, []string{`server "test": it exited (exit status 7); its stderr ends "two", "bad key ***\x1b[2J", "four"`}},
 		{"says why first", stdioServer(t, "--exit", "1", "--stderr", `Error: Cannot find module\nat one\nat two\nat three\nNode.js v1`), []string{`its stderr has "Error: Cannot find module" and ends "at two", "at three", "Node.js v1"`}},
 		{"npm's 404", stdioServer(t, "--exit", "1", "--stderr", `npm warn config x\nnpm error code E404\nnpm error 404 Not Found - GET https://r/foo\nnpm error 404\nnpm error 404  The requested resource 'foo@*' could not be found.\nnpm error 404\nnpm error 404 Note that you can also install from a\nnpm error 404 tarball, folder, http url, or git url.\nnpm error A complete log of this run can be found in: /x.log`),
 			[]string{`its stderr has "npm error 404 Not Found - GET https://r/foo", "npm error 404 The requested resource 'foo@*' could not be found."`}},
 		{"npm misses a file", stdioServer(t, "--exit", "1", "--stderr", `npm ERR! code ENOENT\nnpm ERR! syscall open\nnpm ERR! errno -2\nnpm ERR! enoent Could not read package.json`),
 			[]string{`its stderr has "npm ERR! enoent Could not read package.json"`}},
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it exited (exit status 0)", `its stdout contains text that is not a message: "Usage: server [flags]"`}},
-		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": initialize: no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
-		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`initialize: it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
-		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`initialize: its answer is malformed: protocolVersion has the wrong type`}},
+		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
+		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
+		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`its answer is malformed: protocolVersion has the wrong type`}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
 		{"lists nothing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
 		{"lists no list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer has no list "tools"`}},

@@ -32,8 +32,13 @@ type ServerError struct {
 	hint string // what to do; may be empty
 }
 
-// Error returns one line: server, phase, reason.
+// Error returns one line: the server and the reason, with the request that failed
+// unless that was the first.
 func (e *ServerError) Error() string {
+	switch e.Phase {
+	case "start", "connect", "initialize":
+		return fmt.Sprintf("server %q: %s", e.Server, e.Reason)
+	}
 	return fmt.Sprintf("server %q: %s: %s", e.Server, e.Phase, e.Reason)
 }
 

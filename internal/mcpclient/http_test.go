@@ -186,7 +186,7 @@ func TestHTTPRefusals(t *testing.T) {
 		wrap func(http.Handler) http.Handler
 		want string
 	}{
-		{"unauthorized", say(401, "text/plain", "\n token tok-123456\x1b[2J is bad\nmore"), `server "test": initialize: 401 Unauthorized: token ***\x1b[2J is bad`},
+		{"unauthorized", say(401, "text/plain", "\n token tok-123456\x1b[2J is bad\nmore"), `server "test": 401 Unauthorized: token ***\x1b[2J is bad`},
 		{"not found", say(404, "text/html", ""), "404 Not Found"},
 		{"unavailable", say(503, "text/plain", "later"), "503 Service Unavailable: later"},
 		{"HTML", say(200, "text/html", "<html>hello"), `unsupported content type "text/html"`},
@@ -351,7 +351,7 @@ func TestHTTPServersThatHang(t *testing.T) {
 	t.Run("always", func(t *testing.T) {
 		s := source(t, httpServer(serve(t, hangOn("POST")).URL), func(o *Options) { o.ConnectTimeout = 300 * time.Millisecond })
 		_, _, err := s.Discover(t.Context())
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `server "test": initialize: no answer within 300ms (connectTimeout)`) {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `server "test": no answer within 300ms (connectTimeout)`) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -40,8 +40,8 @@ func TestRefusedProbeIsTheReason(t *testing.T) {
 		status          int
 		want            string
 	}{
-		{"no login", `Bearer scope="a"`, http.StatusUnauthorized, "initialize: 401 Unauthorized: who are you?"},
-		{"a login for less", `Bearer error="insufficient_scope", scope="b"`, http.StatusForbidden, "initialize: 403 Forbidden: who are you?"},
+		{"no login", `Bearer scope="a"`, http.StatusUnauthorized, "401 Unauthorized: who are you?"},
+		{"a login for less", `Bearer error="insufficient_scope", scope="b"`, http.StatusForbidden, "403 Forbidden: who are you?"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

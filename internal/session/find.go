@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
@@ -247,12 +248,30 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
 		return err // it is known where the tool would be
 	}
-	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
-	if slices.ContainsFunc(reg.Reports(), failed) {
-		return fmt.Errorf("%w: %w", registry.ErrSourceFailed, err)
+	var failed []string
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed {
+			failed = append(failed, r.Name)
+		}
+	}
+	if len(failed) > 0 {
+		return &maybeFailedError{err, failed}
 	}
 	return err
 }
+
+// maybeFailedError tells that a tool is missing, and which sources failed that may
+// have it.
+type maybeFailedError struct {
+	err    error
+	failed []string
+}
+
+func (e *maybeFailedError) Error() string {
+	return fmt.Sprintf("%v; it may be a tool of what failed: %s", e.err, strings.Join(e.failed, ", "))
+}
+
+func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
 
 // answered reports whether a server gave its tools; of none it is false.
 func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool {

@@ -66,12 +66,17 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 		}{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
 	t := cli.AgedTable{Table: cli.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
+	failed := 0
 	for _, r := range reports {
+		if r.State == registry.StateFailed {
+			failed++
+		}
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
 		if e.OutTTY {
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
-		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, r.Error)
+		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))
 	}
+	e.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
 	return t.Print(e)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -188,13 +187,14 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
 	for _, f := range x.findings {
-		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.State], terminal.Line(f.Subject), cli.Indent(terminal.Visible(f.Message)))
+		line := []terminal.Span{{Text: marks[f.State], Style: cli.StateStyle(f.State)}, {Text: " "}, {Text: terminal.Line(f.Subject), Style: terminal.Bold},
+			{Text: ": " + cli.Indent(terminal.Visible(f.Message))}}
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "    %s\n", terminal.Line(f.Remedy))
+			line = append(line, terminal.Span{Text: "\n    " + terminal.Line(f.Remedy), Style: terminal.Cyan})
 		}
+		b.WriteString(terminal.Paint(line, e.Color(true)) + "\n")
 	}
-	_, err := io.WriteString(e.Out, b.String())
-	return err
+	return e.Out.WriteStyled(b.String())
 }
 
 // settingsError tells each mistake of the settings.
@@ -297,7 +297,7 @@ func (x *examination) sources(ctx context.Context) error {
 	for _, r := range s.Reports(reg, off) {
 		switch r.State {
 		case registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", r.Error)
+			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", cli.Beside(r.Error, r.Name))
 			x.fixable(x.fixFor(s.Settings(), on, r))
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)

@@ -81,12 +81,17 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 	}
 	t := cli.AgedTable{Table: cli.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
+	failed := 0
 	for _, s := range infos {
+		if s.State == mcpclient.StateFailed {
+			failed++
+		}
 		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
-			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, s.Error)
+			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.Beside(s.Error, s.Name))
 	}
 	if e.OutTTY && len(infos) == 0 {
 		return nil
 	}
+	e.Summary("%s", cli.WithFailed(len(infos), "server", failed))
 	return t.Print(e)
 }

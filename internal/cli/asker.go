@@ -148,7 +148,10 @@ func (e *Env) OpenTTY() (*terminal.TTY, error) {
 	}
 	tty.Color, tty.Before = e.Color(true), e.Screen.Hold
 	tty.Editor = cmp.Or(e.Getenv("VISUAL"), e.Getenv("EDITOR"))
-	tty.Pager, _ = e.pager()
+	off := false
+	if tty.Pager, off = e.pager(); off {
+		tty.Pager = "cat"
+	}
 	return tty, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // Page keeps the results of the run back, for a pager to show them where they are
 // longer than the screen. It does nothing where stdout is no terminal.
 func (e *Env) Page() {
-	if _, off := e.pager(); !off && e.OutTTY && !e.Globals.NoPager && e.Getenv("TERM") != "dumb" && e.pipe.page == nil {
+	if _, off := e.pager(); !off && e.OutTTY && e.pipe.page == nil {
 		e.pipe.page = &bytes.Buffer{}
 	}
 }
@@ -20,6 +20,9 @@ func (e *Env) Page() {
 // pager is the command line of the person's pager; "" for the usual one. off is
 // set where they want none.
 func (e *Env) pager() (line string, off bool) {
+	if e.Globals.NoPager || e.Getenv("TERM") == "dumb" {
+		return "", true
+	}
 	for _, name := range []string{"TOOLREG_PAGER", "PAGER"} {
 		if line, ok := expand.Find(e.Environ, name); ok {
 			line = strings.TrimSpace(line)

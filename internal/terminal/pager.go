@@ -31,7 +31,7 @@ func (t *TTY) page(ctx context.Context, text string) error {
 		return fmt.Errorf("preparing the pager: %w", err)
 	}
 	defer func() { _ = file.Close(); _ = os.Remove(file.Name()) }()
-	if _, err := file.WriteString(text); err != nil {
+	if _, err := file.WriteString(Styled(text)); err != nil {
 		return fmt.Errorf("preparing the pager: %w", err)
 	}
 	if _, err := file.Seek(0, 0); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestReadRefuses(t *testing.T) {
@@ -96,5 +98,26 @@ func TestFileOfAnotherUser(t *testing.T) {
 	}
 	if reason := Foreign(path); reason != "it belongs to user 12345" {
 		t.Errorf("reason %q", reason)
+	}
+}
+
+// TestProposed is the file as it is read once it is there: behind links, in
+// folders that are missing still, and in place of another.
+func TestProposed(t *testing.T) {
+	dir := tempDir(t)
+	link := filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink("real", link)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(link, "a", "b", "settings.yaml")
+	for _, text := range []string{"one", "another"} {
+		proposed := Proposed(path, []byte(text))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		read, err := Read(path, 100)
+		if diff := cmp.Diff(read, proposed); diff != "" || err != nil {
+			t.Errorf("%s %v", diff, err)
+		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// foretell says in a line what a call would do, and which files it speaks of, as
-// far as can be known without calling.
+// foretell says in a line what a call would do, and which files it speaks of or in
+// which folder a command would run, as far as can be known without calling.
 func foretell(ctx context.Context, t *registry.Tool, call registry.Call, workspace string) (string, []registry.Location) {
 	var subject registry.Subject
 	if t.Subject != nil {
@@ -28,6 +28,9 @@ func foretell(ctx context.Context, t *registry.Tool, call registry.Call, workspa
 		p, err := t.Preview(ctx, call)
 		if failed, ok := errors.AsType[*registry.FailedError](err); ok {
 			return "fail: " + failed.Result.Text(), at
+		}
+		if err == nil && p.Directory != "" {
+			at = append(at, registry.Location{Path: p.Directory})
 		}
 		if err == nil && p.Title != "" {
 			if more := cmp.Or(p.Command, strings.Join(p.URLs, ", ")); more != "" {

@@ -54,7 +54,7 @@ func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check f
 			return "", err
 		}
 		if !again {
-			return "", fmt.Errorf("%w: the mistakes were left; nothing was written", registry.ErrDenied)
+			return "", fmt.Errorf("%w: nothing was written: the text still has mistakes", registry.ErrDenied)
 		}
 		text = edited
 	}

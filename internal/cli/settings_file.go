@@ -119,8 +119,9 @@ func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 	return err
 }
 
-// WarnShadowed says that a value was written to a place that another one wins over.
+// WarnShadowed says that another place than the one that was written takes
+// precedence.
 func (e *Env) WarnShadowed(key string, by settings.Origin) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
-		Message: key + " is set at " + by.String() + " too, which counts more", Hint: "toolreg settings path shows the order of places"})
+		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "toolreg settings path shows the order of places"})
 }

@@ -129,7 +129,7 @@ func runFix(ctx context.Context, e *cli.Env) error {
 	}
 	x.findings = slices.DeleteFunc(x.findings, func(f finding) bool { return f.State == stateOK || f.State == stateInfo })
 	if len(x.findings) == 0 {
-		e.Notef("nothing is wrong any more")
+		e.Notef("no problems are left")
 	}
 	return x.report()
 }

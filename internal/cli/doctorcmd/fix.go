@@ -71,7 +71,8 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 }
 
 // fixFor is what can be done about a failed source: a login, the arguments of its
-// command in their place, else leaving it out. set are the settings that it is in.
+// command in their place, else leaving it out. A project chooses the names of its
+// servers, which must not be taken for flags.
 func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r session.SourceReport) fix {
 	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
 	if i < 0 {
@@ -80,7 +81,7 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 	server := set.Servers[i]
 	for _, s := range servers {
 		if info := s.Info(); info.Name == server.Name && info.State == mcpclient.StateNeedsLogin {
-			return fix{{"servers", "login", server.Name}}
+			return fix{{"servers", "login", "--", server.Name}}
 		}
 	}
 	if !x.isOurs(server.Origin) {
@@ -89,12 +90,12 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 	command, args, ok := mcpclient.ArgsInCommand(server)
 	list, err := json.Marshal(args)
 	if !ok || err != nil {
-		return fix{{"servers", "disable", server.Name}}
+		return fix{{"servers", "disable", "--", server.Name}}
 	}
 	key := "mcpServers." + server.Name
 	return fix{
-		{"settings", "set", "--scope", server.Origin.Name, key + ".args", string(list)},
-		{"settings", "set", "--scope", server.Origin.Name, key + ".command", command},
+		{"settings", "set", "--scope", server.Origin.Name, "--", key + ".args", string(list)},
+		{"settings", "set", "--scope", server.Origin.Name, "--", key + ".command", command},
 	}
 }
 

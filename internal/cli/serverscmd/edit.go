@@ -147,7 +147,7 @@ func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change ed
 	for _, server := range s.Servers {
 		if change.Entry != nil && server.Name == change.Name {
 			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-				Message: fmt.Sprintf("another server %q is set at %s; the place that counts more decides", change.Name, server.Origin), Hint: "toolreg settings path shows the order of places"})
+				Message: fmt.Sprintf("%q is also the name of a server at %s; the place with the higher precedence is used", change.Name, server.Origin), Hint: "toolreg settings path shows the order of places"})
 		}
 	}
 }
@@ -157,7 +157,7 @@ func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) 
 	if file != projectFile(s) || granted {
 		return
 	}
-	message := "the server counts once the settings of this project are trusted"
+	message := "the server is ignored until you trust the settings of this project"
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}

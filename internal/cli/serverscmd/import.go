@@ -28,7 +28,7 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 
 PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
 are those of servers, or globs; without any, you are asked about each at the
-terminal. Each server that is copied is connected to at once as by servers add.
+terminal. Globs do not match servers in the files of a project that is not trusted. Each server that is copied is connected to at once as by servers add.
 The setting imports and the flag --import use a program's servers without copying
 them.`,
 		Example: `  toolreg servers import claude
@@ -63,7 +63,14 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 // found is a server of another program.
 type found struct {
 	settings.ImportedServer
-	file string
+	file    string
+	foreign bool // it stands in a file of a project that is not trusted
+}
+
+// matches reports whether a NAME of the command line means the server. What a
+// stranger's project has is copied by its very name alone, or after a question.
+func (f found) matches(pattern string) bool {
+	return f.Name == pattern || !f.foreign && registry.MatchName(pattern, f.Name)
 }
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
@@ -112,7 +119,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
 					Message: fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.File, server.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
-				out = append(out, found{server, f.File})
+				out = append(out, found{server, f.File, f.Project && (s.Project == nil || !s.Project.Trusted)})
 			}
 		}
 	}
@@ -152,12 +159,16 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 		known = append(known, f.Name)
 	}
 	for _, pattern := range names {
-		if !slices.ContainsFunc(known, func(name string) bool { return registry.MatchName(pattern, name) }) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: "it has " + strings.Join(known, ", ")}
+		if !slices.ContainsFunc(servers, func(f found) bool { return f.matches(pattern) }) {
+			hint := "it has " + strings.Join(known, ", ")
+			if slices.ContainsFunc(servers, func(f found) bool { return f.foreign }) {
+				hint += "; globs do not match servers of a project that is not trusted"
+			}
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
 		}
 	}
 	for _, f := range servers {
-		if slices.ContainsFunc(names, func(pattern string) bool { return registry.MatchName(pattern, f.Name) }) {
+		if slices.ContainsFunc(names, f.matches) {
 			out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
 		}
 	}

@@ -90,8 +90,8 @@ func set(file string, old []byte, a settings.Assignment) ([]byte, error) {
 	return out, nil
 }
 
-// reportSet says what keeps a value from counting: trust that is missing, or a
-// place that counts more.
+// reportSet says what keeps a value from taking effect: trust that is missing, or
+// a place that takes precedence.
 func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	s, diags, err := e.LoadSettings(ctx)
 	if err != nil {

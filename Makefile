@@ -49,14 +49,14 @@ page: build ## test the page of list --html in Chromium and take a picture of it
 measure: ## print the sizes of code, tests, functions, files and folders
 	go run ./tools/measure
 
-bench: ## run every benchmark
+bench: benchservers benchtools ## run every benchmark; docs/benchmarks.md keeps the times of whole processes
 	go test -run '^$$' -bench . -benchmem ./...
 
-benchservers: build ## measure calls of MCP servers against a client that does nothing else
-	testdata/bench/servers.sh
+benchservers: build ## measure calls of MCP servers beside a client that does nothing else
+	bash -o pipefail -c 'testdata/bench/servers.sh | testdata/bench/keep.sh servers'
 
 benchtools: build ## compare the file tools with cat, sed and ripgrep
-	testdata/bench/tools.sh
+	bash -o pipefail -c 'testdata/bench/tools.sh | testdata/bench/keep.sh tools'
 
 fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in real shells
 	@for pkg in $$(go list ./...); do \

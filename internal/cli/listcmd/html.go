@@ -63,7 +63,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	pageCosts(p, reg, tools)
 	if o.all {
-		for _, h := range slices.Concat(reg.Hidden(), denied) {
+		for _, h := range o.Hidden(slices.Concat(reg.Hidden(), denied)) {
 			p.Hidden = append(p.Hidden, webpage.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
 		}
 	}

@@ -42,22 +42,41 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.CheckCategory(reg); err != nil {
 		return err
 	}
-	noticed := s.Diagnostics(reg)
-	e.Diagnose(noticed)
-	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
+	e.Diagnose(s.Diagnostics(reg))
+	p, err := newPage(ctx, e, s, reg, o)
 	if err != nil {
 		return err
 	}
-	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+	var b bytes.Buffer
+	if err := webpage.Write(&b, p); err != nil {
 		return err
 	}
-	p := &webpage.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
-	changes := lockPage(p, s.Settings(), reg)
+	if err := os.WriteFile(e.Absolute(o.html), b.Bytes(), 0o666); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
+	}
+	e.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
+	return o.StrictFailure(reg)
+}
+
+// newPage is what the page shows of the whole registry.
+func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, o *options) (*webpage.Page, error) {
 	decider, err := s.Policy(reg)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
+	if err != nil {
+		return nil, err
+	}
+	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
+	p := &webpage.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
+	for _, d := range s.Diagnostics(reg) {
+		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
+	}
+	changes := lockPage(p, s.Settings(), reg)
 	for _, t := range tools {
 		p.Tools = append(p.Tools, pageTool(t, session.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
@@ -67,18 +86,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 			p.Hidden = append(p.Hidden, webpage.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
 		}
 	}
-	for _, d := range noticed {
-		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
-	}
-	var b bytes.Buffer
-	if err := webpage.Write(&b, p); err != nil {
-		return err
-	}
-	if err := os.WriteFile(e.Absolute(o.html), b.Bytes(), 0o666); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
-	}
-	e.Notef("%s written to %s", cli.Counted(len(tools), "tool"), o.html)
-	return o.StrictFailure(reg)
+	return p, nil
 }
 
 // lockKey is what the lock file knows a tool by.

@@ -262,6 +262,7 @@ func (e *Env) locked() (bool, error) {
 // holds it.
 func (e *Env) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
 	f, err := s.Find(ctx, name, q)
+	e.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
 		e.DiagnoseBeside(f.Registry.Diagnostics(), err)
 	}

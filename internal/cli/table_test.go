@@ -103,3 +103,24 @@ func TestTerminalWidth(t *testing.T) {
 		}
 	}
 }
+
+func TestColor(t *testing.T) {
+	for _, tt := range []struct {
+		flag, environ    string
+		onTTY, elsewhere bool
+	}{
+		{"auto", "TERM=xterm", true, false},
+		{"auto", "NO_COLOR=1", false, false},
+		{"auto", "TERM=dumb", false, false},
+		{"auto", "CLICOLOR_FORCE=1", true, true},
+		{"auto", "CLICOLOR_FORCE=0", true, false},
+		{"always", "NO_COLOR=1", true, true},
+		{"never", "CLICOLOR_FORCE=1", false, false},
+	} {
+		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{tt.environ})
+		e.Globals.Color = tt.flag
+		if e.Color(true) != tt.onTTY || e.Color(false) != tt.elsewhere {
+			t.Errorf("--color %s, %s: %v on a terminal, %v elsewhere", tt.flag, tt.environ, e.Color(true), e.Color(false))
+		}
+	}
+}

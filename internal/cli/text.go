@@ -17,6 +17,9 @@ func (e *Env) Color(isTTY bool) bool {
 	case "never":
 		return false
 	}
+	if force := e.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return e.Getenv("NO_COLOR") == ""
+	}
 	return isTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 

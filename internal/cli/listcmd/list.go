@@ -112,6 +112,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil && interrupted == nil {
 		return err
 	}
+	e.NoteSlowServer(s, reg)
 	noticed := s.Diagnostics(reg)
 	if !e.HoldsDiagnostics() {
 		e.Diagnose(noticed)

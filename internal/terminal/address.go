@@ -22,7 +22,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	d.v.printf("Its host:")
 	d.v.row([]Span{{Text: Line(u.Host), Style: Bold}})
 	d.warnOfHost(u)
-	d.v.printf("What you do there, the server may get to know. It is not opened unless you say so.")
+	d.v.printf("The server may learn what you do there. Nothing is opened unless you say so.")
 	words := []string{"yes", "myself", "cancel", "no"}
 	if d.open == nil {
 		words = words[1:]

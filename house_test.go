@@ -78,6 +78,7 @@ func rooms() map[string][]string {
 		"internal/hooks":               {"internal/registry", "internal/process"},
 		"internal/imports":             {"internal/settings", "internal/settings/document"},
 		"internal/jsonx":               {},
+		"internal/memory":              {},
 		"internal/lock":                {"internal/registry", "internal/atomicfile"},
 		"internal/markdown":            {"internal/terminal"},
 		"internal/mcpclient":           {"internal/registry", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/process", "internal/settings"},
@@ -110,7 +111,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/expand", "internal/jsonx", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/expand", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

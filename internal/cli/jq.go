@@ -10,6 +10,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/toolreg/toolreg/internal/memory"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -47,6 +48,8 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	if err := dec.Decode(&doc); err != nil {
 		return fmt.Errorf("reading the result for %s: %w", f.name, err)
 	}
+	ctx, stop := memory.Limit(ctx, filterMemory+8*uint64(len(data)))
+	defer stop()
 	iter := f.code.RunWithContext(ctx, doc)
 	for {
 		v, ok := iter.Next()
@@ -58,7 +61,7 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 				return nil
 			}
 			if cause := context.Cause(ctx); cause != nil {
-				return cause
+				return f.ended(cause)
 			}
 			return &UsageError{Err: fmt.Errorf("%s: %w", f.name, err)}
 		}
@@ -68,8 +71,19 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	}
 }
 
-// filterLimit is how long an expression may run.
-const filterLimit = 30 * time.Second
+// ended is the error of an expression that was ended.
+func (f *Filter) ended(cause error) error {
+	if errors.Is(cause, memory.ErrLimit) {
+		return &UsageError{Err: fmt.Errorf("%s: %w", f.name, cause), Hint: "run jq itself on the JSON output"}
+	}
+	return cause
+}
+
+// Bounds on an expression; a large input may take more memory.
+const (
+	filterLimit  = 30 * time.Second
+	filterMemory = 256 << 20
+)
 
 func (e *Env) printJQ(v any) error {
 	if s, ok := v.(string); ok {

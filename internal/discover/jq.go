@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/metrics"
 	"time"
 
 	"github.com/itchyny/gojq"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/memory"
 )
 
 // expression is a compiled jq expression. It reads no environment, no files and
@@ -39,6 +39,8 @@ var errNoValue = errors.New("it gave no value")
 // value returns the one value that the expression gives for input, which must
 // be made of JSON's types; ctx ends an expression without end.
 func (e *expression) value(ctx context.Context, input any) (any, error) {
+	ctx, stop := memory.Limit(ctx, maxMemory)
+	defer stop()
 	iter := e.code.RunWithContext(ctx, input)
 	v, ok := iter.Next()
 	if !ok {
@@ -73,12 +75,11 @@ func (e *expression) holds(ctx context.Context, input any) (bool, error) {
 	return v != nil && v != false, err
 }
 
-// Bounds on a condition. Memory is looked at in intervals, so that a condition may
-// go beyond it for a moment.
+// Bounds on a condition, and on the memory of any other expression.
 const (
+	maxMemory          = 256 << 20
 	maxConditionTime   = time.Second
 	maxConditionMemory = 64 << 20
-	memoryInterval     = 2 * time.Millisecond
 )
 
 // holdsSoon is holds for a condition, which is evaluated for every call or on every
@@ -86,38 +87,9 @@ const (
 func (e *expression) holdsSoon(ctx context.Context, input any) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxConditionTime, fmt.Errorf("it took longer than %s", maxConditionTime))
 	defer cancel()
-	ctx, stop := limitMemory(ctx, maxConditionMemory)
+	ctx, stop := memory.Limit(ctx, maxConditionMemory)
 	defer stop()
 	return e.holds(ctx, input)
-}
-
-// limitMemory ends a context once the heap has grown by more than limit bytes. The
-// function returned ends the watching.
-func limitMemory(ctx context.Context, limit uint64) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	start, ended := heapBytes(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(memoryInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if heapBytes() > start+limit {
-					cancel(fmt.Errorf("it took more than %d MiB of memory", limit>>20))
-				}
-			}
-		}
-	}()
-	return ctx, func() { cancel(nil); <-ended }
-}
-
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }
 
 // decodeValue reads JSON as jq wants it; big whole numbers keep their digits.

@@ -1,0 +1,45 @@
+// Package memory ends work that takes too much of it.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/metrics"
+	"time"
+)
+
+// interval is the time between two looks at the heap: work may go beyond its limit
+// for that long.
+const interval = 2 * time.Millisecond
+
+// ErrLimit is the cause of a context that Limit ended.
+var ErrLimit = errors.New("it took too much memory")
+
+// Limit ends a context once the heap has grown by more than limit bytes, garbage
+// included. The function returned ends the watching and must be called.
+func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	start, ended := heap(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+				if heap() > start+limit {
+					cancel(fmt.Errorf("%w: more than %d MiB", ErrLimit, limit>>20))
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-ended }
+}
+
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

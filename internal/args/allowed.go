@@ -28,7 +28,7 @@ func (d *describer) allowed(s *jsonx.Value, typ schemaType) string {
 	}
 	add(between(number(s, "minItems"), number(s, "maxItems"), " items"))
 	if s.Get("uniqueItems").Is(jsonx.True) {
-		add("no item twice")
+		add("unique items")
 	}
 	add(s.Get("format").Text())
 	add(prefixed("matches ", s.Get("pattern").Text()))

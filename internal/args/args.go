@@ -85,7 +85,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		return p.add(root, arg, path, v)
 	}
 	if repeated {
-		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, and the schema does not want a list there", text.Quote(key))}
+		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but the schema does not expect a list there", text.Quote(key))}
 	}
 	return set(root, arg, path, v)
 }
@@ -112,13 +112,13 @@ func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.
 func cut(arg string) (key, value string, raw bool, err error) {
 	key, value, found := strings.Cut(arg, "=")
 	if !found {
-		return "", "", false, &Error{Arg: arg, Message: "want key=value, key:=JSON or key=@file", Usage: true}
+		return "", "", false, &Error{Arg: arg, Message: "expected key=value, key:=JSON or key=@file", Usage: true}
 	}
 	if k, ok := strings.CutSuffix(key, ":"); ok {
 		key, raw = k, true
 	}
 	if key == "" {
-		return "", "", false, &Error{Arg: arg, Message: "the key in front of = is missing", Usage: true}
+		return "", "", false, &Error{Arg: arg, Message: "the key before = is missing", Usage: true}
 	}
 	return key, value, raw, nil
 }
@@ -132,7 +132,7 @@ func (p *parser) text(arg, value string) (string, error) {
 	case strings.HasPrefix(name, "@"):
 		return name, nil
 	case p.options.ReadFile == nil || name == "":
-		return "", &Error{Arg: arg, Message: "no file is named behind @; write @@ for a plain @", Usage: true}
+		return "", &Error{Arg: arg, Message: "the file name after @ is missing; write @@ for a literal @", Usage: true}
 	}
 	data, err := p.options.ReadFile(name)
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *parser) value(arg string, typ schemaType, text string, raw bool) (*json
 	if raw {
 		v, err := parseStrict(text)
 		if err != nil {
-			return nil, &Error{Arg: arg, Message: "the text behind := is not JSON: " + err.Error()}
+			return nil, &Error{Arg: arg, Message: "the text after := is not valid JSON: " + err.Error()}
 		}
 		return v, nil
 	}

@@ -72,20 +72,20 @@ func TestParseErrors(t *testing.T) {
 		args, want string
 		usage      bool
 	}{
-		{"s", "want key=value", true},
-		{"=x", "the key in front of = is missing", true},
-		{":=x", "the key in front of = is missing", true},
-		{"i=x", "want an integer", false},
-		{"b=yes", "want a boolean", false},
-		{"list=x", "want an integer", false},
-		{"o=x", "want an object", false},
+		{"s", "expected key=value", true},
+		{"=x", "the key before = is missing", true},
+		{":=x", "the key before = is missing", true},
+		{"i=x", "expected an integer", false},
+		{"b=yes", "expected a boolean", false},
+		{"list=x", "expected an integer", false},
+		{"o=x", "expected an object", false},
 		{"s=a s=b", "given twice", false},
-		{"any:={", "not JSON", false},
+		{"any:={", "not valid JSON", false},
 		{`any:={"a":1,"a":2}`, "duplicate key", false},
 		{"s=@none.txt", "file does not exist", true},
-		{"s=@", "no file is named", true},
+		{"s=@", "file name after @ is missing", true},
 		{"a..b=1", "empty part", false},
-		{"s=x s.y=1", "is no object", false},
+		{"s=x s.y=1", "is not an object", false},
 		{"list=1 list.y=1", "is a list", false},
 	}
 	for _, tt := range tests {

@@ -27,7 +27,7 @@ func TestDescribe(t *testing.T) {
 	}
 	got := Describe(def)
 	if len(got) > 40 {
-		t.Fatalf("a schema that holds itself gives %d params", len(got))
+		t.Fatalf("a schema that contains itself gives %d params", len(got))
 	}
 	want := []Param{
 		{Name: "path", Type: "string", Required: true, Allowed: "not empty", Example: "path=go.mod", Description: "The file."},

@@ -22,9 +22,9 @@ func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) 
 			next = jsonx.NewObject()
 			root.Set(key, next)
 		case next.Is(jsonx.Array):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is a list, so nothing can be set in it", text.Quote(key))}
+			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is a list, so its members cannot be set", text.Quote(key))}
 		case !next.Is(jsonx.Object):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is no object, so nothing can be set in it", text.Quote(key))}
+			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is not an object, so its members cannot be set", text.Quote(key))}
 		}
 		root = next
 	}

@@ -168,7 +168,7 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 	if len(s.names) == 0 || s.has("string") {
 		return jsonx.NewString(given), nil
 	}
-	return nil, fmt.Errorf("want %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
+	return nil, fmt.Errorf("expected %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
 
 // parseStrict reads JSON that is fit to be part of params.

@@ -72,7 +72,7 @@ func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) 
 	}
 	out, err := folder.OpenFile(f.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return nil, failure("creating a temporary file beside it", err)
+		return nil, failure("creating a temporary file next to it", err)
 	}
 	if err = f.fill(out, data, o); err != nil {
 		out.Close()

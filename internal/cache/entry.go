@@ -37,7 +37,7 @@ func (e *Entry) encode(source, key string) ([]byte, error) {
 	var facts bytes.Buffer // compact, as the encoder writes it: the checksum is of these bytes
 	if len(e.Facts) > 0 {
 		if err := json.Compact(&facts, e.Facts); err != nil {
-			return nil, fmt.Errorf("encoding what %s gave: %w", source, err)
+			return nil, fmt.Errorf("encoding the tools of %s: %w", source, err)
 		}
 	}
 	h := header{Format: format, Key: key, Source: source, Stored: e.Stored, Sizes: make([]int, len(e.Parts)), CRC: checksum(facts.Bytes(), e.Parts), Facts: facts.Bytes()}
@@ -48,7 +48,7 @@ func (e *Entry) encode(source, key string) ([]byte, error) {
 	}
 	out, err := jsonx.Marshal(h)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what %s gave: %w", source, err)
+		return nil, fmt.Errorf("encoding the tools of %s: %w", source, err)
 	}
 	out = slices.Grow(append(out, '\n'), total)
 	for _, p := range e.Parts {
@@ -65,7 +65,7 @@ func cut(data []byte) (header, []byte, error) {
 		return h, nil, errors.New("the file is damaged")
 	}
 	if h.Format != format {
-		return h, nil, fmt.Errorf("the file is of format %d, this toolreg knows %d", h.Format, format)
+		return h, nil, fmt.Errorf("the file has format %d, but this toolreg supports %d", h.Format, format)
 	}
 	return h, rest, nil
 }
@@ -78,7 +78,7 @@ func decode(data []byte, source, key string) (Entry, error) {
 		return Entry{}, err
 	}
 	if h.Key != key || h.Source != source {
-		return Entry{}, errors.New("the file is that of another source")
+		return Entry{}, errors.New("the file belongs to another source")
 	}
 	e := Entry{Facts: h.Facts, Stored: h.Stored, Parts: make([][]byte, len(h.Sizes))}
 	for i, n := range h.Sizes {

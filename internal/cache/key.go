@@ -127,7 +127,7 @@ func (k *Key) AddTree(dir string) error {
 			return filepath.SkipDir
 		}
 		if n++; n > maxTree {
-			return fmt.Errorf("%s holds more than %d files", dir, maxTree)
+			return fmt.Errorf("%s contains more than %d files", dir, maxTree)
 		}
 		info, err := os.Stat(path) // a link counts as what it leads to
 		if errors.Is(err, fs.ErrNotExist) {

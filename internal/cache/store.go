@@ -44,7 +44,7 @@ const (
 
 // ErrNothingKept tells that a source may not be asked (mode Offline) and that
 // nothing is kept of it.
-var ErrNothingKept = errors.New("nothing is kept of it in the cache, and --cached asks no source")
+var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
 
 // Options say how a [Store] works. Only Dir is required.
 type Options struct {
@@ -179,8 +179,8 @@ func (s *Store) Flush() {
 		return
 	}
 	if err := s.write(pending); err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "what the sources gave cannot be kept: " + err.Error(),
-			Hint: "cache.discovery: 0 switches the cache off"})
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
+			Hint: "set cache.discovery: 0 to disable the cache"})
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *Store) read(source, key string) (Entry, bool) {
 	}
 	if err != nil {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source,
-			Message: fmt.Sprintf("what was kept of %s does not count: %v", source, err), Hint: "it is renewed when the source answers"})
+			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source, err), Hint: "they are replaced when the source answers"})
 		return Entry{}, false
 	}
 	return e, true

@@ -103,7 +103,7 @@ func (a *asker) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, erro
 	}
 	tty, err := a.env.OpenTTY()
 	if err != nil {
-		return declined, &session.NobodyError{Reason: "nobody is there to ask"}
+		return declined, &session.NobodyError{Reason: "nobody can be asked"}
 	}
 	defer tty.Close()
 	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: a.env.Environ}.Open}

@@ -174,7 +174,7 @@ func matchParams(err error, f *failure) bool {
 
 func matchNeedsApproval(err error, f *failure) bool {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
-		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody is there to ask: %s", e.Tool, e.Verdict.Reason)
+		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason)
 		f.hint = e.Hint
 		return true
 	}

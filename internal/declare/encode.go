@@ -55,14 +55,14 @@ func (e *encoder) prepare(t *tool) error {
 	case t.def.Name == "":
 		return errors.New("it has no name")
 	case t.name == "":
-		return errors.New("another tool of that name is declared already")
+		return errors.New("another tool with that name is already declared")
 	}
 	if err := e.readSchema(t); err != nil {
 		return err
 	}
 	if t.name != t.def.Name {
 		e.diagnose(registry.SeverityInfo, "name_changed", t,
-			fmt.Sprintf("declared as %q, since %s does not take %q as a name", t.name, e.format.Name, t.def.Name),
+			fmt.Sprintf("declared as %q, since %s does not accept the name %q", t.name, e.format.Name, t.def.Name),
 			"calls may use either name")
 	}
 	e.format.prepare(e, t)
@@ -74,5 +74,5 @@ func (e *encoder) prepare(t *tool) error {
 
 func (e *encoder) leaveOut(t *tool, err error) {
 	e.diagnose(registry.SeverityWarning, "declaration_left_out", t,
-		fmt.Sprintf("not declared for %s: %v", e.format.Name, err), "exclude the tool, or mend its schema where it comes from")
+		fmt.Sprintf("not declared for %s: %v", e.format.Name, err), "exclude the tool, or fix its schema at the source")
 }

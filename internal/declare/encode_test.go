@@ -303,8 +303,8 @@ func TestLookup(t *testing.T) {
 		t.Errorf("the default is %q, %v", f.Name, err)
 	}
 	for name, want := range map[string]string{
-		"opnai":  `no declaration format "opnai"; did you mean openai?`,
-		"qqqqqq": `no declaration format "qqqqqq"; known are gemini, openai, openai-responses, anthropic, bedrock, mistral, mcp, json-schema, prompt, typescript`,
+		"opnai":  `unknown declaration format "opnai"; did you mean openai?`,
+		"qqqqqq": `unknown declaration format "qqqqqq"; use one of gemini, openai, openai-responses, anthropic, bedrock, mistral, mcp, json-schema, prompt, typescript`,
 	} {
 		if _, err := Lookup(name); err == nil || err.Error() != want {
 			t.Errorf("Lookup(%q): %v", name, err)

@@ -43,7 +43,7 @@ type UnknownFormatError struct {
 
 func (e *UnknownFormatError) Error() string {
 	if len(e.Near) > 0 {
-		return fmt.Sprintf("no declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
+		return fmt.Sprintf("unknown declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
 	}
-	return fmt.Sprintf("no declaration format %q; known are %s", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("unknown declaration format %q; use one of %s", e.Name, strings.Join(e.Known, ", "))
 }

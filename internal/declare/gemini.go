@@ -81,7 +81,7 @@ func (e *encoder) prepareReference(t *tool) {
 		t.schema = jsonx.NewObject()
 	}
 	if t.byParameters && !gemini.Sanitize(t.schema) {
-		e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is no list; what is around it is declared as it is", "mend it where the tool comes from")
+		e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is not a list; the rest is declared unchanged", "fix it at the source of the tool")
 	}
 	gemini.Respell(t.schema)
 }
@@ -97,17 +97,17 @@ func (e *encoder) fitGemini(t *tool) {
 		t.schema = fitted.Schema
 		gemini.Sanitize(t.schema)
 		for _, what := range fitted.Lost {
-			fitted.Changes = append(fitted.Changes, "not said: "+what)
+			fitted.Changes = append(fitted.Changes, "omitted: "+what)
 		}
 		e.changed(t, fitted.Changes)
 	case e.opts.GeminiParameters:
-		t.unfit = fmt.Errorf("parameters cannot say its schema: %w", err)
+		t.unfit = fmt.Errorf("parameters cannot express its schema: %w", err)
 	default:
 		t.byParameters = false
 		e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema),
 			rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
-			fmt.Sprintf("declared by parametersJsonSchema, since parameters cannot say it whole: %v", err), "--gemini-parameters declares by parameters what can be")
+			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters declares by parameters what can be")
 	}
 }
 

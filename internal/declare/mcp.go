@@ -55,7 +55,7 @@ func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*j
 	n, err := read(raw)
 	if err != nil {
 		e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
-			fmt.Sprintf("declared without its %s: %v", key, err), "mend it where the tool comes from")
+			fmt.Sprintf("declared without its %s: %v", key, err), "fix it at the source of the tool")
 		return
 	}
 	e.raw(`,"` + key + `":`)

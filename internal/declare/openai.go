@@ -66,7 +66,7 @@ func (e *encoder) prepareOpenAI(t *tool) {
 		strict := t.schema.Clone()
 		if done, err := rewrite.Strict(strict); err != nil {
 			e.diagnose(registry.SeverityWarning, "strict_impossible", t,
-				"declared as not strict: "+err.Error(), "strict schemas take objects with named properties alone")
+				"declared without strict: "+err.Error(), "strict schemas accept only objects with named properties")
 		} else {
 			t.schema, t.strict = strict, true
 			changes = append(changes, done...)

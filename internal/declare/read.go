@@ -31,7 +31,7 @@ func options() jsonx.Options {
 func (e *encoder) readSchema(t *tool) error {
 	raw := t.def.InputSchema
 	if len(raw) > registry.MaxSchemaBytes {
-		return fmt.Errorf("its schema of %d bytes is over the limit of %d", len(raw), registry.MaxSchemaBytes)
+		return fmt.Errorf("its schema has %d bytes, but the limit is %d", len(raw), registry.MaxSchemaBytes)
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		t.schema, t.bare = emptyParams(), true
@@ -39,7 +39,7 @@ func (e *encoder) readSchema(t *tool) error {
 	}
 	n, err := e.parser.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("its schema is unfit: %w", err)
+		return fmt.Errorf("its schema cannot be used: %w", err)
 	}
 	if n.Is(jsonx.Null) || n.Is(jsonx.Object) && len(n.Members) == 0 {
 		t.schema, t.bare = emptyParams(), true
@@ -50,7 +50,7 @@ func (e *encoder) readSchema(t *tool) error {
 	}
 	t.schema = n
 	if e.parser.Duplicate {
-		e.changed(t, []string{"keys that stood twice in an object joined, the last value counts"})
+		e.changed(t, []string{"duplicate keys of an object merged, the last value wins"})
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (e *encoder) reread(t *tool) *jsonx.Value {
 // object reads a further JSON object of a definition.
 func (e *encoder) object(raw []byte) (*jsonx.Value, error) {
 	if len(raw) > registry.MaxSchemaBytes {
-		return nil, fmt.Errorf("%d bytes are over the limit of %d", len(raw), registry.MaxSchemaBytes)
+		return nil, fmt.Errorf("it has %d bytes, but the limit is %d", len(raw), registry.MaxSchemaBytes)
 	}
 	n, err := e.parser.Parse(raw)
 	if err == nil && !n.Is(jsonx.Object) {

@@ -37,11 +37,11 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	}
 	switch {
 	case o.text("role") == "user":
-		return nil, errors.New("it is a message of the user; send the assistant's")
+		return nil, errors.New("it is a user message; send the assistant's")
 	case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
 		blocks, ok := jsonx.Elements(o["content"])
 		if !ok && !isText(o["content"]) { // a plain text calls nothing
-			return nil, errors.New("content is neither a list nor a text")
+			return nil, errors.New("content is neither a list nor a string")
 		}
 		return blocks, nil
 	case o.text("type") == "tool_use":
@@ -56,18 +56,18 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	switch block.text("type") {
 	case "":
 		if block.has("role") {
-			return false, errors.New("it is a list of messages; send the last message alone")
+			return false, errors.New("it is a list of messages; send only the last message")
 		}
 		return false, errUnrecognised
 	case "tool_result":
-		return false, errors.New("it holds answers to calls; send the assistant's message")
+		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":
 		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
 		if set := block.text("toolset_name"); set != "" { // its tools are the API's, whatever their names
-			c.Fault = "Calls of the toolset " + set + " are not known here. Call a declared tool."
+			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
 		}
 		if c.id == nil {
-			return false, errors.New("a call in it has no id to answer to")
+			return false, errors.New("a call in it has no id")
 		}
 		t.Calls = append(t.Calls, c)
 		return true, nil

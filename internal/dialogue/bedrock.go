@@ -41,7 +41,7 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	}
 	switch {
 	case message.text("role") == "user":
-		return nil, errors.New("it is a message of the user; send the assistant's")
+		return nil, errors.New("it is a user message; send the assistant's")
 	case message.has("content") && message.text("type") == "": // Anthropic's say message there
 		blocks, ok := jsonx.Elements(message["content"])
 		if !ok {
@@ -72,7 +72,7 @@ func bedrockFault(stopReason string) string {
 func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	switch use := asObject(block["toolUse"]); {
 	case block.has("role"):
-		return false, errors.New("it is a list of messages; send the last message alone")
+		return false, errors.New("it is a list of messages; send only the last message")
 	case len(block) == 0 || block.has("type"): // other providers' blocks say of what type they are
 		return false, errUnrecognised
 	case use == nil || use.text("type") == "server_tool_use":
@@ -80,7 +80,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	default:
 		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
 		if c.id == nil {
-			return false, errors.New("a call in it has no toolUseId to answer to")
+			return false, errors.New("a call in it has no toolUseId")
 		}
 		t.Calls = append(t.Calls, c)
 		return true, nil

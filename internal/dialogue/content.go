@@ -84,7 +84,7 @@ func (p part) fileName() string {
 func (p part) asText() string {
 	switch {
 	case p.Data != nil:
-		return p.note() + " cannot be shown here"
+		return p.note() + " cannot be shown"
 	case p.Type == registry.ContentResourceLink:
 		text := "[resource " + p.URI
 		for _, more := range []string{p.Name, p.MIMEType, p.Description} {
@@ -97,7 +97,7 @@ func (p part) asText() string {
 	return p.Text
 }
 
-// note names a part that is no text.
+// note names a part that is not text.
 func (p part) note() string {
 	name := ""
 	if p.URI != "" {

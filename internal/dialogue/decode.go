@@ -17,9 +17,9 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	case len(data) == 0:
 		return nil, f.unreadable("it is empty")
 	case len(data) > MaxResponseBytes:
-		return nil, f.unreadable("it is over the limit of %d bytes", MaxResponseBytes)
+		return nil, f.unreadable("it is larger than the limit of %d bytes", MaxResponseBytes)
 	case bytes.HasPrefix(data, []byte("data:")), bytes.HasPrefix(data, []byte("event:")):
-		return nil, f.unreadable("it is a stream of events; ask the API for a response that is not streamed, or put the events together first")
+		return nil, f.unreadable("it is a stream of events; request a response without streaming, or assemble the events first")
 	}
 	if err := registry.CheckJSON(data); err != nil {
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
@@ -33,11 +33,11 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	if len(t.Calls) == 0 {
 		if other := f.looksLike(data); other != "" { // a text of ours, calls of theirs
-			return nil, f.unreadable("no call of this format is in it; it looks like format %s", other)
+			return nil, f.unreadable("it contains no call of this format; it looks like format %s", other)
 		}
 	}
 	if len(t.Calls) > MaxCalls {
-		return nil, f.unreadable("it holds %d calls, %d are the limit", len(t.Calls), MaxCalls)
+		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), MaxCalls)
 	}
 	return t, nil
 }

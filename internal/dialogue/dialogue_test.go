@@ -138,10 +138,10 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"no id", "anthropic", `{"type":"tool_use","name":"f","input":{}}`, "no id"},
 		{"odd id", "openai", `[{"id":{"a":1},"function":{"name":"f"}}]`, "no id"},
 		{"odd id", "mcp", `{"id":[1],"method":"tools/call","params":{"name":"f"}}`, "no id"},
-		{"no list", "openai", `{"choices":5}`, "choices is no list"},
-		{"no list", "gemini", `{"candidates":null}`, "candidates is no list"},
-		{"no list", "anthropic", `{"role":"assistant","content":null}`, "neither a list nor a text"},
-		{"answered", "bedrock", `{"role":"user","content":[{"toolResult":{"toolUseId":"x","content":[]}}]}`, "message of the user"},
+		{"no list", "openai", `{"choices":5}`, "choices is not a list"},
+		{"no list", "gemini", `{"candidates":null}`, "candidates is not a list"},
+		{"no list", "anthropic", `{"role":"assistant","content":null}`, "neither a list nor a string"},
+		{"answered", "bedrock", `{"role":"user","content":[{"toolResult":{"toolUseId":"x","content":[]}}]}`, "user message"},
 		{"history", "bedrock", `[{"role":"user","content":[{"text":"x"}]}]`, "list of messages"},
 		{"no id", "bedrock", `{"toolUse":{"name":"f","input":{}}}`, "no toolUseId"},
 		{"error of the API", "bedrock", `{"message":"Too many requests, please wait before trying again."}`, "error of the API: Too many"},
@@ -153,7 +153,7 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"error of the API", "mistral", `{"object":"error","message":"Unauthorized","type":"invalid_request_error","code":"1000"}`, "error of the API: Unauthorized"},
 		{"error of the API", "mistral", `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`, "Field required"},
 		{"another format", "mistral", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
-		{"no list", "openai-responses", `{"output":{}}`, "output is no list"},
+		{"no list", "openai-responses", `{"output":{}}`, "output is not a list"},
 		{"two choices", "openai", `{"choices":[{"message":{"tool_calls":[{"id":"x","function":{"name":"f"}}]}},{"message":{"tool_calls":[{"id":"y","function":{"name":"f"}}]}}]}`, "2 of its choices"},
 		{"old form", "openai", `{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`, "function_call"},
 		{"blocked", "gemini", `{"promptFeedback":{"blockReason":"SAFETY"}}`, "SAFETY"},
@@ -199,7 +199,7 @@ func TestReply(t *testing.T) {
 			`{"role":"tool","tool_call_id":"a","content":"x"}
 {"role":"tool","tool_call_id":"b","content":"Error: no"}`},
 		{"media", "openai", twoOpenAI, []Answer{rich, {}},
-			`{"role":"tool","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown here\n[audio, audio/wav, 1 bytes] in the message below\n[resource file:///x, x]"}
+			`{"role":"tool","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] in the message below\n[resource file:///x, x]"}
 {"role":"tool","tool_call_id":"b","content":"(no output)"}
 {"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UA=="}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,RA=="}},{"type":"input_audio","input_audio":{"data":"Vw==","format":"wav"}}]}`},
 		{"too few answers", "openai", twoOpenAI, nil,
@@ -222,18 +222,18 @@ func TestReply(t *testing.T) {
 		{"a toolset", "anthropic", `{"type":"tool_use","id":"a","name":"click","toolset_name":"browser"}`, []Answer{ErrorAnswer("no")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser","content":[{"type":"text","text":"no"}],"is_error":true}]}`},
 		{"media and an error", "anthropic", `[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"b","name":"g"}]`, []Answer{rich, failed},
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UA=="}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"RA=="}},{"type":"text","text":"[image, image/svg+xml, 1 bytes] cannot be shown here"},{"type":"text","text":"[audio, audio/wav, 1 bytes] cannot be shown here"},{"type":"text","text":"[resource file:///x, x]"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"},{"type":"text","text":"[image, image/png, 1 bytes] cannot be shown here"}],"is_error":true}]}`},
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UA=="}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"RA=="}},{"type":"text","text":"[image, image/svg+xml, 1 bytes] cannot be shown"},{"type":"text","text":"[audio, audio/wav, 1 bytes] cannot be shown"},{"type":"text","text":"[resource file:///x, x]"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"},{"type":"text","text":"[image, image/png, 1 bytes] cannot be shown"}],"is_error":true}]}`},
 		{"media and an error", "bedrock", `[{"toolUse":{"toolUseId":"tooluse_a","name":"f"}},{"toolUse":{"toolUseId":"b","name":"g"}}]`, []Answer{rich, failed},
-			`{"role":"user","content":[{"toolResult":{"toolUseId":"tooluse_a","content":[{"text":"see"},{"image":{"format":"png","source":{"bytes":"UA=="}}},{"text":"[resource file:///d/a.pdf, application/pdf, 1 bytes]"},{"document":{"format":"pdf","name":"tooluse-a 3","source":{"bytes":"RA=="}}},{"text":"[image, image/svg+xml, 1 bytes] cannot be shown here"},{"text":"[audio, audio/wav, 1 bytes] cannot be shown here"},{"text":"[resource file:///x, x]"}]}},{"toolResult":{"toolUseId":"b","content":[{"text":"no"},{"text":"[image, image/png, 1 bytes] cannot be shown here"}],"status":"error"}}]}`},
+			`{"role":"user","content":[{"toolResult":{"toolUseId":"tooluse_a","content":[{"text":"see"},{"image":{"format":"png","source":{"bytes":"UA=="}}},{"text":"[resource file:///d/a.pdf, application/pdf, 1 bytes]"},{"document":{"format":"pdf","name":"tooluse-a 3","source":{"bytes":"RA=="}}},{"text":"[image, image/svg+xml, 1 bytes] cannot be shown"},{"text":"[audio, audio/wav, 1 bytes] cannot be shown"},{"text":"[resource file:///x, x]"}]}},{"toolResult":{"toolUseId":"b","content":[{"text":"no"},{"text":"[image, image/png, 1 bytes] cannot be shown"}],"status":"error"}}]}`},
 		{"blank text", "bedrock", `{"toolUse":{"toolUseId":"a","name":"f"}}`, []Answer{{Content: []registry.Content{registry.TextContent(" \n")}}},
 			`{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"(no output)"}]}}]}`},
 		{"text", "mistral", twoOpenAI, []Answer{{Content: []registry.Content{registry.TextContent("x")}}, ErrorAnswer("no")},
 			`{"role":"tool","name":"f","tool_call_id":"a","content":"x"}
 {"role":"tool","name":"g","tool_call_id":"b","content":"Error: no"}`},
 		{"media, never behind a tool's message", "mistral", twoOpenAI, []Answer{rich, {}},
-			`{"role":"tool","name":"f","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown here\n[audio, audio/wav, 1 bytes] cannot be shown here\n[resource file:///x, x]"}
+			`{"role":"tool","name":"f","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] cannot be shown\n[resource file:///x, x]"}
 {"role":"tool","name":"g","tool_call_id":"b","content":"(no output)"}
-{"role":"assistant","content":"Show me what the tool gave."}
+{"role":"assistant","content":"Show me the result of the tool."}
 {"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","image_url":"data:image/png;base64,UA=="},{"type":"document_url","document_url":"data:application/pdf;base64,RA==","document_name":"a.pdf"}]}`},
 		{"blank text", "anthropic", `[{"type":"tool_use","id":"a","name":"f"}]`, []Answer{{Content: []registry.Content{registry.TextContent(" \n")}}},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(no output)"}]}]}`},
@@ -242,9 +242,9 @@ func TestReply(t *testing.T) {
 		{"media inside", "gemini", `{"name":"f","args":{}}`, []Answer{{Content: []registry.Content{png}}},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[image, image/png, 1 bytes]"},"parts":[{"inlineData":{"mimeType":"image/png","data":"UA=="}}]}}]}`},
 		{"media of other types", "gemini", `{"name":"f","args":{}}`, []Answer{{Content: []registry.Content{svg, wav, pdf}}},
-			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[image, image/svg+xml, 1 bytes] cannot be shown here\n[audio, audio/wav, 1 bytes] cannot be shown here\n[resource file:///d/a.pdf, application/pdf, 1 bytes]"},"parts":[{"inlineData":{"mimeType":"application/pdf","data":"RA=="}}]}}]}`},
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] cannot be shown\n[resource file:///d/a.pdf, application/pdf, 1 bytes]"},"parts":[{"inlineData":{"mimeType":"application/pdf","data":"RA=="}}]}}]}`},
 		{"sound beside, older models", "gemini", `{"modelVersion":"gemini-2.5-pro","candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`, []Answer{{Content: []registry.Content{wav, svg}}},
-			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[audio, audio/wav, 1 bytes]\n[image, image/svg+xml, 1 bytes] cannot be shown here"}}},{"inlineData":{"mimeType":"audio/wav","data":"Vw=="}}]}`},
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[audio, audio/wav, 1 bytes]\n[image, image/svg+xml, 1 bytes] cannot be shown"}}},{"inlineData":{"mimeType":"audio/wav","data":"Vw=="}}]}`},
 		{"media beside, older models", "gemini", `{"modelVersion":"gemini-2.5-pro","candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`, []Answer{{Content: []registry.Content{png}}},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"[image, image/png, 1 bytes]"}}},{"inlineData":{"mimeType":"image/png","data":"UA=="}}]}`},
 		{"requests", "mcp", `[{"jsonrpc":"2.0","id":"q","method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"g"}},{"name":"h"}]`,

@@ -18,7 +18,7 @@ func (e *UnreadableError) Error() string {
 }
 
 // errUnrecognised tells that nothing of the format was found.
-var errUnrecognised = errors.New("nothing of this format is in it")
+var errUnrecognised = errors.New("it contains nothing of this format")
 
 // apiError returns the error that an API answered with instead of a message.
 func apiError(o object) error {

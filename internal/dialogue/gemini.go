@@ -19,7 +19,7 @@ func decodeGemini(t *Turn, raw json.RawMessage) error {
 	for _, raw := range list {
 		o := asObject(raw)
 		if o.has("role") {
-			return errors.New("it is a list of contents; send the last content alone")
+			return errors.New("it is a list of contents; send only the last content")
 		}
 		if err := t.geminiValue(o); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (t *Turn) geminiValue(o object) error {
 		}
 		return nil // the last chunk of a stream
 	case o.text("role") == "user":
-		return errors.New("it is a content of the user; send the model's")
+		return errors.New("it is a user content; send the model's")
 	case o.has("parts") || o.text("role") == "model":
 		return t.geminiContent(o, false)
 	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"):
@@ -59,7 +59,7 @@ func (t *Turn) geminiCandidates(o object) error {
 	t.siblings = t.siblings || strings.HasPrefix(version, "gemini-1") || strings.HasPrefix(version, "gemini-2")
 	candidates, ok := jsonx.Elements(o["candidates"])
 	if !ok {
-		return errors.New("candidates is no list")
+		return errors.New("candidates is not a list")
 	}
 	calling := 0
 	for _, raw := range candidates {
@@ -73,7 +73,7 @@ func (t *Turn) geminiCandidates(o object) error {
 		}
 	}
 	if calling > 1 {
-		return fmt.Errorf("%d of its candidates call functions; send the content of the one that the conversation goes on with", calling)
+		return fmt.Errorf("%d of its candidates call functions; send the content of the one with which the conversation continues", calling)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (t *Turn) geminiCandidates(o object) error {
 func (t *Turn) geminiContent(content object, cut bool) error {
 	parts, ok := jsonx.Elements(content["parts"])
 	if !ok && !jsonx.IsNull(content["parts"]) {
-		return errors.New("parts is no list")
+		return errors.New("parts is not a list")
 	}
 	last := false
 	for _, raw := range parts {

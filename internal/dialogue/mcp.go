@@ -34,7 +34,7 @@ func (t *Turn) addMCP(o object) error {
 	c := Call{kind: kindBare}
 	if o.has("method") || o.has("jsonrpc") {
 		if c.id = requestID(o["id"]); c.id == nil {
-			return errors.New("a request in it has no id to answer to")
+			return errors.New("a request in it has no id")
 		}
 		if method := o.text("method"); method != "tools/call" {
 			return errors.New("a request in it is for " + method + ", not for tools/call")
@@ -44,7 +44,7 @@ func (t *Turn) addMCP(o object) error {
 		return errUnrecognised // perhaps a call in another provider's form
 	}
 	if c.Name = request.text("name"); c.Name == "" {
-		return errors.New("a call in it names no tool")
+		return errors.New("a call in it does not name a tool")
 	}
 	c.Params = params(request["arguments"])
 	t.Calls = append(t.Calls, c)

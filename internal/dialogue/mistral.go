@@ -39,7 +39,7 @@ func replyMistral(t *Turn, answers []Answer) []any {
 		media = append(media, blocks...)
 	}
 	if len(media) > 0 {
-		messages = append(messages, message{"assistant", "Show me what the tool gave."}, message{"user", media})
+		messages = append(messages, message{"assistant", "Show me the result of the tool."}, message{"user", media})
 	}
 	return messages
 }

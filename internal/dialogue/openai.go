@@ -32,7 +32,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 func (t *Turn) openAIChoices(o object) error {
 	choices, ok := jsonx.Elements(o["choices"])
 	if !ok {
-		return errors.New("choices is no list")
+		return errors.New("choices is not a list")
 	}
 	calling := 0
 	for _, raw := range choices {
@@ -50,7 +50,7 @@ func (t *Turn) openAIChoices(o object) error {
 		}
 	}
 	if calling > 1 {
-		return fmt.Errorf("%d of its choices call tools; send the message of the one that the conversation goes on with", calling)
+		return fmt.Errorf("%d of its choices call tools; send the message of the one with which the conversation continues", calling)
 	}
 	return nil
 }
@@ -63,14 +63,14 @@ func isCut(finishReason string) bool {
 
 func (t *Turn) openAIMessage(m object, cut bool) error {
 	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
-		return errors.New("its message has a function_call, the form from before tools; declare with --request and the field tools")
+		return errors.New("its message has a function_call, the predecessor of tools; declare with --request and the field tools")
 	}
 	if jsonx.IsNull(m["tool_calls"]) {
 		return nil
 	}
 	list, ok := jsonx.Elements(m["tool_calls"])
 	if !ok {
-		return errors.New("tool_calls is no list")
+		return errors.New("tool_calls is not a list")
 	}
 	if err := t.addOpenAI(list); err != nil {
 		return err
@@ -88,12 +88,12 @@ func (t *Turn) addOpenAI(list []json.RawMessage) error {
 		c := Call{id: textID(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
 		switch {
 		case o.has("role"):
-			return errors.New("it is a list of messages; send the last message alone")
+			return errors.New("it is a list of messages; send only the last message")
 		case c.id == nil && (function != nil || o.has("custom")):
-			return errors.New("a call in it has no id to answer to")
+			return errors.New("a call in it has no id")
 		case o.has("custom"):
 			c.Name = asObject(o["custom"]).text("name")
-			c.Fault = "Calls of type custom are not known here. Call a declared function."
+			c.Fault = "Calls of type custom are not supported. Call a declared function."
 		case function == nil:
 			return errUnrecognised
 		}

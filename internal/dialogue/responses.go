@@ -34,7 +34,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			return errUnrecognised
 		case o.has("output"):
 			if list, ok = jsonx.Elements(o["output"]); !ok {
-				return errors.New("output is no list")
+				return errors.New("output is not a list")
 			}
 		case strings.HasSuffix(o.text("type"), "_call"), o.text("type") == kindApproval:
 			list = []json.RawMessage{raw}
@@ -75,24 +75,24 @@ func (t *Turn) addResponses(item object) error {
 	case "":
 		return errUnrecognised
 	case "function_call_output", "custom_tool_call_output":
-		return errors.New("it holds answers to calls; send the output of the last response alone")
+		return errors.New("it contains answers to calls; send only the output of the last response")
 	case "function_call":
 		if item.text("status") == "incomplete" {
 			c.Fault = cutOff
 		}
 	case kindComputer:
-		return errors.New("a computer_call in it wants a picture of a screen, which nobody here has to give; declare no computer tool")
+		return errors.New("a computer_call in it requires a screenshot, which toolreg cannot provide; do not declare a computer tool")
 	case kindApproval:
 		c.id = textID(item["id"])
-		c.Fault = "Nobody here approves calls of servers that the API reaches itself, so it was not run. Call a declared function."
+		c.Fault = "toolreg does not approve calls to servers that the API contacts itself, so it was not run. Call a declared function."
 	default:
 		if runByServer(item) {
 			return nil
 		}
-		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not known here. Call a declared function."
+		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
 	}
 	if c.id == nil {
-		return fmt.Errorf("a call in it has no %s to answer to", idKey(c.kind))
+		return fmt.Errorf("a call in it has no %s", idKey(c.kind))
 	}
 	t.Calls = append(t.Calls, c)
 	return nil

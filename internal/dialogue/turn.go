@@ -64,4 +64,4 @@ func ErrorAnswer(text string) Answer {
 
 // cutOff is the fault of a call behind which the model ran out of tokens: its
 // params may be a part of what was meant.
-const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it whole, with less text or in smaller steps."
+const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it in full, with less text or in smaller steps."

@@ -49,7 +49,7 @@ func TestDiscoverySaysWhyItFailed(t *testing.T) {
 		}, []string{"working directory"}},
 		{"exit code", "echo one >&2; echo two >&2; echo '[]'; exit 3", nil, []string{"exit code 3", "its stderr ends with: one | two"}},
 		{"exit code 127", "toolreg-absent", nil, []string{"exit code 127", "is it in PATH", "toolreg-absent"}},
-		{"silent", "exit 1", nil, []string{"exit code 1", "it said nothing on stderr"}},
+		{"silent", "exit 1", nil, []string{"exit code 1", "it printed nothing on stderr"}},
 		{"long stderr", "seq 1 100000 >&2; exit 1", nil, []string{"ends with: 99996 | 99997 | 99998 | 99999 | 100000"}},
 		{"signal", "kill -SEGV $$", nil, []string{"ended by SIGSEGV"}},
 		{"time limit", "exec sleep 600", func(o *CommandOptions) { o.Timeout = 200 * time.Millisecond },
@@ -313,7 +313,7 @@ func TestCallKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-// What a call left running has its stdout, which does not hold the call up for
+// What a call left running has its stdout, which is not met the call up for
 // ever, and is ended.
 func TestCallLeavesNothingBehind(t *testing.T) {
 	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "sleep 600 & echo $!", nil), registry.Call{})

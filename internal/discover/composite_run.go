@@ -198,7 +198,7 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)
 		}
 		if _, ok := v.(map[string]any); !ok {
-			return true, result, fmt.Errorf("its params %q give %s, not an object", s.params.text, gojq.TypeOf(v))
+			return true, result, fmt.Errorf("its params %q return %s, not an object", s.params.text, gojq.TypeOf(v))
 		}
 		if params, err = gojq.Marshal(v); err != nil {
 			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)

@@ -94,7 +94,7 @@ func notJSON(data []byte, e *json.SyntaxError) error {
 	line := 1 + strings.Count(string(data[:max(0, at-1)]), "\n")
 	hint := ""
 	if looksLikeRunner(data) {
-		hint = "; it begins like the banner of npm or its kin: use npm run --silent"
+		hint = "; it begins with a banner like npm's: use npm run --silent"
 	}
 	return fmt.Errorf("its output is not JSON: %s at byte %d, line %d; the first line is %q%s", e, at, line, firstLine(data), hint)
 }
@@ -199,7 +199,7 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	if d.dropped > 0 {
 		out = append(out, registry.Diagnostic{
 			Severity: registry.SeverityWarning, Code: "more_diagnostics", Source: d.source,
-			Message: fmt.Sprintf("%d more things were found wrong with the declarations", d.dropped),
+			Message: fmt.Sprintf("%d more problems were found in the declarations", d.dropped),
 		})
 	}
 	return out

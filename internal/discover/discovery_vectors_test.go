@@ -74,7 +74,7 @@ func betterDiscovery() map[string]better {
 		// What is skipped is told.
 		"items/junk-only":            {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped"}},
 		"items/nested-array-ignored": {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped"}},
-		// What a reader makes of a key that comes twice is anybody's guess.
+		// What a reader makes of a key that occurs twice is anybody's guess.
 		"raw/duplicate-json-keys-last-wins": {names: []string{}, diags: []string{"tool_quarantined"}},
 		"items/nameless-top-level-silent":   {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
 		"items/empty-name-in-wrapper":       {names: []string{"ok"}, diags: []string{"declaration_skipped"}},

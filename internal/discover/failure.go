@@ -48,7 +48,7 @@ func (c *command) ended(o process.Outcome, err error) error {
 	case errors.Is(err, errDiscoveryTimeout):
 		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", c.opts.Timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):
-		return fmt.Errorf("it was killed at the size limit of %d bytes on %s; print the declarations alone%s",
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s; print only the declarations%s",
 			c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery), said)
 	case err != nil:
 		return fmt.Errorf("it was stopped: %w%s", err, said)
@@ -92,7 +92,7 @@ func stderrSaid(stderr []byte) string {
 		}
 	}
 	if len(lines) == 0 {
-		return "; it said nothing on stderr"
+		return "; it printed nothing on stderr"
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	said := strings.Join(lines, " | ")

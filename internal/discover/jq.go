@@ -34,7 +34,7 @@ func compileExpression(text string) (*expression, error) {
 }
 
 // errNoValue tells that an expression gave nothing.
-var errNoValue = errors.New("it gave no value")
+var errNoValue = errors.New("it returned no value")
 
 // value returns the one value that the expression gives for input, which must
 // be made of JSON's types; ctx ends an expression without end.
@@ -53,7 +53,7 @@ func (e *expression) value(ctx context.Context, input any) (any, error) {
 		if err, failed := more.(error); failed {
 			return nil, jqError(ctx, err)
 		}
-		return nil, errors.New("it gave more than one value; put them in [ ]")
+		return nil, errors.New("it returned more than one value; put them in [ ]")
 	}
 	return v, nil
 }

@@ -45,7 +45,7 @@ func wholeResult(ctx context.Context, stdout []byte, root string, schema json.Ra
 		out, err = in.result(root)
 	}
 	if err != nil {
-		return refusedOutput("the tool says that it prints a result (output: result), but what it printed is none: "+err.Error(), printed(stdout, len(stdout), int64(len(stdout))))
+		return refusedOutput("the tool declares output: result, but its output is not a result: "+err.Error(), printed(stdout, len(stdout), int64(len(stdout))))
 	}
 	if len(schema) > 0 && !out.IsError {
 		return structured(ctx, schema, in.Structured, out)
@@ -122,7 +122,7 @@ func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 		err = json.Unmarshal(raw, &d.Text)
 	}
 	if err != nil {
-		return d, errors.New("its returnDisplay is no text, no diff (fileDiff, fileName, originalContent, newContent) and no todo list (id, content, status, priority)")
+		return d, errors.New("its returnDisplay is not a string, a diff (fileDiff, fileName, originalContent, newContent) or a todo list (id, content, status, priority)")
 	}
 	return d, nil
 }

@@ -179,7 +179,7 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 	if raw := d.fields["command"]; present(raw) {
 		var argv []string
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {
-			return nil, fmt.Errorf("its command is no list of words")
+			return nil, fmt.Errorf("its command is not a list of words")
 		}
 		return argv, nil
 	}
@@ -202,7 +202,7 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 			return d, nil
 		}
 	}
-	return 0, fmt.Errorf(`not whole milliseconds, 0 or more, or a duration such as "30s"`)
+	return 0, fmt.Errorf(`not milliseconds, 0 or more, or a duration such as "30s"`)
 }
 
 // identity is what stands behind a tool of this plugin: an approval holds for

@@ -66,7 +66,7 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.wanted)) {
 		if have := lookUp(facts, key); !matches(have, c.wanted[key]) {
-			return fmt.Sprintf("its condition on %s does not hold: wanted %s, have %s", key, compact(c.wanted[key]), compact(have))
+			return fmt.Sprintf("its condition on %s is not met: expected %s, got %s", key, compact(c.wanted[key]), compact(have))
 		}
 	}
 	if c.when == nil {
@@ -74,9 +74,9 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	}
 	switch ok, err := c.when.holdsSoon(ctx, facts); {
 	case err != nil:
-		return fmt.Sprintf("its condition %q cannot be told: %s", c.when.text, err)
+		return fmt.Sprintf("its condition %q failed: %s", c.when.text, err)
 	case !ok:
-		return fmt.Sprintf("its condition %q does not hold", c.when.text)
+		return fmt.Sprintf("its condition %q is not met", c.when.text)
 	}
 	return ""
 }
@@ -125,7 +125,7 @@ func DisabledFilter(entries []registry.Entry) registry.Filter {
 			return nil
 		}
 		if e, ok := registry.MatchAny(entries, t.Plugin); ok {
-			return &registry.Hidden{Reason: "plugins.disabled names its plugin " + t.Plugin, Setting: e.Setting}
+			return &registry.Hidden{Reason: "plugins.disabled lists its plugin " + t.Plugin, Setting: e.Setting}
 		}
 		return nil
 	}

@@ -70,13 +70,13 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 			continue
 		}
 		if len(out) == maxPlugins {
-			return append(out, refused(place, place.Path, fmt.Sprintf("more than %d plugins; the rest is left out", maxPlugins), ""))
+			return append(out, refused(place, place.Path, fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
 		}
 		if info.IsDir() {
 			if manifests := manifestsIn(path); len(manifests) > 0 {
 				out = append(out, folderPlugin(ctx, place, path, manifests, schema))
 			} else if !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
-				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows what goes there"))
+				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows their format"))
 			}
 			continue
 		}

@@ -134,7 +134,7 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 			case i == 0 && word == "":
 				p.problem(doc, at, "the program's name is empty", "")
 			case strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word)):
-				p.problem(doc, at, fmt.Sprintf("%q leads out of the plugin's folder", word), "keep what the plugin runs inside it")
+				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word), "keep what the plugin runs inside it")
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 			p.problem(doc, at+"/examples", err.Error(), "")
 		}
 		for _, v := range violations {
-			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example breaks the tool's own schema: "+place(v.Pointer)+v.Message, expected(v))
+			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, expected(v))
 		}
 	}
 }

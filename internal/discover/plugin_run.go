@@ -168,14 +168,14 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 		return refusedOutput(fmt.Sprintf(format, args...), result.Text())
 	}
 	if !jsonx.Valid(doc) || doc[0] != '{' {
-		return refused("the tool declares an outputSchema but printed no JSON object")
+		return refused("the tool declares an outputSchema but did not print a JSON object")
 	}
 	violations, err := registry.NewValidator(schema).Validate(ctx, doc)
 	switch {
 	case err != nil:
 		return refused("the tool's outputSchema cannot be used: %s", err)
 	case len(violations) > 0:
-		return refused("the tool's output breaks its outputSchema: %q: %s", violations[0].Pointer, violations[0].Message)
+		return refused("the tool's output does not match its outputSchema: %q: %s", violations[0].Pointer, violations[0].Message)
 	}
 	result.Structured = doc
 	return result

@@ -149,11 +149,11 @@ tools:
 `)
 	for out, want := range map[string]string{
 		`{"n": 12345678901234567890}`: "",
-		`{"n": "x"}`:                  `breaks its outputSchema: "/n"`,
-		`{}`:                          "breaks its outputSchema",
-		`[1]`:                         "printed no JSON object",
-		``:                            "printed no JSON object",
-		`{"n": 1} tail`:               "printed no JSON object",
+		`{"n": "x"}`:                  `does not match its outputSchema: "/n"`,
+		`{}`:                          "does not match its outputSchema",
+		`[1]`:                         "did not print a JSON object",
+		``:                            "did not print a JSON object",
+		`{"n": 1} tail`:               "did not print a JSON object",
 	} {
 		tools, _ := toolsOf(t, p, PluginOptions{Env: []string{"OUT=" + out}})
 		r := run(t, tools["typed"], "{}")
@@ -205,7 +205,7 @@ func TestWhatFactoriesPrint(t *testing.T) {
 		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, told: "item 2 has no name"},
 		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, told: `"a"`},
 		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, told: "its channels is a number"},
-		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, told: "its command is no list"},
+		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, told: "its command is not a list"},
 		"bad timeout": {prints: `[{"name":"a","timeout":-1},{"name":"b"}]`, tools: []string{"b"}, told: "its timeout is not"},
 		"deep schema": {prints: `[{"name":"a","parameters":` + strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200) + `},{"name":"b"}]`, tools: []string{"b"}, told: "nested deeper"},
 	} {

@@ -82,7 +82,7 @@ type confirmation struct {
 func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	var in struct{ When, Title, Prompt string }
 	if err := decodeKnown(raw, &in); err != nil {
-		return nil, fmt.Errorf("%w; it takes when, title and prompt, all of them texts", err)
+		return nil, fmt.Errorf("%w; it takes the strings when, title and prompt", err)
 	}
 	c := &confirmation{title: in.Title, prompt: in.Prompt}
 	var err error
@@ -99,11 +99,11 @@ func (c *confirmation) reason(ctx context.Context, params json.RawMessage) strin
 	if c.when != nil {
 		switch ok, err := c.holds(ctx, params); {
 		case err != nil:
-			why = fmt.Sprintf("its confirm.when %s cannot be told: %s", text.Quote(c.when.text), err)
+			why = fmt.Sprintf("its confirm.when %s failed: %s", text.Quote(c.when.text), err)
 		case !ok:
 			return ""
 		default:
-			why = fmt.Sprintf("its confirm.when %s holds", text.Quote(c.when.text))
+			why = fmt.Sprintf("its confirm.when %s is true", text.Quote(c.when.text))
 		}
 	}
 	if c.title != "" {

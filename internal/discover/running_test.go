@@ -68,7 +68,7 @@ func TestMediaType(t *testing.T) {
 
 func TestReadRunningRefuses(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"timeout":-1}`:              "its timeout is not whole milliseconds",
+		`{"timeout":-1}`:              "its timeout is not milliseconds",
 		`{"output":"json"}`:           `neither "text" nor "result"`,
 		`{"output":1}`:                `neither "text" nor "result"`,
 		`{"confirm":true}`:            "its confirm: ",
@@ -94,18 +94,18 @@ func TestAConditionWithoutEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if got := c.reason(ctx, json.RawMessage("{}")); !strings.Contains(got, "cannot be told") {
+	if got := c.reason(ctx, json.RawMessage("{}")); !strings.Contains(got, "failed") {
 		t.Error(got)
 	}
 }
 
 func TestWholeResult(t *testing.T) {
 	for printed, want := range map[string]string{
-		``:                    "what it printed is none",
+		``:                    "its output is not a result",
 		`[]`:                  "it is not an object",
 		`{"llmContent":7}`:    "its llmContent: expected a string or a list of parts",
 		`{"llmContent":[{}]}`: `part 1: its type ""`,
-		`{"returnDisplay":7}`: "its returnDisplay is no text, no diff",
+		`{"returnDisplay":7}`: "its returnDisplay is not a string, a diff",
 		`{"metadata":[]}`:     "its metadata is not an object",
 		`{"locations":[{}]}`:  "a location takes path",
 		`{"isError":1}`:       "isError",
@@ -132,7 +132,7 @@ func TestWholeResult(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	broken := wholeResult(t.Context(), []byte(`{"structuredContent":{}}`), "/root", json.RawMessage(`{"required":["a"]}`))
-	if !broken.IsError || !strings.Contains(broken.Text(), "breaks its outputSchema") {
+	if !broken.IsError || !strings.Contains(broken.Text(), "does not match its outputSchema") {
 		t.Error(broken.Text())
 	}
 }

@@ -36,7 +36,7 @@ func (e *contentEdit) addTo(r registry.Result) registry.Result {
 	if e == nil {
 		return r
 	}
-	note := "The user edited the content before agreeing to it."
+	note := "The user edited the content before approving it."
 	if len(e.proposed)+len(e.final) > maxCompared {
 		note += " It is too long to show the difference; read the file."
 	} else {
@@ -44,7 +44,7 @@ func (e *contentEdit) addTo(r registry.Result) registry.Result {
 		if len(diff) > maxDiff {
 			diff = text.Head(diff, maxDiff) + "\n… (cut; read the file)\n"
 		}
-		note += " The difference to yours, in " + e.file + ":\n" + diff
+		note += " The difference from yours, in " + e.file + ":\n" + diff
 	}
 	return r.WithNote(note)
 }

@@ -17,7 +17,7 @@ func TestEditIsTold(t *testing.T) {
 		parts, most           int
 		want                  string
 	}{
-		{"a text", "a\n", "b\n", []registry.Content{registry.TextContent("done")}, 1, 200, "done\nThe user edited the content before agreeing to it. The difference to yours, in f:\n--- yours\n+++ the user's\n@@ -1 +1 @@\n-a\n+b\n"},
+		{"a text", "a\n", "b\n", []registry.Content{registry.TextContent("done")}, 1, 200, "done\nThe user edited the content before approving it. The difference from yours, in f:\n--- yours\n+++ the user's\n@@ -1 +1 @@\n-a\n+b\n"},
 		{"no text", "a\n", "b\n", []registry.Content{picture}, 2, 200, "\n+b\n"},
 		{"nothing", "a\n", "", nil, 1, 200, "\n-a\n"},
 		{"much", many("a", 20_000), many("b", 20_000), nil, 1, maxDiff + 200, "… (cut; read the file)"},

@@ -28,7 +28,7 @@ func (e *TimeoutError) Error() string {
 	if e.Server != "" {
 		where = fmt.Sprintf(" on server %q", e.Server)
 	}
-	return fmt.Sprintf("calling %q%s: time limit of %s reached; --timeout sets another", e.Tool, where, e.Limit)
+	return fmt.Sprintf("calling %q%s: time limit of %s reached; use --timeout to change it", e.Tool, where, e.Limit)
 }
 
 // Unwrap returns ErrTimeout.
@@ -68,7 +68,7 @@ type NeedsConfirmation struct {
 }
 
 func (e *NeedsConfirmation) Error() string {
-	return fmt.Sprintf("%q needs approval and nobody is there to ask: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
+	return fmt.Sprintf("%q needs approval and nobody can be asked: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
 }
 
 // Unwrap returns registry.ErrNeedsConfirmation.
@@ -84,13 +84,13 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 	}
 	switch {
 	case v.Person:
-		return "answer at a terminal; neither --yes nor a rule allows it"
+		return "answer at a terminal; neither --yes nor a rule can allow it"
 	case v.Unread:
 		return "write the command line so that it can be parsed, or answer at a terminal; --yes denies such a line"
 	case v.Unsure:
-		return "name the program plainly, or answer at a terminal; --yes denies what may be a banned command"
+		return "name the program literally, or answer at a terminal; --yes denies what may be a banned command"
 	case v.Firm:
-		return once + "; no rule allows it for good"
+		return once + "; no rule can allow it permanently"
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:
 		return once + "; the rule that asks is set at " + v.Origin
 	case scope == string(policy.ScopeCommand):
@@ -101,11 +101,11 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 		entry = strings.Join(entries, ", ")
 	case t.IsMCP():
 		entry = fmt.Sprintf("%q", t.Server+"__"+t.ServerTool)
-		return fmt.Sprintf("%s; the setting allowedTools: [%s] or trust: true of server %q allows it for good", once, entry, t.Server)
+		return fmt.Sprintf("%s; the setting allowedTools: [%s] or trust: true of server %q allows it permanently", once, entry, t.Server)
 	case len(v.Commands) > 0:
 		return once + "; no rule on commands covers this line"
 	default:
 		entry = fmt.Sprintf("%q", t.Name)
 	}
-	return fmt.Sprintf("%s; the setting allowedTools: [%s] allows it for good", once, entry)
+	return fmt.Sprintf("%s; the setting allowedTools: [%s] allows it permanently", once, entry)
 }

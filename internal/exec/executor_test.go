@@ -290,7 +290,7 @@ func TestNobodyToAsk(t *testing.T) {
 			[]string{"--yes", `allowedTools: ["srv__echo"]`, `trust: true of server "srv"`}},
 		"line that no rule covers":        {policy.Verdict{Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{"--yes", "no rule on commands"}},
 		"line that cannot be parsed":      {policy.Verdict{Unread: true}, func(*registry.Tool) {}, []string{"can be parsed", "--yes denies"}},
-		"file that is always asked about": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule allows it"}},
+		"file that is always asked about": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule can allow it"}},
 		"rule that asks":                  {policy.Verdict{Rule: &rule, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{"--yes", "s.yaml:7"}},
 	} {
 		r := newRig(tt.verdict)

@@ -92,14 +92,14 @@ func dollar(s string, lookup Lookup, depth int) (value, after string, err error)
 func braced(s string, lookup Lookup, depth int) (value, after string, err error) {
 	end := closing(s)
 	if end < 0 {
-		return "", "", errors.New("${ without its }; write $$ for a dollar sign")
+		return "", "", errors.New("${ without a closing }; write $$ for a dollar sign")
 	}
 	if end == 0 { // ${} is empty: written before what looks like a reference, it makes it plain text
 		return "", s[1:], nil
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
 	if !isBracedName(name) {
-		return "", "", fmt.Errorf("${%s}: not the name of a variable; only ${NAME} and ${NAME:-default} are known", printable(name))
+		return "", "", fmt.Errorf("${%s}: not the name of a variable; only ${NAME} and ${NAME:-default} are supported", printable(name))
 	}
 	after = s[end+1:]
 	value, err = lookup.Value(name)

@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 		{"$DOLLAR", "$A", ""}, // what a variable holds is not expanded again
 		{"$CMD", "cmd:id", ""},
 		{"${ProgramFiles(x86)}\\x", "C:\\x", ""},
-		{"${A", "", "${ without its }"},
+		{"${A", "", "${ without a closing }"},
 		{"${}", "", ""},
 		{"${}file:/x ${}$A", "file:/x 1", ""}, // so that text does not look like a reference
 		{"${A:=x}", "", "${A:=x}: not the name of a variable"},

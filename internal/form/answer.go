@@ -18,7 +18,7 @@ import (
 // The error says what is wanted, to be asked again.
 func (f *Field) Read(typed string) (json.RawMessage, error) {
 	if !utf8.ValidString(typed) {
-		return nil, errors.New("that is no valid UTF-8")
+		return nil, errors.New("that is not valid UTF-8")
 	}
 	value, err := f.read(strings.TrimSpace(typed))
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *Field) read(typed string) (json.RawMessage, error) {
 	switch f.Kind {
 	case Number, Integer:
 		if !isNumber(typed) {
-			return nil, fmt.Errorf("that is no number; %s is wanted", f.Expects())
+			return nil, fmt.Errorf("that is not a number; expected %s", f.Expects())
 		}
 		return json.RawMessage(typed), nil
 	case Boolean:
@@ -74,7 +74,7 @@ func (f *Field) readChoices(typed string) (json.RawMessage, error) {
 			return nil, err
 		}
 		if slices.Contains(chosen, value) {
-			return nil, fmt.Errorf("%q is chosen twice", value)
+			return nil, fmt.Errorf("%q was chosen twice", value)
 		}
 		chosen = append(chosen, value)
 	}
@@ -102,7 +102,7 @@ func (f *Field) option(typed string) (string, error) {
 	if n, err := strconv.Atoi(typed); err == nil && f.Numbered() && n >= 1 && n <= len(f.Options) {
 		return f.Options[n-1].Value, nil
 	}
-	return "", fmt.Errorf("%q is none of the choices", typed)
+	return "", fmt.Errorf("%q is not one of the choices", typed)
 }
 
 // Numbered reports whether choices can be named by their number in the list:

@@ -29,22 +29,22 @@ func (f *Field) Check(value json.RawMessage) error {
 	case Choices:
 		var list []string
 		if json.Unmarshal(value, &list) != nil || list == nil {
-			return errors.New("that is no list of choices")
+			return errors.New("that is not a list of choices")
 		}
 		for _, v := range list {
 			if !f.offers(v) {
-				return fmt.Errorf("%q is none of the choices", v)
+				return fmt.Errorf("%q is not one of the choices", v)
 			}
 		}
 		return f.checkCount(len(list), "choices")
 	}
 	var s string
 	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &s) != nil {
-		return errors.New("that is no text")
+		return errors.New("that is not text")
 	}
 	if f.Kind == Choice {
 		if !f.offers(s) {
-			return fmt.Errorf("%q is none of the choices", s)
+			return fmt.Errorf("%q is not one of the choices", s)
 		}
 		return nil
 	}
@@ -57,16 +57,16 @@ func (f *Field) offers(value string) bool {
 
 func (f *Field) checkNumber(s string) error {
 	if !isNumber(s) {
-		return errors.New("that is no number")
+		return errors.New("that is not a number")
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	switch {
 	case err != nil || math.IsInf(n, 0):
 		return errors.New("that number is too large")
 	case f.Kind == Integer && strings.ContainsAny(s, ".eE"):
-		return fmt.Errorf("that is no whole number; %s is wanted", f.Expects())
+		return fmt.Errorf("that is not an integer; expected %s", f.Expects())
 	case f.Minimum != nil && n < *f.Minimum || f.Maximum != nil && n > *f.Maximum:
-		return fmt.Errorf("that is out of range; %s is wanted", f.Expects())
+		return fmt.Errorf("that is out of range; expected %s", f.Expects())
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (f *Field) checkText(s string) error {
 
 func (f *Field) checkCount(n int, of string) error {
 	if f.Least != nil && n < *f.Least || f.Most != nil && n > *f.Most {
-		return fmt.Errorf("%s wanted, that has %d", bounds(f.Least, f.Most, of), n)
+		return fmt.Errorf("expected %s, got %d", bounds(f.Least, f.Most, of), n)
 	}
 	return nil
 }

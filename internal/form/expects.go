@@ -48,7 +48,7 @@ func (f *Field) Expects() string {
 func (f *Field) expectsNumber() string {
 	what := "a number"
 	if f.Kind == Integer {
-		what = "a whole number"
+		what = "an integer"
 	}
 	switch {
 	case f.Minimum != nil && f.Maximum != nil:

@@ -22,13 +22,13 @@ type object []member
 // error: what is shown must be what the server checks.
 func members(raw json.RawMessage) (object, error) {
 	if jsonx.KindOf(raw) != jsonx.Object {
-		return nil, errors.New("is no object")
+		return nil, errors.New("is not an object")
 	}
 	var o object
 	seen := map[string]bool{}
 	for key, value := range jsonx.Members(raw) {
 		if seen[key] {
-			return nil, fmt.Errorf("has %q twice", text.Clip(key, maxTitle))
+			return nil, fmt.Errorf("repeats %q", text.Clip(key, maxTitle))
 		}
 		seen[key] = true
 		o = append(o, member{key, value})

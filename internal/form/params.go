@@ -101,7 +101,7 @@ func (f *Field) readList(typed string) (json.RawMessage, error) {
 		list = append(list, item)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("that is no item; [] is the empty list")
+		return nil, errors.New("that is not an item; [] is the empty list")
 	}
 	return json.Marshal(list)
 }

@@ -15,11 +15,11 @@ import (
 // the form cannot be shown; it quotes the schema's own names.
 func Parse(schema json.RawMessage) (*Form, error) {
 	if len(schema) > MaxSchema {
-		return nil, fmt.Errorf("its schema has %d bytes, the limit is %d", len(schema), MaxSchema)
+		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), MaxSchema)
 	}
 	whole, err := jsonx.Parse(schema, jsonx.Options{})
 	if err != nil {
-		return nil, errors.New("its schema is no JSON")
+		return nil, errors.New("its schema is not valid JSON")
 	}
 	if err := flat(whole, 0); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 		return nil, fmt.Errorf("the properties of its schema: %w", err)
 	}
 	if len(properties) > MaxFields {
-		return nil, fmt.Errorf("it has %d fields, the limit is %d", len(properties), MaxFields)
+		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), MaxFields)
 	}
 	required := root.texts("required")
 	for _, p := range properties {
@@ -61,7 +61,7 @@ func flat(v *jsonx.Value, depth int) error {
 	}
 	for _, m := range v.Members {
 		if m.Name == "$ref" || m.Name == "$dynamicRef" || m.Name == "$recursiveRef" {
-			return errors.New("its schema holds references")
+			return errors.New("its schema contains references")
 		}
 		if err := flat(m.Value, depth+1); err != nil {
 			return err
@@ -89,7 +89,7 @@ func parseField(name string, raw json.RawMessage) (Field, error) {
 		return f, err
 	}
 	if f.empty() {
-		return f, errors.New("no answer could fit it")
+		return f, errors.New("no answer can satisfy it")
 	}
 	if o.has("default") {
 		preset = o.get("default")
@@ -126,7 +126,7 @@ func (f *Field) parseKind(o object) error {
 	case "array":
 		items, err := members(o.get("items"))
 		if err != nil {
-			return errors.New("a list that does not say of what")
+			return errors.New("a list without a type for its items")
 		}
 		f.Kind, f.Least, f.Most = Choices, o.count("minItems"), o.count("maxItems")
 		for _, key := range []string{"anyOf", "oneOf"} {
@@ -141,7 +141,7 @@ func (f *Field) parseKind(o object) error {
 	case "object":
 		return errors.New("it is nested")
 	default:
-		return fmt.Errorf("a type that forms do not have: %.100s", o.get("type"))
+		return fmt.Errorf("a type that forms do not support: %.100s", o.get("type"))
 	}
 	return nil
 }
@@ -213,14 +213,14 @@ func titled(o object, key string) []Option {
 func (f *Field) checkOptions() error {
 	switch n := len(f.Options); {
 	case n == 0:
-		return errors.New("choices that are missing, or no text")
+		return errors.New("choices that are missing or not text")
 	case n > MaxOptions:
-		return fmt.Errorf("%d choices, the limit is %d", n, MaxOptions)
+		return fmt.Errorf("%d choices, but the limit is %d", n, MaxOptions)
 	}
 	seen := map[string]bool{}
 	for _, o := range f.Options {
 		if seen[o.Value] {
-			return fmt.Errorf("the choice %q comes twice", text.Clip(o.Value, maxTitle))
+			return fmt.Errorf("the choice %q occurs twice", text.Clip(o.Value, maxTitle))
 		}
 		seen[o.Value] = true
 	}

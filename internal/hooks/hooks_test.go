@@ -94,13 +94,13 @@ func TestBefore(t *testing.T) {
 		"too late":            {[]Hook{{Event: BeforeCall, Command: []string{"/bin/sleep", "600"}, Timeout: 20 * time.Millisecond}}, "", "time limit of 20ms"},
 		"too much":            {[]Hook{script(BeforeCall, "yes")}, "", "output limit"},
 		"no JSON":             {[]Hook{script(BeforeCall, "echo ok")}, "", "not valid JSON"},
-		"two answers":         {[]Hook{script(BeforeCall, "echo '{}{}'")}, "", "text behind"},
+		"two answers":         {[]Hook{script(BeforeCall, "echo '{}{}'")}, "", "text after"},
 		"duplicate keys":      {[]Hook{script(BeforeCall, `echo '{"decision":"deny","decision":"allow"}'`)}, "", "duplicate key"},
-		"no object":           {[]Hook{script(BeforeCall, "echo null")}, "", "not understood"},
-		"a misspelt key":      {[]Hook{script(BeforeCall, `echo '{"decison":"deny"}'`)}, "", "not understood"},
-		"a misspelt decision": {[]Hook{script(BeforeCall, `echo '{"decision":"no"}'`)}, "", "not understood"},
+		"no object":           {[]Hook{script(BeforeCall, "echo null")}, "", "is invalid"},
+		"a misspelt key":      {[]Hook{script(BeforeCall, `echo '{"decison":"deny"}'`)}, "", "is invalid"},
+		"a misspelt decision": {[]Hook{script(BeforeCall, `echo '{"decision":"no"}'`)}, "", "is invalid"},
 		"params of no use":    {[]Hook{script(BeforeCall, `echo '{"params":[1]}'`)}, "", "must be a JSON object"},
-		"a result too early":  {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may give params"},
+		"a result too early":  {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may only return params"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := set(t, tt.hooks...).Before(t.Context(), tool, params(`{"n":1}`))
@@ -165,12 +165,12 @@ func TestAfter(t *testing.T) {
 			registry.Result{Content: []registry.Content{registry.TextContent("t"), {Type: "image", Data: []byte{0, 1}, MIMEType: "image/png"}}, Structured: json.RawMessage(`{"n":1}`), Duration: 7}, ""},
 		"withheld":         {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
 		"failed":           {"exit 1", registry.Result{}, "withheld because"},
-		"asking too late":  {`echo '{"decision":"ask"}'`, registry.Result{}, "wants a person to be asked"},
-		"params too late":  {`echo '{"params":{}}'`, registry.Result{}, "after a call it may give a result"},
+		"asking too late":  {`echo '{"decision":"ask"}'`, registry.Result{}, "requests confirmation"},
+		"params too late":  {`echo '{"params":{}}'`, registry.Result{}, "after a call it may only return a result"},
 		"no content":       {`echo '{"result":{}}'`, registry.Result{}, "needs llmContent"},
 		"null content":     {`echo '{"result":{"llmContent":null}}'`, registry.Result{}, "needs llmContent"},
 		"an unknown part":  {`echo '{"result":{"llmContent":[{"type":"video"}]}}'`, registry.Result{}, `type "video"`},
-		"an unknown field": {`echo '{"result":{"llmContent":"x","text":1}}'`, registry.Result{}, "not understood"},
+		"an unknown field": {`echo '{"result":{"llmContent":"x","text":1}}'`, registry.Result{}, "is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := set(t, script(AfterCall, tt.answer)).After(t.Context(), tool, params("{}"), old)
@@ -229,8 +229,8 @@ func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
 		{"its own change does not count then", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`, ""},
 		{"refused then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"deny"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
 		{"broken then", []int{0, 1}, []string{`! grep -q 3 NOTES`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
-		{"asked about then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"ask","reason":"three"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, `{"a":3}`, "wants you to be asked: three"},
-		{"the first that asks", []int{0, 0}, []string{`echo '{"decision":"ask"}'`, `echo '{"decision":"ask","reason":"b","params":{"a":4}}'`}, []string{"{}", "{}"}, `{"a":4}`, "wants you to be asked: it gave no reason"},
+		{"asked about then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"ask","reason":"three"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, `{"a":3}`, "requests confirmation: three"},
+		{"the first that asks", []int{0, 0}, []string{`echo '{"decision":"ask"}'`, `echo '{"decision":"ask","reason":"b","params":{"a":4}}'`}, []string{"{}", "{}"}, `{"a":4}`, "requests confirmation: it gave no reason"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")

@@ -53,10 +53,10 @@ func parseAnswer(data []byte) (answer, error) {
 		return a, fmt.Errorf("its answer is not valid JSON: %w", err)
 	}
 	if err := decodeKnown(data, &a); err != nil {
-		return a, fmt.Errorf("its answer is not understood: %w", err)
+		return a, fmt.Errorf("its answer is invalid: %w", err)
 	}
 	if data[0] != '{' || !slices.Contains([]string{"", "allow", "ask", "deny"}, a.Decision) {
-		return a, errors.New(`its answer is not understood: expected an object, with "allow", "ask" or "deny" as decision`)
+		return a, errors.New(`its answer is invalid: expected an object, with "allow", "ask" or "deny" as decision`)
 	}
 	if string(a.Params) == "null" {
 		a.Params = nil

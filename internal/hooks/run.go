@@ -103,7 +103,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json
 	case a.Decision == "deny":
 		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
 	case len(a.Result) > 0:
-		err = errors.New("it answered with a result; before a call it may give params")
+		err = errors.New("it answered with a result, but before a call it may only return params")
 	case len(a.Params) > 0:
 		next, err = registry.DecodeParams(t.Name, a.Params)
 	}
@@ -111,7 +111,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json
 		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
 	}
 	if a.Decision == "ask" {
-		asking = registry.Asking{Reason: fmt.Sprintf("the %s wants you to be asked: %s", h, orNoReason(a.Reason)), Origin: "hook"}
+		asking = registry.Asking{Reason: fmt.Sprintf("the %s requests confirmation: %s", h, orNoReason(a.Reason)), Origin: "hook"}
 	}
 	return next, asking, nil
 }
@@ -139,9 +139,9 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 		switch {
 		case err != nil:
 		case len(a.Params) > 0:
-			err = errors.New("it answered with params; after a call it may give a result")
+			err = errors.New("it answered with params, but after a call it may only return a result")
 		case a.Decision == "ask":
-			err = errors.New("it wants a person to be asked; after a call it may give a result or withhold it")
+			err = errors.New("it requests confirmation, but after a call it may only return or withhold a result")
 		case a.Decision == "deny":
 			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orNoReason(a.Reason))
 		case len(a.Result) > 0:
@@ -191,7 +191,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	m.Event = h.Event
 	input, err := jsonx.Marshal(m)
 	if err != nil {
-		return answer{}, fmt.Errorf("encoding what it is told: %w", err)
+		return answer{}, fmt.Errorf("encoding its input: %w", err)
 	}
 	argv := h.Command
 	if s.Expand != nil {

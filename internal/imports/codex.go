@@ -147,7 +147,7 @@ func codexEntry(table any) (entry, string) {
 		err = toml.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return entry{}, "its table has not the form that is expected"
+		return entry{}, "its table does not have the expected form"
 	}
 	e := entry{Command: s.Command, Args: s.Args, Env: sorted(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sorted(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
@@ -170,19 +170,19 @@ func (s *codexServer) addVariables(e *entry) string {
 			name, ok = table["name"].(string)
 		}
 		if !ok || !expand.IsName(name) {
-			return "env_vars holds what is no name of a variable"
+			return "env_vars contains an invalid variable name"
 		}
 		e.Env = append(e.Env, pair{name, "${" + name + ":-}"})
 	}
 	if name := s.BearerTokenEnvVar; name != "" {
 		if !expand.IsName(name) {
-			return "bearer_token_env_var is no name of a variable"
+			return "bearer_token_env_var is not a valid variable name"
 		}
 		e.Headers = append(e.Headers, pair{"Authorization", "Bearer ${" + name + "}"})
 	}
 	for _, h := range sorted(s.EnvHTTPHeaders) {
 		if !expand.IsName(h.value) {
-			return "env_http_headers holds what is no name of a variable"
+			return "env_http_headers contains an invalid variable name"
 		}
 		e.Headers = append(e.Headers, pair{h.name, "${" + h.value + "}"})
 	}

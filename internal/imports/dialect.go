@@ -70,9 +70,9 @@ func editorVariable(root, inner string) (string, error) {
 	case inner == "pathSeparator" || inner == "/":
 		return string(filepath.Separator), nil
 	case kind == "input":
-		return "", fmt.Errorf("it asks for the input %q, which only the editor can give; set the server up with `toolreg servers add` and env:NAME", name)
+		return "", fmt.Errorf("it asks for the input %q, which only the editor can give; add the server with `toolreg servers add` and env:NAME", name)
 	}
-	return "", fmt.Errorf("its variable ${%s} means nothing here", inner)
+	return "", fmt.Errorf("its variable ${%s} is not supported", inner)
 }
 
 // opencodeLike is for {env:NAME} and {file:PATH}.
@@ -100,7 +100,7 @@ func fileReference(path string) (string, error) {
 		return "file:${HOME}/" + rest, nil
 	}
 	if !filepath.IsAbs(path) {
-		return "", errors.New("its file with a secret is named by a relative path")
+		return "", errors.New("its secret file has a relative path")
 	}
 	return "file:" + path, nil
 }

@@ -136,7 +136,7 @@ func TestPastedJSON(t *testing.T) {
 		{`{"a": {"type": "streamable-http", "url": "https://h/mcp"}}`, "", `a {"url":"https://h/mcp","type":"http"}`},
 		{`{"a": {"type": "odd", "url": "https://h/mcp"}}`, "", `a its type is not one of stdio, http and sse`},
 		{`{"command": "q"}`, "", "error: the JSON is one entry without a name"},
-		{`{"a": {"command": "q"}, "b": {"command": "r"}}`, "x", `error: the JSON holds 2 servers, and one goes by the name "x"`},
+		{`{"a": {"command": "q"}, "b": {"command": "r"}}`, "x", `error: the JSON contains 2 servers, but you gave one name, "x"`},
 		{`{"a": `, "", "error: JSON:"},
 		{`["q"]`, "x", "error: JSON:1:1: "},
 	}

@@ -92,7 +92,7 @@ func servers(members []document.Field, d dialect, convert func(s *server) (entry
 	for _, m := range members {
 		var s server
 		var e entry
-		problem := "its entry has not the form that is expected"
+		problem := "its entry does not have the expected form"
 		if json.Unmarshal(m.Value.Encode(), &s) == nil {
 			e, problem = convert(&s)
 		}

@@ -35,7 +35,7 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 		members = []document.Field{{Name: name, Value: doc.Root}}
 	}
 	if name != "" && len(members) != 1 {
-		return nil, fmt.Errorf("the JSON holds %d servers, and one goes by the name %q", len(members), name)
+		return nil, fmt.Errorf("the JSON contains %d servers, but you gave one name, %q", len(members), name)
 	}
 	var out []settings.ImportedServer
 	for _, m := range members {

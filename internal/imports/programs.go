@@ -144,7 +144,7 @@ func zedEntry(s *server) (entry, string) {
 		return e, problem
 	}
 	if len(s.Command) == 0 && s.URL == "" {
-		return entry{}, "an extension of the editor brings it"
+		return entry{}, "it belongs to an extension of the editor"
 	}
 	return s.entry()
 }

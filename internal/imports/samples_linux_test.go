@@ -59,16 +59,16 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project api:9 {"url":"${BASE_URL:-https://api.example.com}/mcp","type":"http","headers":{"Authorization":"Bearer ${TOKEN}"}}`,
 			`project helped:10 left out: headersHelper is not supported; write cmd: before its command in headers`,
 			`project odd:11 left out: its type is not one of stdio, http and sse`,
-			`project broken:12 left out: its entry has not the form that is expected`,
+			`project broken:12 left out: its entry does not have the expected form`,
 			`user everywhere:12 {"url":"https://sse.example.com/sse","type":"sse"}`,
 			`user filesystem:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/me/$$x"]}`,
 		},
 		"vscode": {
-			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; set the server up with `toolreg servers add` and env:NAME",
+			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; add the server with `toolreg servers add` and env:NAME",
 			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/srv/project/out","project"],"cwd":"/srv/project"}`,
 			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH}"}}`,
 			`project file:7 left out: envFile is not supported; write its variables into env`,
-			`project chosen:8 left out: its variable ${command:pick} means nothing here`,
+			`project chosen:8 left out: its variable ${command:pick} is not supported`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
 		},
 		"cursor": {
@@ -79,7 +79,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project docs:1 {"command":"docs-server","cwd":"/srv"}`,
 			`user context7:4 {"command":"npx","args":["-y","@upstash/context7-mcp"],"env":{"MY_ENV":"$$literal","LOCAL_TOKEN":"${LOCAL_TOKEN:-}","REMOTE":"${REMOTE:-}"},"timeout":"45.5s","connectTimeout":"20s"}`,
 			`user figma:14 {"url":"https://mcp.figma.com/mcp","headers":{"X-Figma-Region":"us-east-1","Authorization":"Bearer ${FIGMA_OAUTH_TOKEN}","X-Key":"${FIGMA_KEY}"},"includeTools":["open","screenshot"],"excludeTools":["screenshot"],"disabled":true}`,
-			`user with.dot:23 left out: its table has not the form that is expected`,
+			`user with.dot:23 left out: its table does not have the expected form`,
 		},
 		"windsurf": {
 			`user github:3 {"command":"npx","args":["-y","@modelcontextprotocol/server-github"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"file:/home/me/.token"},"disabled":true}`,
@@ -95,7 +95,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 		"zed": {
 			`project local:4 {"command":"uv","args":["run","$$HOME"],"env":{"K":"${}env:PATH"}}`,
 			`project older:5 {"command":"node","args":["s.js"]}`,
-			`project extension:6 left out: an extension of the editor brings it`,
+			`project extension:6 left out: it belongs to an extension of the editor`,
 			`project remote:7 {"url":"https://z/mcp","headers":{"Authorization":"Bearer x"},"disabled":true}`,
 		},
 	}

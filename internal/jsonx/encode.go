@@ -28,7 +28,7 @@ func Decode(data []byte) (any, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
-		return nil, errors.New("text behind the JSON value")
+		return nil, errors.New("text after the JSON value")
 	}
 	return v, nil
 }

@@ -27,31 +27,31 @@ func TestCheck(t *testing.T) {
 	}{
 		{`{"a":[1,-2.5e+3,true,false,null,"\u00e9"]}`, "", "", 0},
 		{` 1 `, "", "", 0},
-		{``, "it ends too early, at line 1, column 1", "", 0},
-		{`{"a":  `, "it ends too early, at line 1, column 6", "/a", 5},
-		{`{"a":"x`, "it ends too early, at line 1, column 6", "/a", 5},
-		{`{"a" 1}`, "invalid character '1' after object key, at line 1, column 6", "/a", 5},
-		{`{"a":1 2}`, "invalid character '2' after object key:value pair, at line 1, column 8", "", 7},
-		{`{"a":1,}`, "invalid character '}' looking for beginning of object key string, at line 1, column 8", "", 7},
-		{`{1:2}`, "invalid character '1', at line 1, column 2", "", 1},
-		{`[1,,2]`, "invalid character ',' looking for beginning of value, at line 1, column 4", "/1", 3},
-		{`[1 2]`, "invalid character '2' after array element, at line 1, column 4", "", 3},
-		{`[01]`, "invalid character '1' after array element, at line 1, column 3", "", 2},
-		{`[-x]`, "invalid character 'x' in numeric literal, at line 1, column 2", "/0", 1},
-		{`[1.]`, "invalid character ']' after decimal point in numeric literal, at line 1, column 2", "/0", 1},
-		{`[1ex]`, "invalid character 'x' in exponent of numeric literal, at line 1, column 2", "/0", 1},
-		{`[tru]`, "invalid character ']' in literal true (expecting 'e'), at line 1, column 2", "/0", 1},
-		{`["\x"]`, "invalid character 'x' in string escape code, at line 1, column 2", "/0", 1},
-		{`["\u12x4"]`, `invalid character 'x' in \u hexadecimal character escape, at line 1, column 2`, "/0", 1},
-		{"[\"\n\"]", `invalid character '\n' in string literal, at line 1, column 2`, "/0", 1},
-		{"\v1", `invalid character '\v' looking for beginning of value, at line 1, column 1`, "", 0},
-		{"[\"\x1f\"]", `invalid character '\x1f' in string literal, at line 1, column 2`, "/0", 1},
-		{`['a']`, `invalid character '\'' looking for beginning of value, at line 1, column 2`, "/0", 1},
-		{`{"a""b"}`, `invalid character '"' after object key, at line 1, column 5`, "/a", 4},
-		{`{} x`, "text behind the JSON value at line 1, column 4", "", 3},
-		{`{"a/b":{"c~":1,"c~":2}}`, `duplicate key "c~" at line 1, column 20`, "/a~1b/c~0", 19},
+		{``, "unexpected end, at line 1, column 1", "", 0},
+		{`{"a":  `, "unexpected end, at line 1, column 6", "/a", 5},
+		{`{"a":"x`, "unexpected end, at line 1, column 6", "/a", 5},
+		{`{"a" 1}`, "unexpected character '1' after a key, at line 1, column 6", "/a", 5},
+		{`{"a":1 2}`, "unexpected character '2' after a member of an object, at line 1, column 8", "", 7},
+		{`{"a":1,}`, "unexpected character '}' instead of a key, at line 1, column 8", "", 7},
+		{`{1:2}`, "unexpected character '1', at line 1, column 2", "", 1},
+		{`[1,,2]`, "unexpected character ',' instead of a value, at line 1, column 4", "/1", 3},
+		{`[1 2]`, "unexpected character '2' after an element of an array, at line 1, column 4", "", 3},
+		{`[01]`, "unexpected character '1' after an element of an array, at line 1, column 3", "", 2},
+		{`[-x]`, "unexpected character 'x' in a number, at line 1, column 2", "/0", 1},
+		{`[1.]`, "unexpected character ']' after the decimal point of a number, at line 1, column 2", "/0", 1},
+		{`[1ex]`, "unexpected character 'x' in the exponent of a number, at line 1, column 2", "/0", 1},
+		{`[tru]`, "unexpected word \"tru\", at line 1, column 2", "/0", 1},
+		{`["\x"]`, "unexpected character 'x' in an escape of a string, at line 1, column 2", "/0", 1},
+		{`["\u12x4"]`, `unexpected character 'x' in a \u escape of a string, at line 1, column 2`, "/0", 1},
+		{"[\"\n\"]", `unexpected character '\n' in a string, at line 1, column 2`, "/0", 1},
+		{"\v1", `unexpected character '\v' instead of a value, at line 1, column 1`, "", 0},
+		{"[\"\x1f\"]", `unexpected character '\x1f' in a string, at line 1, column 2`, "/0", 1},
+		{`['a']`, `unexpected character '\'' instead of a value, at line 1, column 2`, "/0", 1},
+		{`{"a""b"}`, `unexpected character '"' after a key, at line 1, column 5`, "/a", 4},
+		{`{} x`, "text after the JSON value, at line 1, column 4", "", 3},
+		{`{"a/b":{"c~":1,"c~":2}}`, `duplicate key "c~", at line 1, column 20`, "/a~1b/c~0", 19},
 		{"\"\xff\"", "invalid UTF-8 at byte 1", "", 1},
-		{`{"a":[[[]]]}`, "nesting deeper than 3", "/a/0/0", 8},
+		{`{"a":[[[]]]}`, "nested deeper than 3 levels", "/a/0/0", 8},
 		{`[123456789012345678901]`, "a long number", "/0", 22},
 	}
 	for _, tt := range tests {
@@ -95,7 +95,7 @@ func TestParseMends(t *testing.T) {
 		t.Errorf("%v, duplicate %v", err, p.Duplicate)
 	}
 	var syntax *SyntaxError
-	if _, err := p.Parse([]byte(`{`)); !errors.As(err, &syntax) || syntax.Message != "it ends too early, at line 1, column 2" {
+	if _, err := p.Parse([]byte(`{`)); !errors.As(err, &syntax) || syntax.Message != "unexpected end, at line 1, column 2" {
 		t.Errorf("%v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestManyKeys(t *testing.T) {
 	if err != nil || nested.Get("k").Token != "0" || nested.Get("in").Get("k").Token != "1" || nested.Get("in").Get("kx").Token != "2" {
 		t.Errorf("%v", err)
 	}
-	if err := Check([]byte(text), Options{Strict: true}); err == nil || !strings.HasPrefix(err.Message, `duplicate key "kx" at line 1`) {
+	if err := Check([]byte(text), Options{Strict: true}); err == nil || !strings.HasPrefix(err.Message, `duplicate key "kx", at line 1`) {
 		t.Errorf("%v", err)
 	}
 	v, err := Parse([]byte(text), Options{})
@@ -143,10 +143,10 @@ func TestDepth(t *testing.T) {
 	if err := Check(nested(maxDepth), Options{}); err != nil {
 		t.Error(err)
 	}
-	if err := Check(nested(maxDepth+1), Options{}); err == nil || err.Message != "nesting deeper than 10000" {
+	if err := Check(nested(maxDepth+1), Options{}); err == nil || err.Message != "nested deeper than 10000 levels" {
 		t.Errorf("%v", err)
 	}
-	if err := Check(nested(4), Options{Depth: 3}); err == nil || err.Message != "nesting deeper than 3" {
+	if err := Check(nested(4), Options{Depth: 3}); err == nil || err.Message != "nested deeper than 3 levels" {
 		t.Errorf("%v", err)
 	}
 }

@@ -96,7 +96,7 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 		return nil, err
 	}
 	if _, ok := p.next(); ok {
-		return nil, p.fail("text behind the JSON value at %s", p.place())
+		return nil, p.fail("text after the JSON value, at %s", p.place())
 	}
 	return v, nil
 }
@@ -128,7 +128,7 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 		v.Kind = Number
 		v.Token, err = p.checkedNumber()
 	default:
-		err = p.unexpected("looking for beginning of value")
+		err = p.unexpected("instead of a value")
 	}
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 func (p *Parser) nested(bracket byte, depth int) (*Value, *SyntaxError) {
 	p.pos++
 	if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
-		return nil, p.fail("nesting deeper than %d", min(max(limit, depth), maxDepth))
+		return nil, p.fail("nested deeper than %d levels", min(max(limit, depth), maxDepth))
 	}
 	if bracket == '{' {
 		return p.object(depth + 1)
@@ -197,10 +197,10 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 		case ',':
 			p.pos++
 		default:
-			return nil, p.unexpected("after object key:value pair")
+			return nil, p.unexpected("after a member of an object")
 		}
 		c, ok = p.next()
-		where = "looking for beginning of object key string"
+		where = "instead of a key"
 	}
 }
 
@@ -214,10 +214,10 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 	name := unquote(token)
 	at := p.find(base, seen, name)
 	if at >= 0 && p.Strict {
-		return seen, p.fail("duplicate key %s at %s", text.Quote(name), p.place()).within(name)
+		return seen, p.fail("duplicate key %s, at %s", text.Quote(name), p.place()).within(name)
 	}
 	if c, _ := p.next(); c != ':' {
-		return seen, p.unexpected("after object key").within(name)
+		return seen, p.unexpected("after a key").within(name)
 	}
 	p.pos++
 	v, err := p.value(depth)
@@ -299,7 +299,7 @@ func (p *Parser) array(depth int) (*Value, *SyntaxError) {
 		case ',':
 			p.pos++
 		default:
-			return nil, p.unexpected("after array element")
+			return nil, p.unexpected("after an element of an array")
 		}
 	}
 }

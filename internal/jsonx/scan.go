@@ -51,7 +51,7 @@ func (s *scanner) place() string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// unexpected is the error at the next byte, in the words of encoding/json.
+// unexpected is the error at the next byte; where says what it stands in or after.
 func (s *scanner) unexpected(where string) *SyntaxError {
 	c, ok := s.next()
 	if !ok {
@@ -61,11 +61,11 @@ func (s *scanner) unexpected(where string) *SyntaxError {
 }
 
 // early is the error of a text that ends within what begins at pos.
-func (s *scanner) early() *SyntaxError { return s.fail("it ends too early, at %s", s.place()) }
+func (s *scanner) early() *SyntaxError { return s.fail("unexpected end, at %s", s.place()) }
 
 // invalid is the error of a byte in what begins at pos.
 func (s *scanner) invalid(c byte, where string) *SyntaxError {
-	return s.fail("invalid character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
+	return s.fail("unexpected character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
 }
 
 func quoteByte(c byte) string {

@@ -11,12 +11,21 @@ func (s *scanner) literal(word string) (string, *SyntaxError) {
 		if s.pos+i >= len(s.src) {
 			return "", s.early()
 		}
-		if c := s.src[s.pos+i]; c != word[i] {
-			return "", s.invalid(c, "in literal "+word+" (expecting '"+word[i:i+1]+"')")
+		if s.src[s.pos+i] != word[i] {
+			return "", s.fail("unexpected word %q, at %s", s.word(), s.place())
 		}
 	}
 	s.pos += len(word)
 	return word, nil
+}
+
+// word returns the letters at pos, no more than a message should show.
+func (s *scanner) word() string {
+	end := s.pos
+	for end < len(s.src) && end < s.pos+20 && s.src[end]|0x20 >= 'a' && s.src[end]|0x20 <= 'z' {
+		end++
+	}
+	return s.src[s.pos:end]
 }
 
 // string reads a string and returns its JSON text.
@@ -42,7 +51,7 @@ func (s *scanner) string() (string, *SyntaxError) {
 			surrogates = surrogates || n == 6 && s.src[i+2]|0x20 == 'd'
 			i += n - 1
 		case c < ' ':
-			return "", s.invalid(c, "in string literal")
+			return "", s.invalid(c, "in a string")
 		}
 	}
 	return "", s.early()
@@ -53,7 +62,7 @@ func (s *scanner) string() (string, *SyntaxError) {
 // stands in.
 func escapeLength(s string) (n int, where string) {
 	if len(s) < 2 {
-		return 1, "in string escape code"
+		return 1, "in an escape of a string"
 	}
 	switch s[1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -61,12 +70,12 @@ func escapeLength(s string) (n int, where string) {
 	case 'u':
 		for i := 2; i < 6; i++ {
 			if i >= len(s) || strings.IndexByte("0123456789abcdefABCDEF", s[i]) < 0 {
-				return i, `in \u hexadecimal character escape`
+				return i, `in a \u escape of a string`
 			}
 		}
 		return 6, ""
 	}
-	return 1, "in string escape code"
+	return 1, "in an escape of a string"
 }
 
 // mendSurrogates rewrites a string that holds half a surrogate pair, which
@@ -88,11 +97,11 @@ func (s *scanner) number() (string, *SyntaxError) {
 	var err *SyntaxError
 	if i < len(s.src) && s.src[i] == '0' {
 		i++
-	} else if i, err = s.digits(i, "in numeric literal"); err != nil {
+	} else if i, err = s.digits(i, "in a number"); err != nil {
 		return "", err
 	}
 	if i < len(s.src) && s.src[i] == '.' {
-		if i, err = s.digits(i+1, "after decimal point in numeric literal"); err != nil {
+		if i, err = s.digits(i+1, "after the decimal point of a number"); err != nil {
 			return "", err
 		}
 	}
@@ -100,7 +109,7 @@ func (s *scanner) number() (string, *SyntaxError) {
 		if i++; i < len(s.src) && (s.src[i] == '+' || s.src[i] == '-') {
 			i++
 		}
-		if i, err = s.digits(i, "in exponent of numeric literal"); err != nil {
+		if i, err = s.digits(i, "in the exponent of a number"); err != nil {
 			return "", err
 		}
 	}

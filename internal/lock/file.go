@@ -44,7 +44,7 @@ const MaxFile = 64 << 20
 
 // ErrUnusable is the error when there is no lock file that can be used: absent,
 // not a regular file, damaged, of a later format.
-var ErrUnusable = errors.New("no lock to hold to")
+var ErrUnusable = errors.New("no usable lock file")
 
 // Read reads the lock file in dir. The error wraps ErrUnusable.
 func Read(dir string) (*File, error) {
@@ -52,10 +52,10 @@ func Read(dir string) (*File, error) {
 	fail := func(err error) (*File, error) { return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, path, err) }
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(errors.New("it does not exist; toolreg lock writes it"))
+		return fail(errors.New("it does not exist; run toolreg lock to create it"))
 	}
 	if err != nil {
 		return fail(err)
@@ -79,7 +79,7 @@ func Read(dir string) (*File, error) {
 // Decode reads the content of a lock file.
 func Decode(data []byte) (*File, error) {
 	if len(data) > MaxFile {
-		return nil, fmt.Errorf("it is over the limit of %d bytes", MaxFile)
+		return nil, fmt.Errorf("it is larger than the limit of %d bytes", MaxFile)
 	}
 	if err := registry.CheckJSON(data); err != nil { // of two keys one could be overlooked in review
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)
@@ -89,13 +89,13 @@ func Decode(data []byte) (*File, error) {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if f.Version != format {
-		return nil, fmt.Errorf("its format is version %d, this toolreg knows version %d", f.Version, format)
+		return nil, fmt.Errorf("its format is version %d, but this toolreg supports version %d", f.Version, format)
 	}
 	seen := map[string]bool{}
 	for i := range f.Tools {
 		key := f.Tools[i].key()
 		if seen[key] {
-			return nil, fmt.Errorf("it is damaged: %s %s is there twice", f.Tools[i].Source, f.Tools[i].Name)
+			return nil, fmt.Errorf("it is damaged: %s %s occurs twice", f.Tools[i].Source, f.Tools[i].Name)
 		}
 		seen[key] = true
 	}

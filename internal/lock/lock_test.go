@@ -152,7 +152,7 @@ func TestRead(t *testing.T) {
 		{"tool twice", `{"version":1,"tools":[{"source":"s","name":"n"},{"source":"s","name":"n"}]}`, "twice"},
 		{"empty", ``, "damaged"},
 		{"not there", "-", "does not exist"},
-		{"a folder", "/", "no regular file"},
+		{"a folder", "/", "not a regular file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestLargeFile(t *testing.T) {
-	if _, err := Decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "over the limit") {
+	if _, err := Decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }

@@ -314,7 +314,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfOddServers: silence towards one of the two beginnings does not hold
+// TestProbeOfOddServers: silence towards one of the two beginnings is not met
 // up the other.
 func TestProbeOfOddServers(t *testing.T) {
 	slow := step{On: "start", Delay: 400 * time.Millisecond}

@@ -161,7 +161,7 @@ func TestQuestions(t *testing.T) {
 			return ask.Answer{Action: "accept"}, errors.New("no tty")
 		}, "cancel <nil>"},
 		{"nonsense", "2025-11-25", func(context.Context, ask.Elicitation) (ask.Answer, error) { return ask.Answer{Action: "maybe"}, nil }, "decline <nil>"},
-		{"answer is no object", "2025-11-25", accept(`[1]`), "cancel <nil>"},
+		{"answer is not an object", "2025-11-25", accept(`[1]`), "cancel <nil>"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+" "+tt.revision, func(t *testing.T) {

@@ -231,9 +231,9 @@ func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
 		{"after the call", []step{list, {On: "tools/call", Print: []string{done, question(plainQuestion)}}}, "no request was running"},
 		{"unknown mode", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"song","message":"?"}`), done}}}, `its mode is "song"`},
 		{"no params", []step{list, {On: "tools/call", Print: []string{question(`[]`), done}}}, "it has no params"},
-		{"many fields", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"properties":{` + strings.TrimSuffix(strings.Repeat(`"f":{},`, 10_000), ",") + `}}}`), done}}}, "twice"},
-		{"script address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), done}}}, "no web address"},
-		{"file address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"file:///etc/passwd"}`), done}}}, "no web address"},
+		{"many fields", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"properties":{` + strings.TrimSuffix(strings.Repeat(`"f":{},`, 10_000), ",") + `}}}`), done}}}, "repeats"},
+		{"script address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), done}}}, "not a web address"},
+		{"file address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"file:///etc/passwd"}`), done}}}, "not a web address"},
 		{"references", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"$ref":"#"}}`), done}}}, "references"},
 	}
 	for _, tt := range tests {

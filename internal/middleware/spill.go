@@ -126,7 +126,7 @@ func (s *spill) discard() {
 func fileNote(what string, path string, written, total int64, err error) string {
 	switch {
 	case err != nil:
-		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be kept: %v]", what, total, err)
+		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be saved: %v]", what, total, err)
 	case written < total:
 		return fmt.Sprintf("[the %s is cut; the first %d of the %d bytes that were read (limits.spill) are in %s]", what, written, total, filepath.ToSlash(path))
 	}

@@ -62,7 +62,7 @@ func segment(v any) (string, error) {
 func readKey(text string) (any, error) {
 	block, _ := pem.Decode([]byte(strings.ReplaceAll(text, `\n`, "\n")))
 	if block == nil {
-		return nil, errors.New("oauth.privateKey is no private key in PEM")
+		return nil, errors.New("oauth.privateKey is not a private key in PEM format")
 	}
 	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
 		return key, nil
@@ -73,7 +73,7 @@ func readKey(text string) (any, error) {
 	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	return nil, fmt.Errorf("oauth.privateKey is a %q that cannot be read; an unencrypted PKCS #8 key can", block.Type)
+	return nil, fmt.Errorf("oauth.privateKey is a %q, which is not supported; use an unencrypted PKCS #8 key", block.Type)
 }
 
 // signerOf returns the algorithm of a key (RFC 7518, RFC 8037) and its signing.
@@ -94,7 +94,7 @@ func signerOf(key any) (alg string, sign func([]byte) ([]byte, error), err error
 	case ed25519.PrivateKey:
 		return "EdDSA", func(data []byte) ([]byte, error) { return ed25519.Sign(key, data), nil }, nil
 	}
-	return "", nil, errors.New("oauth.privateKey is of a kind that is not supported; RSA, P-256, P-384 and Ed25519 are")
+	return "", nil, errors.New("the key type of oauth.privateKey is not supported; use RSA, P-256, P-384 or Ed25519")
 }
 
 // signPoint signs as RFC 7518 section 3.4 wants it: r and s of fixed length.

@@ -35,12 +35,12 @@ func readPasted(pasted string) (reply, error) {
 	if before, after, found := strings.Cut(pasted, "?"); found && strings.Contains(before, "://") {
 		query, _, _ = strings.Cut(after, "#")
 	} else if strings.Contains(pasted, "://") {
-		return reply{}, errors.New("the address that was pasted holds no code; paste the one that the browser ended at")
+		return reply{}, errors.New("the pasted address contains no code; paste the one at which the browser ended")
 	}
 	if strings.Contains(query, "state=") || strings.Contains(query, "code=") || strings.Contains(query, "error=") {
 		q, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
 		if err != nil {
-			return reply{}, errors.New("what was pasted cannot be read; paste the whole address that the browser ended at")
+			return reply{}, errors.New("the pasted text is not an address; paste the whole address at which the browser ended")
 		}
 		return readReply(q), nil
 	}
@@ -51,21 +51,21 @@ func readPasted(pasted string) (reply, error) {
 // authorization server that was asked.
 func (r reply) check(state string, a *authority) error {
 	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
-		return errors.New("the browser came back with the answer to another login (its state is not ours); nothing was sent on")
+		return errors.New("the browser returned the answer to another login (its state is not ours); nothing was sent")
 	}
 	switch {
 	case r.issuer != "" && r.issuer != a.Issuer:
-		return fmt.Errorf("the answer comes from another authorization server, %s, than %s, which was asked; nothing was sent on", text.Quote(r.issuer), a.Issuer)
+		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
-		return fmt.Errorf("a code alone does not tell that %s gave it; paste the whole address that the browser ended at", a.Issuer)
+		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole address at which the browser ended", a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
-		return fmt.Errorf("the answer does not say that %s gave it, as that server promises; nothing was sent on", a.Issuer)
+		return fmt.Errorf("the answer does not say that it is from %s, as that server promises; nothing was sent", a.Issuer)
 	case r.err != "" && r.description != "":
 		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
 	case r.err != "":
 		return fmt.Errorf("%w: %s", ErrRefused, text.Quote(r.err))
 	case r.code == "":
-		return errors.New("the browser came back without a code")
+		return errors.New("the browser returned no code")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func openCallback(ctx context.Context, redirect, state string) (*callback, error
 	if redirect != "" {
 		var err error
 		if u, err = url.Parse(redirect); err != nil || u.Host == "" {
-			return nil, fmt.Errorf("oauth.redirectUri %q is no web address", redirect)
+			return nil, fmt.Errorf("oauth.redirectUri %q is not a web address", redirect)
 		}
 	}
 	back := &callback{redirect: redirect, replies: make(chan reply, 1)}
@@ -151,10 +151,10 @@ func (b *callback) serve(l net.Listener, u *url.URL, state string) {
 		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) && r.Host != u.Host ||
 			r.Method != http.MethodGet || r.URL.Path != path || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is for the end of a login.")
+			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is used to complete a login.")
 			return
 		}
-		_, _ = fmt.Fprintf(w, page, "Back to the terminal", "toolreg has the answer; this page can be closed.")
+		_, _ = fmt.Fprintf(w, page, "Return to the terminal", "toolreg has received the answer. You can close this page.")
 		select {
 		case b.replies <- readReply(q):
 		default: // the first answer counts
@@ -216,7 +216,7 @@ func (b *callback) await(ctx context.Context, address string, o LoginOptions) (r
 				return readPasted(p.text)
 			}
 			if b.server == nil {
-				return reply{}, fmt.Errorf("no answer was pasted, and the browser cannot come back to %s", b.redirect)
+				return reply{}, fmt.Errorf("no answer was pasted, and the browser cannot return to %s", b.redirect)
 			}
 			pasted = nil
 		}

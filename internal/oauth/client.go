@@ -95,7 +95,7 @@ func (c *Client) web() *web {
 func (c *Client) checkSecure() error {
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
-		return errors.New("its address is not https, so no login is sent there")
+		return errors.New("its address is not https, so toolreg does not send a login there")
 	}
 	return nil
 }
@@ -181,11 +181,11 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 		return false, c.needMore(ctx, ch)
 	case sent != "" && sent == c.renewed && !(status == 403 && c.misses(ch.scopes)):
 		if c.unattended() {
-			return false, errors.New("it refuses the token that was just got for it")
+			return false, errors.New("it refuses the token that was just issued for it")
 		}
 		return false, c.needLogin("it refuses the token that was just renewed")
 	case c.record == nil && !c.unattended():
-		return false, c.needLogin("it wants you to log in")
+		return false, c.needLogin("it requires a login")
 	}
 	if err := c.renew(ctx, sent, ch); err != nil {
 		return false, err
@@ -210,10 +210,10 @@ func (c *Client) needMore(ctx context.Context, ch challenge) error {
 			return r, nil
 		})
 		if err != nil {
-			c.warn(fmt.Errorf("keeping the scopes that server %q wants: %w", c.name, err))
+			c.warn(fmt.Errorf("saving the scopes that server %q requires: %w", c.name, err))
 		}
 	}
-	reason := "it wants more than your login allows"
+	reason := "it requires more than your login allows"
 	if len(ch.scopes) > 0 {
 		reason += fmt.Sprintf(" (scope %s)", strings.Join(ch.scopes, " "))
 	}
@@ -244,5 +244,5 @@ func (p Probe) Refused(_ context.Context, _ string, status int, headers []string
 	p.Client.mu.Lock()
 	defer p.Client.mu.Unlock()
 	p.Client.challenge = ch
-	return false, p.Client.needLogin("it wants you to log in")
+	return false, p.Client.needLogin("it requires a login")
 }

@@ -149,12 +149,12 @@ func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a 
 		}
 		if err != nil {
 			if lost == nil && !isAbsent(err) {
-				lost = fmt.Errorf("reading what the server says about logins: %w", err)
+				lost = fmt.Errorf("reading the server's login metadata: %w", err)
 			}
 			continue
 		}
 		if !covers(m.Resource, c.server) {
-			return "", fmt.Errorf("what the server says about logins is meant for another server, %q", m.Resource)
+			return "", fmt.Errorf("the server's login metadata is for another server, %q", m.Resource)
 		}
 		if len(m.AuthorizationServers) == 0 {
 			return "", errors.New("the server names no authorization server")

@@ -95,7 +95,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	var old *record
 	err := c.store.update(ctx, c.key(), func(r *record) (*record, error) { old = r; return nil, nil })
 	if err != nil {
-		return Login{}, fmt.Errorf("keeping a login: %w", err)
+		return Login{}, fmt.Errorf("saving a login: %w", err)
 	}
 	w := c.web()
 	defer w.close()
@@ -104,7 +104,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 		return Login{}, err
 	}
 	if err := c.store.update(context.WithoutCancel(ctx), c.key(), func(*record) (*record, error) { return r, nil }); err != nil {
-		return Login{}, fmt.Errorf("keeping the login: %w", err)
+		return Login{}, fmt.Errorf("saving the login: %w", err)
 	}
 	c.record, c.loaded, c.renewed, c.challenge.err = r, true, "", ""
 	return r.login(), nil
@@ -192,7 +192,7 @@ func (c *Client) checkPKCE(a *authority) error {
 func (c *Client) authorizationURL(a *authority, id identity, redirect string, scopes []string, state, verifier string) (string, error) {
 	u, err := url.Parse(a.AuthorizationEndpoint)
 	if err != nil { // it was checked
-		return "", fmt.Errorf("the authorization endpoint of %s is no web address", a.Issuer)
+		return "", fmt.Errorf("the authorization endpoint of %s is not a web address", a.Issuer)
 	}
 	q := u.Query()
 	q.Set("response_type", "code")

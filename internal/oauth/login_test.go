@@ -64,13 +64,13 @@ func TestRepliesAreChecked(t *testing.T) {
 		{"codeOnly code", reply{code: "c", codeOnly: true}, plain, ""},
 		{"state", reply{code: "c", state: "S"}, plain, "its state is not ours"},
 		{"no state", reply{code: "c"}, plain, "its state is not ours"},
-		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "another authorization server"},
-		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "another authorization server"},
-		{"no issuer", reply{code: "c", state: "s"}, telling, "does not say that https://i gave it"},
+		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "comes from the authorization server"},
+		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
+		{"no issuer", reply{code: "c", state: "s"}, telling, "does not say that it is from https://i"},
 		{"codeOnly code without issuer", reply{code: "c", codeOnly: true}, telling, "paste the whole address"},
 		{"error", reply{err: "access_denied", state: "s"}, plain, `the login was refused: "access_denied"`},
-		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "another authorization server"},
-		{"nothing", reply{state: "s"}, plain, "without a code"},
+		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
+		{"nothing", reply{state: "s"}, plain, "returned no code"},
 	} {
 		err := tt.r.check("s", tt.a)
 		if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {

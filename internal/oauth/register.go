@@ -28,9 +28,9 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 		}
 		return id, nil
 	case document:
-		return identity{}, fmt.Errorf("the authorization server %s reads no client metadata documents and registers no clients; register one there and set its id as oauth.clientId", a.Issuer)
+		return identity{}, fmt.Errorf("the authorization server %s supports neither client metadata documents nor client registration; register a client there and set its id as oauth.clientId", a.Issuer)
 	}
-	return identity{}, fmt.Errorf("the authorization server %s registers no clients by itself; register one there and set its id as oauth.clientId", a.Issuer)
+	return identity{}, fmt.Errorf("the authorization server %s registers no clients automatically; register one there and set its id as oauth.clientId", a.Issuer)
 }
 
 func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }

@@ -56,7 +56,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	case outcome != nil:
 		return outcome
 	case got && err != nil:
-		c.warn(fmt.Errorf("keeping the token of server %q: %w", c.name, err))
+		c.warn(fmt.Errorf("saving the token of server %q: %w", c.name, err))
 		return nil
 	case err != nil:
 		return fmt.Errorf("renewing its token: %w", err)
@@ -71,10 +71,10 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 		return c.obtain(ctx, w, r, ch)
 	}
 	if r == nil {
-		return nil, c.needLogin("it wants you to log in")
+		return nil, c.needLogin("it requires a login")
 	}
 	if r.Token.Refresh == "" {
-		return nil, c.needLogin("your login has ended")
+		return nil, c.needLogin("your login has expired")
 	}
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {r.Token.Refresh}}
 	c.target(form, r.Resource)
@@ -82,7 +82,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	switch {
 	case isRefused(err):
 		r.Token = token{Scopes: r.Token.Scopes} // so that nobody tries it again
-		return r, c.needLogin("your login has ended")
+		return r, c.needLogin("your login has expired")
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
 	}
@@ -211,7 +211,7 @@ func ParseScopes(given []string) ([]string, error) {
 	for _, text := range given {
 		for _, s := range strings.Fields(text) {
 			if !isScope(s) {
-				return nil, fmt.Errorf("%q is no scope", s)
+				return nil, fmt.Errorf("%q is not a valid scope", s)
 			}
 			out = append(out, s)
 		}

@@ -85,7 +85,7 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials, form u
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return 0, nil, errors.New("its endpoint is no web address")
+		return 0, nil, errors.New("its endpoint is not a web address")
 	}
 	r.Header = header
 	return w.do(r)
@@ -118,9 +118,9 @@ func (w *web) ask(ctx context.Context, endpoint string, who credentials, form ur
 	case err != nil:
 		return a, err
 	case !isToken(a.AccessToken):
-		return a, errors.New("its answer holds no usable access token")
+		return a, errors.New("its answer has no usable access token")
 	case a.RefreshToken != "" && !isToken(a.RefreshToken):
-		return a, errors.New("its answer holds no usable refresh token")
+		return a, errors.New("its answer has no usable refresh token")
 	}
 	return a, nil
 }
@@ -137,7 +137,7 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 		return token{}, err
 	}
 	if a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer") {
-		return token{}, fmt.Errorf("it gives tokens of the type %q; only bearer tokens are supported", a.TokenType)
+		return token{}, fmt.Errorf("it issues tokens of type %q; only bearer tokens are supported", a.TokenType)
 	}
 	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope"))}
 	if a.Scope != nil {

@@ -121,7 +121,7 @@ func (w *web) allowName(ctx context.Context, host string) error {
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return fmt.Errorf("looking %q up, which the settings do not name: %w", host, err)
+		return fmt.Errorf("looking up %q, which the settings do not name: %w", host, err)
 	}
 	for _, ip := range found {
 		if err := w.allow(host, ip); err != nil {
@@ -148,7 +148,7 @@ func (w *web) allow(host string, ip netip.Addr) error {
 type privateError struct{ host string }
 
 func (e *privateError) Error() string {
-	return fmt.Sprintf("%q is not on the public internet and not named in the settings; if you trust it, name it as oauth.issuer", e.host)
+	return fmt.Sprintf("%q is not on the public internet and not named in the settings; if you trust it, set oauth.issuer to it", e.host)
 }
 
 func (w *web) redirect(r *http.Request, via []*http.Request) error {
@@ -170,14 +170,14 @@ func (w *web) check(address string) error {
 		return fmt.Errorf("an address of more than %d characters", maxAddress)
 	}
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%q holds a space or a control character", address)
+		return fmt.Errorf("%q contains a space or a control character", address)
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Opaque != "":
-		return fmt.Errorf("%q is no web address", address)
+		return fmt.Errorf("%q is not a web address", address)
 	case u.User != nil:
-		return fmt.Errorf("an address at %s holds a user name", u.Host)
+		return fmt.Errorf("an address at %s contains a user name", u.Host)
 	case u.Scheme == "https", u.Scheme == "http" && webaddr.IsLoopback(u.Hostname()):
 	default:
 		return fmt.Errorf("%q is neither https nor http on this machine", u.Redacted())
@@ -200,7 +200,7 @@ func (e *statusError) Error() string {
 }
 
 // errNotJSON tells of an answer that is something else than a JSON document.
-var errNotJSON = errors.New("it answers with something else than JSON")
+var errNotJSON = errors.New("its answer is not JSON")
 
 // get fetches a JSON document.
 func (w *web) get(ctx context.Context, address string, into any) error {
@@ -209,7 +209,7 @@ func (w *web) get(ctx context.Context, address string, into any) error {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("%q is no web address", address)
+		return fmt.Errorf("%q is not a web address", address)
 	}
 	status, data, err := w.do(r)
 	if err != nil {

@@ -32,15 +32,15 @@ func TestAddressesOfServers(t *testing.T) {
 		{"carrier-grade NAT", public, "https://100.64.0.1/", "not on the public internet"},
 		{"named in the settings", intranet, "https://10.1.2.3/token", ""},
 		{"beside what the settings name", intranet, "https://10.1.2.4/token", "not on the public internet"},
-		{"file", public, "file:///etc/passwd", "no web address"},
-		{"script", public, "javascript:alert(1)", "no web address"},
-		{"option", public, "--help", "no web address"},
-		{"opaque", public, "https:example.com", "no web address"},
-		{"user", public, "https://me:secret@example.com/", "holds a user name"},
+		{"file", public, "file:///etc/passwd", "not a web address"},
+		{"script", public, "javascript:alert(1)", "not a web address"},
+		{"option", public, "--help", "not a web address"},
+		{"opaque", public, "https:example.com", "not a web address"},
+		{"user", public, "https://me:secret@example.com/", "contains a user name"},
 		{"control character", public, "https://example.com/\x1b[31m", "space or a control character"},
 		{"space", public, "https://example.com/ x", "space or a control character"},
 		{"long", public, "https://example.com/" + strings.Repeat("x", maxAddress), "more than"},
-		{"empty", public, "", "no web address"},
+		{"empty", public, "", "not a web address"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	for _, tt := range []struct{ path, kind, body, problem string }{
 		{"/", "application/json", `{"issuer":"x"}`, ""},
 		{"/", "application/oauth-authz-req+json; charset=utf-8", `{}`, ""},
-		{"/", "text/html", `{}`, "something else than JSON"},
-		{"/", "application/json", `<html>s3cret`, "something else than JSON"},
+		{"/", "text/html", `{}`, "not JSON"},
+		{"/", "application/json", `<html>s3cret`, "not JSON"},
 		{"/", "application/json", strings.Repeat(" ", maxBody+1), "more than 1048576 bytes"},
 		{"/round", "", "", "redirects"},
 		{"/inside", "", "", "not on the public internet"},

@@ -21,7 +21,7 @@ func Parse(name string, env func(string) string) (Protocol, error) {
 	detected := Detect(env)
 	p, ok := map[string]Protocol{"": detected, "auto": detected, "kitty": Kitty, "iterm2": ITerm2, "never": None}[name]
 	if !ok {
-		return None, fmt.Errorf("%q is none of auto, kitty, iterm2, never", name)
+		return None, fmt.Errorf("%q is not one of auto, kitty, iterm2, never", name)
 	}
 	return p, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoImage is the error for bytes that are no image that can be shown.
-var ErrNoImage = errors.New("no PNG, JPEG or GIF image")
+var ErrNoImage = errors.New("not a PNG, JPEG or GIF image")
 
 // Info is what is known of an image without decoding it.
 type Info struct {
@@ -82,7 +82,7 @@ func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) 
 		return err
 	}
 	if int64(info.Width)*int64(info.Height) > maxPixels {
-		return fmt.Errorf("%d by %d pixels are too many to be shown", info.Width, info.Height)
+		return fmt.Errorf("%d by %d pixels are too many to show", info.Width, info.Height)
 	}
 	columns, rows := s.cells(info.Width, info.Height)
 	var out []byte
@@ -94,7 +94,7 @@ func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) 
 		out = kitty(data, columns, rows)
 	case ITerm2:
 		if len(data) > maxBytes {
-			err = fmt.Errorf("%d bytes are too many to be shown", len(data))
+			err = fmt.Errorf("%d bytes are too many to show", len(data))
 		}
 		out = iterm2(data, columns, rows)
 	default:

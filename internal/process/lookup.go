@@ -33,7 +33,7 @@ func (s Spec) Program() (string, error) {
 func find(name string, s Spec) (string, error) {
 	for _, arg := range s.Argv {
 		if strings.ContainsRune(arg, 0) {
-			return "", errors.New("an argument holds a NUL byte")
+			return "", errors.New("an argument contains a NUL byte")
 		}
 	}
 	if hasSeparator(name) {
@@ -41,7 +41,7 @@ func find(name string, s Spec) (string, error) {
 	}
 	path, _ := expand.Find(s.Env, "PATH")
 	if path == "" {
-		return "", notFound("no PATH is set in its environment; name the program by its full path")
+		return "", notFound("PATH is not set in its environment; name the program by its full path")
 	}
 	var denied, relative error
 	for _, dir := range filepath.SplitList(path) {

@@ -29,10 +29,10 @@ func Split(line string) ([]string, error) {
 		return nil, errors.New("the command is empty")
 	}
 	if len(line) > maxLine {
-		return nil, fmt.Errorf("the command has %d bytes, over the limit of %d; write it as a list", len(line), maxLine)
+		return nil, fmt.Errorf("the command has %d bytes, but the limit is %d; write it as a list", len(line), maxLine)
 	}
 	if !utf8.ValidString(line) || strings.ContainsRune(line, 0) {
-		return nil, errors.New("the command holds a NUL byte or invalid UTF-8")
+		return nil, errors.New("the command contains a NUL byte or invalid UTF-8")
 	}
 	if runtime.GOOS == "windows" && strings.Contains(line, `\`) {
 		return nil, errors.New(`a backslash is an escape in a command line; write the command as a list, ["C:\\...", ...]`)
@@ -152,7 +152,7 @@ func isSimple(p *syntax.ParamExp) bool {
 }
 
 func refuse(what string) error {
-	return fmt.Errorf("the command holds %s, and no shell runs it; %s", what, argvHint)
+	return fmt.Errorf("the command contains %s, but no shell runs it; %s", what, argvHint)
 }
 
 // parseReason is the parser's message without its position.

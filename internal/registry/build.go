@@ -62,7 +62,7 @@ func (b *builder) add(f *finding) {
 	}
 	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[strings.ToLower(id)] {
 		b.diagnose(SeverityError, "plugin_blocked", f.report.Name, "",
-			fmt.Sprintf("plugin %q has a name of a built-in tool; none of its tools is registered", id),
+			fmt.Sprintf("plugin %q has the name of a built-in tool; none of its tools are registered", id),
 			"give the plugin another id")
 		return
 	}
@@ -224,7 +224,7 @@ func (b *builder) warnOfCaseTwin(t *Tool) {
 	key := strings.ToLower(t.Name)
 	if first, ok := b.folded[key]; ok && first != t.Name {
 		b.diagnose(SeverityWarning, "name_case_twin", t.Source, t.Name,
-			fmt.Sprintf("tool %q differs from %q in case alone", t.Name, first), "")
+			fmt.Sprintf("tool %q differs from %q only in case", t.Name, first), "")
 		return
 	}
 	b.folded[key] = t.Name

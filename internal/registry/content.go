@@ -70,7 +70,7 @@ func (p *part) content() (Content, error) {
 		}
 		c.URI, c.Name, c.Title, c.Description, c.MIMEType, c.Size = p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size
 	default:
-		return c, fmt.Errorf("its type %q is none of text, image, audio, resource and resource_link", p.Type)
+		return c, fmt.Errorf("its type %q is not one of text, image, audio, resource and resource_link", p.Type)
 	}
 	return c, nil
 }

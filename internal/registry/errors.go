@@ -10,7 +10,7 @@ import (
 var (
 	ErrNotFound          = errors.New("no such tool")
 	ErrDenied            = errors.New("denied")
-	ErrNeedsConfirmation = errors.New("approval needed and nobody to ask")
+	ErrNeedsConfirmation = errors.New("approval is needed and nobody can be asked")
 	ErrSourceFailed      = errors.New("source failed")
 	// ErrNeedsLogin tells of a source that wants a person to log in first. It
 	// comes beside ErrSourceFailed.

@@ -21,7 +21,7 @@ const maxBranches = 1_000_000
 // take, telling of each. The input stays as it is.
 func guardSchema(raw json.RawMessage) (tree *jsonx.Value, notes []string, err error) {
 	if len(raw) > MaxSchemaBytes {
-		return nil, nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSchemaBytes)
+		return nil, nil, fmt.Errorf("schema has %d bytes, but the limit is %d", len(raw), MaxSchemaBytes)
 	}
 	if tree, err = decodeSchema(raw); err != nil {
 		return nil, nil, err
@@ -62,7 +62,7 @@ func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
 	}
 	if v.Kind == jsonx.Number && !saneNumber(v.Token) {
-		return fmt.Errorf("schema holds the number %.40s, whose exponent is over %d", v.Token, maxExponent)
+		return fmt.Errorf("schema contains the number %.40s, whose exponent is over %d", v.Token, maxExponent)
 	}
 	for _, item := range v.Items {
 		if err := g.walk(item, depth+1, is); err != nil {
@@ -104,7 +104,7 @@ func (g *guard) patterns(n *jsonx.Value) {
 			n.Set("pattern", jsonx.NewString(re))
 		} else {
 			n.Remove("pattern")
-			g.notes = append(g.notes, fmt.Sprintf("pattern %q is not checked: RE2 cannot take it", p.Text()))
+			g.notes = append(g.notes, fmt.Sprintf("pattern %q is not checked: RE2 does not support it", p.Text()))
 		}
 	}
 	props := n.Get("patternProperties")
@@ -124,7 +124,7 @@ func (g *guard) patterns(n *jsonx.Value) {
 		// Without the pattern nobody can tell which keys are additional.
 		n.Remove("additionalProperties")
 		n.Remove("unevaluatedProperties")
-		g.notes = append(g.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 cannot take it", m.Name))
+		g.notes = append(g.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 does not support it", m.Name))
 	}
 }
 

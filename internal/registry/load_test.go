@@ -300,7 +300,7 @@ func TestLongNamesAreHashedWithinTheLimit(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tool := range reg.Tools() {
 		if len(tool.Name) > maxName || seen[tool.Name] {
-			t.Errorf("the name %q has %d characters, or is there twice", tool.Name, len(tool.Name))
+			t.Errorf("the name %q has %d characters or comes twice", tool.Name, len(tool.Name))
 		}
 		seen[tool.Name] = true
 	}

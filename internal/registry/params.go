@@ -28,7 +28,7 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if len(data) > MaxParamsBytes {
-		return nil, Invalid(tool, "", "params of %d bytes are over the limit of %d", len(data), MaxParamsBytes)
+		return nil, Invalid(tool, "", "params of it has %d bytes, but the limit is %d", len(data), MaxParamsBytes)
 	}
 	if err := CheckJSON(data); err != nil {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)

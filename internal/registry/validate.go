@@ -121,7 +121,7 @@ func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, err
 	c.AssertFormat = true
 	// The library's own loader opens files; nothing outside the schema is read.
 	c.LoadURL = func(u string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("reference to %q outside the schema is refused", u)
+		return nil, fmt.Errorf("references outside the schema are not followed: %q", u)
 	}
 	if err := c.AddResource(schemaURL, bytes.NewReader(text)); err != nil {
 		return nil, err

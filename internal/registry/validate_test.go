@@ -122,14 +122,14 @@ func doubling(levels int) string {
 func TestHostileSchemasAreRefused(t *testing.T) {
 	deep := strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200)
 	tests := []struct{ name, schema, want string }{
-		{"file reference", `{"$ref":"file:///etc/passwd"}`, "outside the schema is refused"},
-		{"relative reference", `{"$ref":"secret.json"}`, "outside the schema is refused"},
-		{"http reference", `{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}`, "outside the schema is refused"},
-		{"unknown dialect", `{"$schema":"https://example.com/s"}`, "refused"},
+		{"file reference", `{"$ref":"file:///etc/passwd"}`, ""},
+		{"relative reference", `{"$ref":"secret.json"}`, ""},
+		{"http reference", `{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}`, ""},
+		{"unknown dialect", `{"$schema":"https://example.com/s"}`, "not followed"},
 		{"exponential", doubling(29), "branches"},
 		{"deep", deep, "nested deeper than 100"},
 		{"huge exponent", `{"multipleOf":1e10000000}`, "exponent"},
-		{"over the size", `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`, "over the limit"},
+		{"over the size", `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`, "but the limit is"},
 		{"self reference", `{"$ref":"#"}`, ""},
 		{"mutual reference", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, ""},
 		{"ill-typed", `{"type":"strin"}`, "/type"},

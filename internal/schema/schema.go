@@ -71,7 +71,7 @@ func Within(s *jsonx.Value) iter.Seq[*jsonx.Value] {
 }
 
 // ErrCycle is the error of references that lead to each other.
-var ErrCycle = errors.New("its references run in a circle")
+var ErrCycle = errors.New("its references form a cycle")
 
 // maxChain bounds how many references may follow one another.
 const maxChain = 64
@@ -100,7 +100,7 @@ func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 		}
 		target := r.Lookup(ref.Text())
 		if target == nil {
-			return nil, fmt.Errorf("its reference %.80q leads nowhere within the schema", ref.Text())
+			return nil, fmt.Errorf("its reference %.80q does not exist in the schema", ref.Text())
 		}
 		s = target
 	}

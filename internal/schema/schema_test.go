@@ -64,7 +64,7 @@ func TestResolve(t *testing.T) {
 	if _, err := at("c"); !errors.Is(err, ErrCycle) {
 		t.Errorf("c: %v", err)
 	}
-	if _, err := at("d"); err == nil || err.Error() != `its reference "#/nowhere" leads nowhere within the schema` {
+	if _, err := at("d"); err == nil || err.Error() != `its reference "#/nowhere" does not exist in the schema` {
 		t.Errorf("d: %v", err)
 	}
 	if s, err := at("e"); err != nil || s.Get("$ref") == nil {

@@ -83,7 +83,7 @@ func (a *auditor) add(ctx context.Context, e audit.Entry) {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "the setting audit.enabled: false switches the log off")
+		a.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "set audit.enabled: false to disable the log")
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 			return false
 		}
 		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_unresolved", Source: registry.SourceComposite,
-			Message: p.String(), Hint: failed + " failed and may be where the tool is"})
+			Message: p.String(), Hint: failed + " failed and may be the source of the tool"})
 		return true
 	}
 	// One that is quarantined takes those with it whose step it is.

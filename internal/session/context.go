@@ -60,7 +60,7 @@ func (r *run) context() json.RawMessage {
 	for _, n := range r.set.RawNamed("context") {
 		value, err := expandJSON(n.JSON(), r.expander.Expand)
 		if err != nil {
-			r.warn("context_unset", "", fmt.Sprintf("%s: context.%s is left out: %s", n.Origin, n.Name, err), "")
+			r.warn("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), "")
 			continue
 		}
 		facts[n.Name] = value

@@ -33,7 +33,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
 		}
 		for _, name := range unknown {
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: hooks.%s is no hook of toolreg", raw.Origin, name),
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: unknown hook hooks.%s", raw.Origin, name),
 				Hint: "the hooks are beforeCall, afterCall, onRegister and onDiagnostic"})
 		}
 		for i := range found {

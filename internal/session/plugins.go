@@ -151,7 +151,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 			return
 		}
 	}
-	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it is not as it was when the project was judged", Hint: "run the command again"})
+	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
 }
 
 // checkOwner refuses what somebody else could have put into the user's folder.
@@ -177,12 +177,12 @@ func (f *pluginFinder) judge() {
 			continue
 		}
 		if tool := builtin.Named(p.ID); tool != "" {
-			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools is registered", p.ID, tool),
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
 				Hint: "give the plugin another id"}}
 			continue
 		}
 		if path, taken := first[p.ID]; taken {
-			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q is already there: %s", p.ID, path),
+			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
 				Hint: "give one of them another id, or remove it"}}
 			continue
 		}

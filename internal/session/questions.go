@@ -29,7 +29,7 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 }
 
 func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
-	answer, err := ask.Answer{Action: "decline"}, error(&NobodyError{"nobody is there to ask"})
+	answer, err := ask.Answer{Action: "decline"}, error(&NobodyError{"nobody can be asked"})
 	if q.deps.Asker != nil {
 		answer, err = q.deps.Asker.Elicit(ctx, e)
 	}

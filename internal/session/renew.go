@@ -41,7 +41,7 @@ func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) 
 		}
 		if changes := changesOf(before[source], now); len(changes) > 0 {
 			r.warn("cache_outdated", source.Name(),
-				fmt.Sprintf("%s has changed since it was kept in the cache, which is renewed: %s", source.Name(), strings.Join(changes, "; ")), "")
+				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s", source.Name(), strings.Join(changes, "; ")), "")
 		}
 	}
 	return true
@@ -70,7 +70,7 @@ func changesOf(before, now []registry.Tool) []string {
 	}
 	for i := range before {
 		if old[before[i].Name] != nil {
-			out = append(out, "gone: "+before[i].Name)
+			out = append(out, "removed: "+before[i].Name)
 		}
 	}
 	if more := len(out) - maxChanges; more > 0 {

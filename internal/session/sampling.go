@@ -58,7 +58,7 @@ func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 	result, err := s.executor.Execute(ctx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
 	switch {
 	case errors.Is(err, registry.ErrNeedsConfirmation):
-		s.declined(fmt.Sprintf("nobody is there to ask; a rule that allows the tool %q would, or trust: true of the server", tool.Name))
+		s.declined(fmt.Sprintf("nobody can be asked; add a rule that allows the tool %q, or set trust: true for the server", tool.Name))
 		return nil, errors.New("the user does not allow it")
 	case errors.Is(err, registry.ErrDenied):
 		s.declined(err.Error())
@@ -117,7 +117,7 @@ func (s *sampler) tool(during string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{
 			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
-			Description: "Asks your model what the server wants to know.", Category: registry.CategoryOther,
+			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
 		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
@@ -125,7 +125,7 @@ func (s *sampler) tool(during string) *registry.Tool {
 			return s.call(ctx, call.Params)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q wants your model to answer what follows.\nThe answer goes to the server. The command is %q (%s).",
+			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
 				during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
 		},
 	}
@@ -181,7 +181,7 @@ func samplingResult(printed []byte, model string) (json.RawMessage, error) {
 	}
 	if len(printed) > 0 && printed[0] == '{' && json.Unmarshal(printed, &head) == nil && head.Content != nil {
 		if head.Role == nil || head.Model == nil || head.Content[0] != '{' {
-			return nil, errors.New("its JSON is no message: role, model and a content object are needed")
+			return nil, errors.New("its JSON is not a message: role, model and a content object are required")
 		}
 		return json.RawMessage(printed), nil
 	}
@@ -189,7 +189,7 @@ func samplingResult(printed []byte, model string) (json.RawMessage, error) {
 	case len(printed) == 0:
 		return nil, errors.New("it printed nothing")
 	case !utf8.Valid(printed):
-		return nil, errors.New("it printed what is no text")
+		return nil, errors.New("its output is not text")
 	}
 	type content struct {
 		Type string `json:"type"`

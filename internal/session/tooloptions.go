@@ -86,7 +86,7 @@ func (r *run) cacheResults(t registry.Tool) registry.Tool {
 		return t
 	}
 	if !middleware.ReadOnly(&t) {
-		r.optionIgnored(&t, o, "cache", "only results of tools that read are kept")
+		r.optionIgnored(&t, o, "cache", "only results of read-only tools are cached")
 		return t
 	}
 	dir, err := r.deps.Folders.Cache("results")
@@ -99,7 +99,7 @@ func (r *run) cacheResults(t registry.Tool) registry.Tool {
 }
 
 func (r *run) resultNotCached(err error) {
-	r.warn("cache_not_kept", "", "results cannot be kept: "+err.Error(), "")
+	r.warn("cache_not_kept", "", "results cannot be cached: "+err.Error(), "")
 }
 
 func (r *run) retryCalls(t registry.Tool) registry.Tool {
@@ -108,7 +108,7 @@ func (r *run) retryCalls(t registry.Tool) registry.Tool {
 		return t
 	}
 	if !middleware.Repeatable(&t) {
-		r.optionIgnored(&t, o, "retries", "a call that changes something is never made twice")
+		r.optionIgnored(&t, o, "retries", "a call that changes something is never retried")
 		return t
 	}
 	return middleware.Retry{Retries: *o.retries, Delay: valueOf(o.retryDelay)}.Wrap(t)
@@ -121,6 +121,6 @@ func (r *run) optionIgnored(t *registry.Tool, o toolOptions, key, why string) {
 		return
 	}
 	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
-		Message: fmt.Sprintf("the option %s of %q does not count: %s", key, t.Name, why),
-		Hint:    "it counts for tools of category read, and for those that a server with trust: true calls read-only or idempotent"})
+		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why),
+		Hint:    "it applies to tools of category read, and to those that a server with trust: true declares read-only or idempotent"})
 }

@@ -66,7 +66,7 @@ func TestMarkerOfSomebodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := findRoot(dir, home)
-	if got.dir != dir || got.note != marker+" does not make a project root: everybody may write to it" {
+	if got.dir != dir || got.note != marker+" does not make a project root: it is writable by everybody" {
 		t.Errorf("root %s, note %q", got.dir, got.note)
 	}
 }

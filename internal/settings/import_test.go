@@ -66,7 +66,7 @@ func TestImportsStandBehindOwnSettings(t *testing.T) {
 		t.Errorf("servers of an untrusted project (-want +got):\n%s", diff)
 	}
 	if s.Servers[4].Excluded == nil {
-		t.Error("mcp.excluded does not hold for an imported server")
+		t.Error("mcp.excluded is not met for an imported server")
 	}
 	wantCodes := []string{"project_untrusted", "import_skipped", "import_skipped", "import_shadowed", "import_shadowed"}
 	if diff := cmp.Diff(wantCodes, codes(diags)); diff != "" {

@@ -331,7 +331,7 @@ func TestWorldWritableUserSettingsAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := Load(b.options())
-	if want := user + ": is not safe to use: everybody may write to it"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := user + ": is not safe to use: it is writable by everybody"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -310,7 +310,7 @@ func TestProjectsThatCannotBeTrusted(t *testing.T) {
 			if err := os.Chmod(filepath.Join(b.project, ".toolreg", "settings.yaml"), 0o666); err != nil {
 				b.t.Fatal(err)
 			}
-		}, "project_settings_refused", "everybody may write to it"},
+		}, "project_settings_refused", "it is writable by everybody"},
 		{"too large to cover", func(b *sandbox) {
 			path := b.projectFile(".toolreg/plugins/p/big", "")
 			if err := os.Truncate(path, 1<<30); err != nil {

@@ -83,7 +83,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object with settings, got list"}},
 		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
-		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command holds shell syntax"}},
+		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
@@ -94,7 +94,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		}},
 		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is not a valid variable name`}},
 		{"rule without decision", "s.yaml", "policy:\n  rules:\n    - tool: edit\n", []string{"s.yaml:3:7: policy.rules[0]: decision is missing"}},
-		{"group that is no object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
+		{"group that is not an object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

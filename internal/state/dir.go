@@ -14,7 +14,7 @@ import (
 // ErrUnavailable is the cause of all errors that mean that state cannot be kept:
 // no home, a full or read-only disk, a directory that is not ours, a lock that
 // never comes free. The caller warns and goes on without.
-var ErrUnavailable = errors.New("state cannot be kept")
+var ErrUnavailable = errors.New("state cannot be saved")
 
 // MaxFile bounds what Read and Update take from one file, in bytes.
 const MaxFile = 64 << 20
@@ -175,7 +175,7 @@ func readAll(f *os.File) ([]byte, error) {
 // checkName accepts the name of a file in the directory itself.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) || strings.ContainsRune(name, 0) {
-		return fmt.Errorf("%w: %q is no name for a state file", ErrUnavailable, name)
+		return fmt.Errorf("%w: %q is not a valid name for a state file", ErrUnavailable, name)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func TestHostileDirectoriesAreRefused(t *testing.T) {
 		"file/below": "", "/dev/null/x": "", "/dev/full": "not a directory",
 	}
 	if os.Getuid() == 0 {
-		tests["foreign"] = "belongs to user"
+		tests["foreign"] = "is owned by user"
 	}
 	for name, reason := range tests {
 		path := name

@@ -16,7 +16,7 @@ func checkOwner(info fs.FileInfo) error {
 		return fmt.Errorf("has no owner")
 	}
 	if uid := os.Geteuid(); int(st.Uid) != uid {
-		return fmt.Errorf("belongs to user %d, not to user %d who runs toolreg", st.Uid, uid)
+		return fmt.Errorf("is owned by user %d, not by user %d who runs toolreg", st.Uid, uid)
 	}
 	return nil
 }

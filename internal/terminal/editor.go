@@ -45,7 +45,7 @@ func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error
 		return "", fmt.Errorf("reading the edit: %w", err)
 	}
 	if info.Size() > maxEdited {
-		return "", fmt.Errorf("reading the edit: %d bytes are over the limit of %d", info.Size(), maxEdited)
+		return "", fmt.Errorf("reading the edit: it has %d bytes, but the limit is %d", info.Size(), maxEdited)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// KeyCode names a key that is no text.
+// KeyCode names a key that is not text.
 type KeyCode int
 
 // The keys that programs on the whole screen know.

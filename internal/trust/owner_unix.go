@@ -22,15 +22,15 @@ func foreign(info fs.FileInfo) string {
 		return "its owner is unknown"
 	}
 	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Sprintf("it belongs to user %d", st.Uid)
+		return fmt.Sprintf("it is owned by user %d", st.Uid)
 	}
 	sticky := info.IsDir() && info.Mode()&fs.ModeSticky != 0 // others cannot replace what is ours
 	switch perm := info.Mode().Perm(); {
 	case info.Mode()&fs.ModeSymlink != 0 || sticky:
 	case perm&0o002 != 0:
-		return "everybody may write to it"
+		return "it is writable by everybody"
 	case perm&0o020 != 0 && !private(st):
-		return fmt.Sprintf("group %d may write to it", st.Gid)
+		return fmt.Sprintf("it is writable by group %d", st.Gid)
 	}
 	return ""
 }

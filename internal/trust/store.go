@@ -17,7 +17,7 @@ import (
 
 // ErrDamaged tells that a remembered grant cannot be read. The project is not
 // trusted then; the next Grant sets the file aside.
-var ErrDamaged = errors.New("the remembered grant cannot be read")
+var ErrDamaged = errors.New("the stored grant cannot be read")
 
 // grantVersion is the version of the layout of a grant's file.
 const grantVersion = 1
@@ -149,7 +149,7 @@ func (s *Store) decode(root string, data []byte) (grant, error) {
 		return grant{}, fmt.Errorf("%w: %s is damaged", ErrDamaged, path)
 	}
 	if g.Version > grantVersion {
-		return grant{}, fmt.Errorf("reading a grant: %s is of version %d, which this program does not know; use a newer one", path, g.Version)
+		return grant{}, fmt.Errorf("reading a grant: %s has version %d, which this toolreg does not support; use a newer one", path, g.Version)
 	}
 	return g, nil
 }

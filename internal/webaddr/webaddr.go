@@ -17,18 +17,18 @@ import (
 // leads to. nil means that they may be asked.
 func Check(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
-		return errors.New("its address holds characters that no address has")
+		return errors.New("its address contains invalid characters")
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Opaque != "":
-		return errors.New("its address is no web address")
+		return errors.New("its address is not a web address")
 	case u.User != nil:
 		return errors.New("its address has a user name before the host, which makes another host look like the one that is visited")
 	case u.Scheme == "https", u.Scheme == "http" && IsLoopback(u.Hostname()):
 		return nil
 	case u.Scheme == "http":
-		return errors.New("its address is not encrypted: http is for this machine alone")
+		return errors.New("its address is not encrypted: http is allowed only for this machine")
 	}
 	return errors.New("its address is neither https nor http on this machine")
 }

@@ -93,7 +93,7 @@ type batchCall struct {
 func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 	var line batchLine
 	if l.tooLong {
-		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is over the limit of %d bytes", registry.MaxParamsBytes)}
+		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is larger than the limit of %d bytes", registry.MaxParamsBytes)}
 	}
 	if err := registry.CheckJSON(l.data); err != nil {
 		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))}

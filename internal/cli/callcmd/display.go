@@ -168,7 +168,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		if context.Cause(ctx) != nil {
 			return context.Cause(ctx)
 		}
-		return p.text("[it cannot be shown here: " + terminal.Line(err.Error()) + "]")
+		return p.text("[it cannot be shown: " + terminal.Line(err.Error()) + "]")
 	}
 	_, err = io.WriteString(p.env.Out.Unescaped(), b.String()) // nothing but what picture drew
 	return err

@@ -71,7 +71,7 @@ func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Too
 	for _, t := range tools {
 		if _, err := reg.Validator(t).Compile(ctx); err != nil {
 			out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
-				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or mend its schema where it comes from"})
+				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or fix its schema at the source"})
 		}
 	}
 	return out

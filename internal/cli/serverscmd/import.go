@@ -117,7 +117,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 			case f.Program != program:
 			case problem != "":
 				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
-					Message: fmt.Sprintf("%s:%d: server %q of %s is left out: %s", f.File, server.Line, server.Name, program, problem)})
+					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
 				out = append(out, found{server, f.File, f.Project && (s.Project == nil || !s.Project.Trusted)})
 			}

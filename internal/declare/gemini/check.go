@@ -88,7 +88,7 @@ func (c *checker) schema(n *jsonx.Value, steps ...string) {
 		c.lists(n)
 		c.within(n)
 	} else {
-		c.refuse("schema_refused", nil, "a schema here is no object")
+		c.refuse("schema_refused", nil, "a schema here is not an object")
 	}
 	c.path = c.path[:above]
 }
@@ -97,9 +97,9 @@ func (c *checker) keywords(n *jsonx.Value) {
 	for i := range n.Members {
 		switch m := &n.Members[i]; {
 		case !isKeyword(m.Name):
-			c.refuse("keyword_refused", []string{m.Name}, "the API does not know the keyword %q", m.Name)
+			c.refuse("keyword_refused", []string{m.Name}, "the API does not support the keyword %q", m.Name)
 		case !takesValue(m):
-			c.refuse("value_refused", []string{m.Name}, "the API does not take %.40s here", m.Value.AppendTo(nil))
+			c.refuse("value_refused", []string{m.Name}, "the API does not accept %.40s here", m.Value.AppendTo(nil))
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (c *checker) keywords(n *jsonx.Value) {
 func (c *checker) format(n *jsonx.Value) {
 	format := n.Get("format")
 	if format != nil && !takesFormat(strings.ToLower(n.Get("type").Text()), format.Text()) {
-		c.refuse("format_refused", []string{"format"}, "endpoints of 2025 do not take the format %.40q here", format.Text())
+		c.refuse("format_refused", []string{"format"}, "endpoints of 2025 do not accept the format %.40q here", format.Text())
 	}
 }
 
@@ -117,19 +117,19 @@ func (c *checker) typ(n *jsonx.Value) {
 	name := strings.ToLower(typ.Text())
 	switch {
 	case typ != nil && !typ.Is(jsonx.String):
-		c.refuse("type_refused", []string{"type"}, "the API takes one type, not a list")
+		c.refuse("type_refused", []string{"type"}, "the API accepts one type, not a list")
 	case typ != nil && !isType(name):
 		c.refuse("type_refused", []string{"type"}, "the API has no type %.40q", typ.Text())
 	case anyOf != nil && len(n.Members) > 1:
-		c.refuse("union_not_alone", []string{"anyOf"}, "the API wants anyOf to stand alone")
+		c.refuse("union_not_alone", []string{"anyOf"}, "the API requires anyOf to be the only keyword")
 	case typ == nil && anyOf == nil:
-		c.refuse("type_missing", nil, "the API wants a type")
+		c.refuse("type_missing", nil, "the API requires a type")
 	case name == "object" && (properties == nil || len(properties.Members) == 0):
-		c.refuse("properties_missing", nil, "the API wants an object to name its properties")
+		c.refuse("properties_missing", nil, "the API requires the properties of an object")
 	case name != "object" && properties != nil:
-		c.refuse("properties_refused", []string{"properties"}, "the API takes properties of objects alone")
+		c.refuse("properties_refused", []string{"properties"}, "the API accepts properties only for objects")
 	case name == "array" && n.Get("items") == nil:
-		c.refuse("items_missing", nil, "the API wants an array to say what it holds")
+		c.refuse("items_missing", nil, "the API requires the items of an array")
 	}
 }
 
@@ -145,11 +145,11 @@ func (c *checker) lists(n *jsonx.Value) {
 	}
 	if enum := n.Get("enum"); enum.Is(jsonx.Array) {
 		if len(enum.Items) == 0 {
-			c.refuse("value_refused", []string{"enum"}, "the API wants an enum to have values")
+			c.refuse("value_refused", []string{"enum"}, "the API requires the values of an enum")
 		}
 		for i, v := range enum.Items {
 			if v.Text() == "" {
-				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API takes strings alone as values of an enum, and no empty one")
+				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API accepts only non-empty strings as values of an enum")
 			}
 		}
 	}

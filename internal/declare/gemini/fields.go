@@ -18,7 +18,7 @@ func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 		return errFree
 	}
 	if allowsMore(n) {
-		f.changed("further properties of any name not declared")
+		f.changed("additional properties of any name not declared")
 	}
 	required := schema.Required(n)
 	fitted := f.object(len(properties.Members))
@@ -91,7 +91,7 @@ func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	case places == nil:
 		return items
 	}
-	f.changed("the places of a tuple written as one schema")
+	f.changed("the items of a tuple written as one schema")
 	list := slices.Clone(places.Items)
 	if rest.Is(jsonx.Object) {
 		list = append(list, rest)

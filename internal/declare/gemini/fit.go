@@ -46,7 +46,7 @@ const (
 	maxDepth = 60
 )
 
-var errTooLarge = errors.New("its schema is too large once its references stand in their places")
+var errTooLarge = errors.New("its schema is too large with its references inlined")
 
 // What the API has no words for.
 var (
@@ -164,7 +164,7 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	target := f.refs.Lookup(n.Get("$ref").Text())
 	switch {
 	case target != nil && slices.Contains(f.inside, target):
-		f.lose("a schema that holds itself")
+		f.lose("a schema that contains itself")
 		return f.anything(n), nil
 	case target.Is(jsonx.False):
 		return nil, errNone
@@ -189,7 +189,7 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.schema(merged, depth+1)
 }
 
-// anything stands for any value: the API wants a type, so the common ones.
+// anything stands for any value: the API requires a type, so the common ones.
 func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	f.lose("a value of any type")
 	union := jsonx.NewArray()

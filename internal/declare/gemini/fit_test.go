@@ -78,9 +78,9 @@ func TestGeminiFit(t *testing.T) {
 		{"null alone", `{"const":null,"description":"d"}`, `{"type":"null","description":"d"}`, ""},
 		{"null as the one value", `{"enum":[null]}`, `{"type":"null"}`, ""},
 		{"tuple of 2020-12", `{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false}`,
-			`{"type":"array","maxItems":2,"items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`, "places of a tuple"},
-		{"tuple of draft 7", `{"type":"array","items":[{"type":"string"},{"type":"string"}],"minItems":2}`, `{"type":"array","minItems":2,"items":{"type":"string"}}`, "places of a tuple"},
-		{"oneOf", `{"oneOf":[{"type":"string"},{"type":"integer"}],"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "oneOf turned into anyOf"},
+			`{"type":"array","maxItems":2,"items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`, "items of a tuple"},
+		{"tuple of draft 7", `{"type":"array","items":[{"type":"string"},{"type":"string"}],"minItems":2}`, `{"type":"array","minItems":2,"items":{"type":"string"}}`, "items of a tuple"},
+		{"oneOf", `{"oneOf":[{"type":"string"},{"type":"integer"}],"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}`, "oneOf converted to anyOf"},
 		{"one branch and null", `{"anyOf":[{"type":"string","format":"uri"},{"type":"null"}],"default":null,"title":"T","deprecated":true}`, `{"type":"string","title":"T","nullable":true}`, "deprecated dropped"},
 		{"formats", `{"type":"object","properties":{"a":{"type":"string","format":"uri"},"b":{"type":"string","format":"date-time"},"c":{"type":"integer","format":"int64"},"d":{"type":"integer","format":"uint8"}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","format":"date-time"},"c":{"type":"integer","format":"int64"},"d":{"type":"integer"}}}`, `format "uri" dropped`},
@@ -114,8 +114,8 @@ func TestGeminiFitLost(t *testing.T) {
 		{"any value", `{"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"number","description":"d"},{"type":"boolean","description":"d"}]}`, "a value of any type"},
 		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
 		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
-		{"an empty text", `{"enum":["a",""],"description":"d"}`, `{"type":"STRING","description":"d","enum":["a"]}`, "an empty text as a value of an enum"},
-		{"an empty text alone", `{"type":"string","enum":[""]}`, `{"type":"string"}`, "an empty text as a value of an enum"},
+		{"an empty text", `{"enum":["a",""],"description":"d"}`, `{"type":"STRING","description":"d","enum":["a"]}`, "an empty string as a value of an enum"},
+		{"an empty text alone", `{"type":"string","enum":[""]}`, `{"type":"string"}`, "an empty string as a value of an enum"},
 		{"null as a text", `{"type":"string","enum":[null]}`, `{"type":"string"}`, "an enum without values"},
 		{"keys by pattern", `{"type":"object","patternProperties":{"^x-":{"type":"string"}}}`, ``, `the property "p", an object with properties of any name`},
 		{"two types at once", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"type":"string"}`, "two types at once"},
@@ -127,7 +127,7 @@ func TestGeminiFitLost(t *testing.T) {
 				t.Errorf("declared by %s: %s\nsaid %q", field, whole, changes)
 			}
 			got, field, changes := fittedProperty(t, tt.schema, true)
-			if diff := cmp.Diff(tt.want, got); diff != "" || field != "parameters" || !strings.Contains(strings.Join(changes, "\n"), "not said: ") || !strings.Contains(strings.Join(changes, "\n"), tt.lost) {
+			if diff := cmp.Diff(tt.want, got); diff != "" || field != "parameters" || !strings.Contains(strings.Join(changes, "\n"), "omitted: ") || !strings.Contains(strings.Join(changes, "\n"), tt.lost) {
 				t.Errorf("forced, by %s, said %q:\n%s", field, changes, diff)
 			}
 		})
@@ -158,10 +158,10 @@ func TestGeminiFitReferences(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	got, said := declareIt(`{"type":"object","properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"v":{"type":"string"},"next":{"$ref":"#/$defs/node"}}}}}`)
-	if !strings.Contains(got, `"v":{"type":"string"}`) || !strings.Contains(said, "a schema that holds itself") {
+	if !strings.Contains(got, `"v":{"type":"string"}`) || !strings.Contains(said, "a schema that contains itself") {
 		t.Errorf("got %s, said %s", got, said)
 	}
-	if got, said = declareIt(`{"type":"object","properties":{"n":{"$ref":"#"},"m":{"$ref":"https://example.com/x"}}}`); !strings.Contains(said, "holds itself") {
+	if got, said = declareIt(`{"type":"object","properties":{"n":{"$ref":"#"},"m":{"$ref":"https://example.com/x"}}}`); !strings.Contains(said, "contains itself") {
 		t.Errorf("got %s, said %s", got, said)
 	}
 	bomb := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`

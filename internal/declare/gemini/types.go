@@ -97,7 +97,7 @@ func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 		return nil
 	}
 	if refused := func(v *jsonx.Value) bool { return String(v) == "" }; slices.ContainsFunc(items, refused) {
-		f.lose("an empty text as a value of an enum")
+		f.lose("an empty string as a value of an enum")
 		if items = slices.DeleteFunc(items, refused); len(items) == 0 {
 			return nil
 		}

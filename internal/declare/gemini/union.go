@@ -35,7 +35,7 @@ func unites(n *jsonx.Value, list []*jsonx.Value) bool {
 // n says beside it goes into each.
 func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.Value, error) {
 	if n.Get("oneOf") != nil {
-		f.changed("oneOf turned into anyOf")
+		f.changed("oneOf converted to anyOf")
 	}
 	fitted, null, err := f.alternatives(n, list, depth)
 	switch {
@@ -59,7 +59,7 @@ func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.V
 		return fitted[0], nil
 	}
 	if fallback != nil {
-		f.changed("default beside anyOf dropped")
+		f.changed("default next to anyOf dropped")
 	}
 	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(fitted...))), nil
 }

@@ -28,7 +28,7 @@ func advice(defs []registry.Definition) []Finding {
 		out = append(out, adviseTool(d, tokens)...)
 	}
 	if len(defs) > advisedTools {
-		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)), Hint: "declare those that the task needs"})
+		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose less well among many", len(defs)), Hint: "declare only those that the task needs"})
 	}
 	if total > manyTokens {
 		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tokens", Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total), Hint: "toolreg list --cost shows which"})
@@ -42,7 +42,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		out = append(out, Finding{Severity: severity, Code: code, Tool: d.Name, Message: message, Hint: hint})
 	}
 	if strings.TrimSpace(d.Description) == "" {
-		note(registry.SeverityInfo, "description_missing", "it has no description, by which a model chooses", "")
+		note(registry.SeverityInfo, "description_missing", "it has no description, which models need to choose a tool", "")
 	}
 	text := d.Name + d.Description
 	schema, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth})
@@ -56,7 +56,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")
 	}
 	if r, ok := invisible(text); ok {
-		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition holds the invisible character %U: a model reads what people do not see", r), "look at it with toolreg list "+d.Name)
+		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition contains the invisible character %U: models read it, people do not see it", r), "inspect it with toolreg list "+d.Name)
 	}
 	return out
 }

@@ -67,7 +67,7 @@ func lintFormat(f declare.Format, defs []registry.Definition, opts declare.Optio
 	}
 	if limit := maxTools(f.Name); limit > 0 && len(out.Declarations) > limit {
 		found = append(found, Finding{Severity: registry.SeverityError, Code: "too_many_tools", Formats: []string{f.Name},
-			Message: fmt.Sprintf("%d tools are declared; the API takes %d", len(out.Declarations), limit),
+			Message: fmt.Sprintf("%d tools are declared, but the API accepts %d", len(out.Declarations), limit),
 			Hint:    "declare fewer: name tools, or use --source, --server, --category or excludeTools"})
 	}
 	described := make(map[string]string, len(defs))
@@ -123,12 +123,12 @@ func lintDeclaration(f declare.Format, d declare.Declaration, description string
 	switch f.Name {
 	case "openai":
 		if n := utf8.RuneCountInString(description); n > maxOpenAIDescription {
-			note(registry.SeverityWarning, "description_long", "", fmt.Sprintf("the description has %d characters; older models, Azure and others of this API take %d", n, maxOpenAIDescription),
-				"shorten it where the tool comes from")
+			note(registry.SeverityWarning, "description_long", "", fmt.Sprintf("the description has %d characters; older models, Azure and others with this API accept %d", n, maxOpenAIDescription),
+				"shorten it at the source of the tool")
 		}
 	case "anthropic":
 		if bytes.Contains(d.Data, []byte(`"$ref":`)) {
-			note(registry.SeverityInfo, "ref_refused_by_some", "", "the schema holds references, which Anthropic's managed agents refuse (the Messages API takes them)", "")
+			note(registry.SeverityInfo, "ref_refused_by_some", "", "the schema contains references, which Anthropic's managed agents reject (the Messages API accepts them)", "")
 		}
 	case "gemini":
 		schema, key := declaredSchema(f, d.Data)
@@ -136,10 +136,10 @@ func lintDeclaration(f declare.Format, d declare.Declaration, description string
 			break
 		}
 		for _, p := range gemini.Check(schema) {
-			note(registry.SeverityError, p.Code, p.Pointer, p.Message, "exclude the tool, mend its schema, or give the tool by an MCP server, which is declared by parametersJsonSchema")
+			note(registry.SeverityError, p.Code, p.Pointer, p.Message, "exclude the tool, fix its schema, or provide the tool by an MCP server, which is declared with parametersJsonSchema")
 		}
 		if odd := gemini.OddNames(schema); len(odd) > 0 {
-			note(registry.SeverityInfo, "param_name_odd", "", "names of params that Vertex AI's documentation does not allow: "+few(odd), "")
+			note(registry.SeverityInfo, "param_name_odd", "", "param names that Vertex AI's documentation does not allow: "+few(odd), "")
 		}
 	}
 	return found

@@ -126,7 +126,7 @@ func TestExplain(t *testing.T) {
 	}, declare.Options{})
 	want := []Explanation{
 		{Tool: "t.u", Name: "t_u", Field: "parameters", Own: "{\n  \"type\": \"object\"\n}\n", Declared: "{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n",
-			Changes: []string{`declared as "t_u", since openai does not take "t.u" as a name`, "schema changed for openai: properties added at the root"}},
+			Changes: []string{`declared as "t_u", since openai does not accept the name "t.u"`, "schema changed for openai: properties added at the root"}},
 		{Tool: "bad", Own: "{\n  \"type\": \"string\"\n}\n", Changes: []string{}, LeftOut: `not declared for openai: its schema describes "string", not an object`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -19,7 +19,7 @@ func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	d := deadRefs{refs: schema.NewRefs(root)}
 	d.drop(root)
 	if d.found {
-		return []string{"references that lead nowhere dropped"}
+		return []string{"dangling references dropped"}
 	}
 	return nil
 }

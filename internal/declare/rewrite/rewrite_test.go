@@ -75,7 +75,7 @@ func TestRoots(t *testing.T) {
 		"odd key":               {"anthropic", `{"type":"object","properties":{"filter[id]":{}}}`, "", `declaration_left_out: not declared for anthropic: its param "filter[id]"`},
 		"odd key deeper":        {"bedrock", `{"type":"object","properties":{"a":{"properties":{"b c":{}}}}}`, `{"type":"object","properties":{"a":{"properties":{"b c":{}}}}}`, ""},
 		"odd key elsewhere":     {"openai", `{"type":"object","properties":{"filter[id]":{}}}`, `{"type":"object","properties":{"filter[id]":{}}}`, ""},
-		"twice the same key":    {"openai", `{"type":"object","properties":{"a":{}},"properties":{"b":{}}}`, `{"type":"object","properties":{"b":{}}}`, "stood twice"},
+		"twice the same key":    {"openai", `{"type":"object","properties":{"a":{}},"properties":{"b":{}}}`, `{"type":"object","properties":{"b":{}}}`, "duplicate keys"},
 		"title and description": {"json-schema", `{"type":"object"}`, `{"title":"t","type":"object"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,16 +97,16 @@ func TestStrict(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`, ""},
 		"optional": {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["integer","null"]},"c":{"enum":["x",1]},"d":{"const":"y"}},` + closedEnd + `}`,
 			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["integer","null"]},"c":{"type":["string","integer","null"],"enum":["x",1,null]},"d":{"anyOf":[{"type":"string","const":"y"},{"type":"null"}]}},` + closedEnd + `,"required":["a","b","c","d"]}`,
-			"optional made nullable: a, b, c, d"},
+			"optional properties made nullable: a, b, c, d"},
 		"nested": {`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string","minLength":3,"format":"uri"}},"required":["a"]}},"required":["o"]}`,
 			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}},"required":["o"],` + closedEnd + `}`,
-			"objects closed to further properties; dropped: format, minLength"},
+			"objects closed to additional properties; dropped: format, minLength"},
 		"anyOf and oneOf": {`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]},"b":{"oneOf":[{"type":"null"},{"type":"number"}]}},` + closedEnd + `}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"anyOf":[{"type":"null"},{"type":"number"}]}},` + closedEnd + `,"required":["a","b"]}`,
-			"oneOf turned into anyOf"},
+			"oneOf converted to anyOf"},
 		"reference": {`{"type":"object","properties":{"a":{"$ref":"#/$defs/d","description":"x"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `,"required":[]}}}`,
-			"dropped: description beside $ref"},
+			"dropped: description next to $ref"},
 		"allOf of one": {`{"type":"object","properties":{"a":{"description":"x","allOf":[{"$ref":"#/$defs/d"}]}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`, "allOf of one schema merged"},
 		"required without property": {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","zz"],` + closedEnd + `}`,
@@ -127,20 +127,20 @@ func TestStrict(t *testing.T) {
 // TestStrictImpossible: what cannot be strict is declared as it was, saying so.
 func TestStrictImpossible(t *testing.T) {
 	for schema, why := range map[string]string{
-		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "takes any value",
-		`{"type":"object","properties":{"a":true}}`:                                                                                                   "takes any value",
+		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "accepts any value",
+		`{"type":"object","properties":{"a":true}}`:                                                                                                   "accepts any value",
 		`{"type":"object","properties":{"a":{"type":"object"}}}`:                                                                                      "properties of any name",
 		`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`:                                             "properties of any name",
 		`{"type":"object","properties":{},"additionalProperties":true}`:                                                                               "properties of any name",
 		`{"type":"object","properties":{},"patternProperties":{"^x":{}}}`:                                                                             "patternProperties",
 		`{"type":"object","properties":{"a":{"allOf":[{"type":"string"},{"minLength":1}]}}}`:                                                          "several schemas at once",
 		`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{}],"items":{}}}}`:                                                         "prefixItems",
-		`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`:                                                                            "takes any value",
+		`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`:                                                                            "accepts any value",
 		`{"type":"object","properties":{"a":` + strings.Repeat(`{"type":"array","items":`, 12) + `{"type":"string"}` + strings.Repeat("}", 12) + `}}`: "nested deeper than 10",
 		`{"type":"object","properties":{"a":{"enum":[` + strings.Repeat("1,", 1000) + `1]}}}`:                                                         "1001 enum values",
 		`{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.Repeat(`"`+strings.Repeat("x", 60)+`",`, 251) + `"y"]}}}`:            "15061 characters",
 		`{"type":"object","properties":{"` + strings.Repeat("x", 120_001) + `":{"type":"string"}}}`:                                                   "120001 characters",
-		`{"type":"object","properties":{"a":{"enum":[]}}}`:                                                                                            "takes any value",
+		`{"type":"object","properties":{"a":{"enum":[]}}}`:                                                                                            "accepts any value",
 	} {
 		got, diags := declaredSchema(t, "openai-responses", schema, declare.Options{Strict: true})
 		if got != schema {
@@ -158,7 +158,7 @@ func TestDeadReferences(t *testing.T) {
 	const want = `{"type":"object","properties":{"out":{"description":"d"},"gone":{},"self":{},"number":{},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
 	for _, format := range []string{"openai", "openai-responses", "anthropic", "bedrock", "mistral"} {
 		got, diags := declaredSchema(t, format, schema, declare.Options{})
-		if got != want || !strings.Contains(diags, "references that lead nowhere dropped") {
+		if got != want || !strings.Contains(diags, "dangling references dropped") {
 			t.Errorf("%s declared %s, said %s", format, got, diags)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 // it describes must be an object.
 func CheckRoot(root *jsonx.Value) error {
 	if !root.Is(jsonx.Object) {
-		return errors.New("its schema is no object")
+		return errors.New("its schema is not an object")
 	}
 	target, err := schema.NewRefs(root).Resolve(root)
 	if err != nil {
-		return fmt.Errorf("its schema cannot be followed: %w", err)
+		return fmt.Errorf("its schema cannot be resolved: %w", err)
 	}
 	for _, n := range []*jsonx.Value{root, target} {
 		typ := n.Get("type")

@@ -25,8 +25,8 @@ type stricter struct {
 
 // Why a schema cannot be strict.
 var (
-	errAnyValue = errors.New("a part of it takes any value")
-	errAnyName  = errors.New("an object of it takes properties of any name")
+	errAnyValue = errors.New("a part of it accepts any value")
+	errAnyName  = errors.New("an object in it accepts properties of any name")
 )
 
 // Strict makes root an OpenAI strict schema and returns what it changed. The
@@ -46,14 +46,14 @@ const maxNamed = 10
 func (s *stricter) changes() []string {
 	out := slices.Clone(s.other)
 	if s.closed {
-		out = append(out, "objects closed to further properties")
+		out = append(out, "objects closed to additional properties")
 	}
 	if len(s.nullable) > 0 {
 		names := strings.Join(s.nullable[:min(len(s.nullable), maxNamed)], ", ")
 		if more := len(s.nullable) - maxNamed; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		out = append(out, "optional made nullable: "+names)
+		out = append(out, "optional properties made nullable: "+names)
 	}
 	if len(s.dropped) > 0 {
 		out = append(out, "dropped: "+strings.Join(slices.Sorted(maps.Keys(s.dropped)), ", "))
@@ -102,7 +102,7 @@ func (s *stricter) typed(n *jsonx.Value, depth int) error {
 	if schema.HasType(n, "array") {
 		items := n.Get("items")
 		if items == nil {
-			return errors.New("an array of it does not say what it holds")
+			return errors.New("an array in it does not declare its items")
 		}
 		if err := s.schema(items, depth+1); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *stricter) typed(n *jsonx.Value, depth int) error {
 func (s *stricter) prune(n *jsonx.Value) error {
 	if all := n.Get("allOf"); all != nil {
 		if len(all.Items) != 1 || !mergeable(n, all.Items[0]) {
-			return errors.New("a part of it has to match several schemas at once")
+			return errors.New("a part of it must match several schemas at once")
 		}
 		n.Remove("allOf")
 		n.Members = append(n.Members, all.Items[0].Members...)
@@ -126,7 +126,7 @@ func (s *stricter) prune(n *jsonx.Value) error {
 	}
 	if n.Get("oneOf") != nil && n.Get("anyOf") == nil {
 		n.Rename("oneOf", "anyOf")
-		s.note("oneOf turned into anyOf")
+		s.note("oneOf converted to anyOf")
 	}
 	if n.Get("type") == nil && n.Get("properties") != nil {
 		n.Prepend("type", jsonx.NewString("object"))
@@ -176,7 +176,7 @@ func (s *stricter) only(n *jsonx.Value, names []string) {
 		if slices.Contains(names, m.Name) {
 			return false
 		}
-		s.dropped[m.Name+" beside $ref"] = true
+		s.dropped[m.Name+" next to $ref"] = true
 		return true
 	})
 }

@@ -37,7 +37,7 @@ func (s *size) enum(values []*jsonx.Value) error {
 	s.values += len(values)
 	s.text += text.text
 	if len(values) > manyStrictEnum && text.text > maxStrictEnumText {
-		return fmt.Errorf("an enum of %d values has %d characters, %d are the limit", len(values), text.text, maxStrictEnumText)
+		return fmt.Errorf("an enum of %d values has %d characters, but the limit is %d", len(values), text.text, maxStrictEnumText)
 	}
 	return nil
 }
@@ -46,11 +46,11 @@ func (s *size) enum(values []*jsonx.Value) error {
 func (s *size) check() error {
 	switch {
 	case s.properties > maxStrictProperties:
-		return fmt.Errorf("it has %d properties, %d are the limit", s.properties, maxStrictProperties)
+		return fmt.Errorf("it has %d properties, but the limit is %d", s.properties, maxStrictProperties)
 	case s.values > maxStrictEnum:
-		return fmt.Errorf("it has %d enum values, %d are the limit", s.values, maxStrictEnum)
+		return fmt.Errorf("it has %d enum values, but the limit is %d", s.values, maxStrictEnum)
 	case s.text > maxStrictText:
-		return fmt.Errorf("its names and values have %d characters, %d are the limit", s.text, maxStrictText)
+		return fmt.Errorf("its names and values have %d characters, but the limit is %d", s.text, maxStrictText)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (s *stricter) scalar(n *jsonx.Value) error {
 		return errAnyValue
 	}
 	n.Prepend("type", typesOf(values.Items))
-	s.note("type added beside enum")
+	s.note("type added next to enum")
 	return nil
 }
 

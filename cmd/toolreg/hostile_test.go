@@ -35,19 +35,20 @@ func hostile() map[string][][]string {
 	for _, f := range declare.Formats() {
 		schema = append(schema, []string{"--format", f.Name})
 	}
-	call := [][]string{{"evil", "--yes"}, {"evil", "--yes", "--stream"}, {"evil_plugin"}, {"evil_plugin", "--stream"}, {"evil_command"}, {"evil"}, {"no" + nasty},
+	call := [][]string{{"evil", "--help"}, {"evil_plugin", "--help"}, {"evil", "--yes"}, {"evil", "--yes", "--stream"}, {"evil_plugin"}, {"evil_plugin", "--stream"}, {"evil_command"}, {"evil"}, {"no" + nasty},
 		{"evil", "--params", `{"` + nasty + `":1}`}, {"read_file", "file_path=evil.txt"}, {"read_file", "file_path=no" + nasty}, {"list_directory", "path=."}}
 	return map[string][][]string{
 		"approvals": {{}}, "approvals clear": {{}}, "approvals list": {{}, {"--all"}}, "approvals revoke": {{"no" + nasty}},
 		"audit": {{}}, "call": call, "discover": {{}, {"no" + nasty}}, "doctor": {{}}, "init": {{}},
-		"keep-background": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--cost"}, {"no" + nasty}},
+		"keep-background": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--html", "page.html"}, {"--cost"}, {"no" + nasty}},
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
 		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
 		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
-		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers add": {{"no" + nasty, "x"}}, "servers disable": {{"no" + nasty}},
+		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},
 		"servers enable": {{"no" + nasty}}, "servers login": {{"evil"}, {"no" + nasty}}, "servers logout": {{"evil"}},
 		"servers prompt": {{"evil", "greet"}, {"evil", "no" + nasty}}, "servers read": {{"evil", "test://one"}, {"evil", "no" + nasty}},
-		"servers remove": {{"no" + nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
+		"servers remove": {{"no" + nasty}}, "servers edit": {{"no" + nasty}}, "servers import": {{"no" + nasty}}, "servers test": {{"evil"}, {"no" + nasty}},
+		"search": {{"evil"}, {nasty}}, "settings edit": {{}}, "settings set": {{"no" + nasty, nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
 		"stats": {{}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
 		"complete": {{"zsh", "call", ""}, {"fish", "call", "evil", ""}, {"bash", "toolreg list --tag ", "63", "80", "="}}, "completion": {{"bash"}, {"no" + nasty}},
 		"cache": {{}}, "cache clear": {{}}, "version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
@@ -109,7 +110,7 @@ func leaves() []string {
 
 // atHostile has nothing on stdin.
 func atHostile(cmd *exec.Cmd) *exec.Cmd {
-	cmd.Env = append(cmd.Env, "TERM=xterm", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(cmd.Env, "TERM=xterm", "PAGER=cat", "EDITOR=true", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -125,7 +126,7 @@ func piped(t *testing.T, cmd *exec.Cmd) (out, errOut string) {
 }
 
 // drawn is what we draw ourselves: styles, the erasing of live lines, pictures.
-var drawn = regexp.MustCompile(`\x1b\[([0-79]|3[1-6])(;([0-79]|3[1-6]))*m|\x1b\[[0-9]+A\r\x1b\[J`)
+var drawn = regexp.MustCompile(`\x1b\[([0-79]|3[1-6])(;([0-79]|3[1-6]))*m|(\x1b\[1A\x1b\[2K)+\r`)
 
 // checkShown looks for what a person cannot see, or what moves the cursor.
 func checkShown(t *testing.T, argv []string, where, shown string) {

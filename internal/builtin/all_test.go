@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,5 +170,42 @@ func TestClosedSourceRefuses(t *testing.T) {
 		if r, err := all[i].Run(t.Context(), tooltest.Call(`{"file_path":"a"}`)); err == nil && !r.IsError || err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Errorf("used %v: %+v, %v", used, r, err)
 		}
+	}
+}
+
+// Whatever text a param holds, an error repeats little of it, and a path that no
+// system takes makes nothing on the disk.
+func TestErrorsRepeatLittleOfParams(t *testing.T) {
+	opts, dir := place(t, nil)
+	long := strings.Repeat("a/", 2100) + "x"
+	full := map[string]map[string]any{
+		"write_file": {"content": "x"}, "edit": {"old_string": "", "new_string": "x"}, "glob": {"pattern": "*"}, "grep": {"pattern": "x"},
+		"run_shell_command": {"command": "true"}, "process": {"action": "log"},
+	}
+	for _, tool := range definitions(t) {
+		var in inputSchema
+		if err := json.Unmarshal(tool.InputSchema, &in); err != nil {
+			t.Fatal(err)
+		}
+		for name, property := range in.Properties {
+			if property.Type != "string" || name == "content" || name == "new_string" || name == "command" || name == "description" || tool.Name == "web_fetch" {
+				continue
+			}
+			params := map[string]any{}
+			maps.Copy(params, full[tool.Name])
+			params[name] = long
+			given := tooltest.JSON(t, params)
+			r, err := find(t, opts, tool.Name).Run(t.Context(), tooltest.Call(given))
+			text := r.Text()
+			if err != nil {
+				text = err.Error()
+			}
+			if err == nil && !r.IsError && name != "pattern" && name != "include" || len(text) > 1000 {
+				t.Errorf("%s, %s: %d bytes, %v: %.300s", tool.Name, name, len(text), err, text)
+			}
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		t.Errorf("the workspace has %v, %v", names, err)
 	}
 }

@@ -1,6 +1,7 @@
 package serverscmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 
 PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
 are those of servers, or globs; without any, you are asked about each at the
-terminal. Globs do not match servers in the files of a project that is not trusted. Each server that is copied is connected to at once as by servers add.
+terminal. Globs do not match servers in files of the project. Each server that is copied is connected to at once as by servers add.
 The setting imports and the flag --import use a program's servers without copying
 them.`,
 		Example: `  toolreg servers import claude
@@ -64,11 +65,11 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 type found struct {
 	settings.ImportedServer
 	file    string
-	foreign bool // it stands in a file of a project that is not trusted
+	foreign bool // it stands in a file of the project, which others write
 }
 
-// matches reports whether a NAME of the command line means the server. What a
-// stranger's project has is copied by its very name alone, or after a question.
+// matches reports whether a NAME of the command line means the server. What the
+// project brings is copied by its very name alone, or after a question.
 func (f found) matches(pattern string) bool {
 	return f.Name == pattern || !f.foreign && registry.MatchName(pattern, f.Name)
 }
@@ -103,11 +104,13 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	return runAddAll(ctx, e, t, chosen)
 }
 
-// serversOf are the servers of a program that can be copied, each name once. It
-// says why others cannot.
+// serversOf are the servers of a program that can be copied, each name once: the
+// user's own before the project's. It says why others cannot.
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
-	for _, f := range settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ) {
+	files := settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ)
+	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
+	for _, f := range files {
 		for _, server := range f.Entries {
 			problem := server.Problem
 			if err := checkName(server.Name); err != nil && problem == "" {
@@ -119,11 +122,19 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
 					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
-				out = append(out, found{server, f.File, f.Project && (s.Project == nil || !s.Project.Trusted)})
+				out = append(out, found{server, f.File, f.Project})
 			}
 		}
 	}
 	return out
+}
+
+// fromProject orders files.
+func fromProject(f settings.FoundImport) int {
+	if f.Project {
+		return 1
+	}
+	return 0
 }
 
 // without leaves out the servers whose names a settings file has already, and says
@@ -162,7 +173,7 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 		if !slices.ContainsFunc(servers, func(f found) bool { return f.matches(pattern) }) {
 			hint := "it has " + strings.Join(known, ", ")
 			if slices.ContainsFunc(servers, func(f found) bool { return f.foreign }) {
-				hint += "; globs do not match servers of a project that is not trusted"
+				hint += "; globs do not match servers in files of the project"
 			}
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
 		}

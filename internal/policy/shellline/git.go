@@ -60,6 +60,8 @@ func gitRuns(args []word) runs {
 		r.doubt, r.commands = "git bisect run runs another command", append(r.commands, rest[first+1:])
 	case sub == "submodule" && inner == "foreach":
 		r.doubt, r.scripts = "git submodule foreach runs another command", append(r.scripts, joined(rest[first+1:]))
+	case sub == "format-patch" && !slices.ContainsFunc(rest, func(w word) bool { return w.text == "--stdout" }):
+		r.doubt = "git format-patch writes files"
 	case sub == "filter-branch":
 		r.doubt = "git filter-branch runs other commands"
 		for _, w := range rest {

@@ -32,7 +32,7 @@ func (a *asker) nobody() string {
 	case a.env.Globals.NonInteractive:
 		return "--non-interactive is given"
 	case session.Inside(a.env.Environ):
-		return "inside a tool's run nobody is asked"
+		return "inside a tool's run nobody can be asked"
 	}
 	return ""
 }

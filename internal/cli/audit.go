@@ -37,6 +37,6 @@ func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
 func (e *Env) WarnDamagedAudit(lines int) {
 	if lines > 0 {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
-			Message: fmt.Sprintf("damaged lines of the audit log that were passed over: %d", lines)})
+			Message: fmt.Sprintf("skipped %d damaged lines of the audit log", lines)})
 	}
 }

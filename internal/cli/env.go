@@ -75,7 +75,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	}
 	e.Globals = g
 	if g.Refresh && g.Cached {
-		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED count like the flags"}
+		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
 	if g.JQ != "" {
 		e.Globals.JSON = true // the filter is over the JSON output
@@ -147,7 +147,7 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 	if e.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return settings.Options{}, fmt.Errorf("finding the working directory: %w; change to a folder that is there", err)
+			return settings.Options{}, fmt.Errorf("finding the working directory: %w; change to an existing folder", err)
 		}
 		e.Dir = dir
 	}

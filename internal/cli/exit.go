@@ -46,7 +46,7 @@ const exitCodesHelp = `  0    done
   3    no such tool, server or version
   4    params invalid
   5    denied, by policy or by the person
-  6    approval needed and nobody to ask
+  6    approval is needed and nobody can be asked
   7    the tool ran and reported an error
   8    a source failed: the server or command that the request needs, or any
        under --strict
@@ -185,15 +185,15 @@ func matchNotFound(err error, f *failure) bool {
 	if !errors.Is(err, registry.ErrNotFound) {
 		return false
 	}
-	f.hint = cmp.Or(f.hint, "toolreg list shows what there is")
+	f.hint = cmp.Or(f.hint, "run toolreg list to see all tools")
 	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
-		f.hint = "toolreg approvals list shows what there is"
+		f.hint = "run toolreg approvals list to see all approvals"
 	}
 	if _, ok := errors.AsType[*session.NoServerError](err); ok {
-		f.hint = "toolreg servers shows what there is"
+		f.hint = "run toolreg servers to see all servers"
 	}
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
-		f.hint = "toolreg list --all shows every tool that is left out, and why"
+		f.hint = "toolreg list --all shows every hidden tool, and why"
 		if e.Hidden.Err == nil && e.Hidden.Setting != "" {
 			f.hint = "set at " + e.Hidden.Setting
 		}
@@ -205,7 +205,7 @@ func matchNotFound(err error, f *failure) bool {
 // resource that was named.
 func matchNotOffered(err error, f *failure) bool {
 	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
-		f.hint = "toolreg servers " + e.Server + " --resources shows what there is"
+		f.hint = "toolreg servers " + e.Server + " --resources lists them"
 		return true
 	}
 	_, ok := errors.AsType[*mcpclient.NotOfferedError](err)

@@ -24,8 +24,8 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 	if rel, err := filepath.Rel(e.Dir, path); err == nil {
 		name = rel
 	}
-	return name + " holds settings of the Gemini CLI, which toolreg reads as they are",
-		"toolreg list --settings " + ShellQuote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for its MCP servers alone"
+	return name + " contains settings of the Gemini CLI, which toolreg can read",
+		"toolreg list --settings " + ShellQuote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
 }
 
 // NoteGeminiSettings tells a person at the terminal of them, once in a project.

@@ -23,7 +23,7 @@ type ParamsOptions struct {
 func (o *ParamsOptions) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
-	f.StringVar(&o.file, "params-file", "", "`file` that holds the params; - for stdin")
+	f.StringVar(&o.file, "params-file", "", "`file` with the params; - for stdin")
 	CompleteFlag(cmd, "params-file", CompleteFiles)
 }
 

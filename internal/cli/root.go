@@ -15,8 +15,8 @@ import (
 
 const rootLong = `toolreg turns every tool that an LLM agent may use into one registry: built-in
 tools, a project's own discovery command, MCP servers. It lists them, prints
-their declarations as each model provider wants them, and runs them: params are
-checked against JSON Schema, you are asked before harm is done, and limits hold.
+their declarations in each model provider's form, and runs them: it checks params
+against JSON Schema, asks you before a call can do harm, and enforces limits.
 
 Results go to stdout, everything else to stderr. See also
 "toolreg help exit-codes" and "toolreg help params".`
@@ -51,7 +51,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	for _, newCommand := range p.Commands {
 		root.AddCommand(newCommand(e))
 	}
-	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How params are given", ParamsHelp))
+	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How to give params", ParamsHelp))
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, argv []string) {
 		if e.prepare(cmd) == nil { // a wrong flag beside --help is nothing to fail at
@@ -83,26 +83,26 @@ func newHelpCommand() *cobra.Command {
 // values are read through settings.ResolveGlobals, which adds the environment.
 func globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringArray("settings", nil, "read this settings `file` too, - for stdin; naming it is consenting to it (repeatable)")
+	f.StringArray("settings", nil, "also read this settings `file`, - for stdin; this implies consent to it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
-	f.StringArray("import", nil, "add the MCP servers that another `program` has: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")
+	f.StringArray("import", nil, "add the MCP servers of another `program`: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")
 	f.Bool("trust-project", false, "trust the project's settings for this run")
 	f.String("root", "", "project root `dir`; default the nearest parent with .toolreg or .git")
 	f.Bool("json", false, "print JSON")
 	f.String("jq", "", "filter the JSON output with a jq `expression`")
-	f.BoolP("yes", "y", false, "allow what would be asked about, never what is denied")
+	f.BoolP("yes", "y", false, "answer yes to every question; what is denied stays denied")
 	f.String("approval-mode", "", "default, auto-edit, plan or yolo")
-	f.Bool("non-interactive", false, "never ask; what would be asked about fails with exit code 6")
+	f.Bool("non-interactive", false, "never ask; calls that need an answer fail with exit code 6")
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
 	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
-	f.Bool("locked", false, "refuse tools that are not in toolreg.lock as they are now")
-	f.Bool("refresh", false, "ask every source, whatever is kept of it, and keep what it gives")
-	f.Bool("cached", false, "ask no source: what is kept of it counts, whatever its age")
-	f.String("channel", "", "`name` of the channel the agent speaks on")
-	f.StringArray("context", nil, "`k=v` for plugins: factories get it, conditions are about it (repeatable)")
-	f.BoolP("verbose", "v", false, "tell what happens on stderr")
-	f.BoolP("quiet", "q", false, "no warnings on stderr")
+	f.Bool("locked", false, "refuse tools that differ from toolreg.lock")
+	f.Bool("refresh", false, "ignore cached tool lists; contact every source and update the cache")
+	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
+	f.String("channel", "", "`name` of the agent's channel")
+	f.StringArray("context", nil, "`k=v` for the factories and conditions of plugins (repeatable)")
+	f.BoolP("verbose", "v", false, "print progress and details on stderr")
+	f.BoolP("quiet", "q", false, "print no warnings on stderr")
 	f.String("color", "auto", "auto, always or never")
 	CompleteFlag(root, "settings", CompleteFiles)
 	CompleteFlag(root, "root", CompleteDirs)
@@ -147,7 +147,7 @@ func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
 		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
 			return nil
 		}
-		return &UsageError{Err: fmt.Errorf("%s wants %s", cmd.CommandPath(), what), Hint: "see " + cmd.CommandPath() + " --help"}
+		return &UsageError{Err: fmt.Errorf("%s requires %s", cmd.CommandPath(), what), Hint: "see " + cmd.CommandPath() + " --help"}
 	}
 }
 
@@ -156,14 +156,14 @@ const ParamsHelp = `Params are one JSON object. They come from one of
 
   --params JSON        the object itself
   --params-file FILE   a file; - is stdin
-  k=v …                arguments, over --params or --params-file or alone
-  stdin                when it is no terminal and nothing of the above is given
+  k=v …                arguments, alone or overriding --params or --params-file
+  stdin                if it is not a terminal and none of the above is given
 
 Arguments are typed by the tool's schema:
 
-  limit=3              a number where the schema wants one, else the text
-  tags=a tags=b        a list where the schema wants one
-  filter:='{"a":1}'    JSON as it stands
+  limit=3              a number if the schema expects one, otherwise text
+  tags=a tags=b        a list if the schema expects one
+  filter:='{"a":1}'    JSON, used literally
   content=@notes.md    the content of a file; @@x is the text @x
   page.size=10         {"page":{"size":10}}
 

@@ -61,7 +61,7 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 	defer l.mu.Unlock()
 	if l.shown++; l.shown > maxServerLog && !e.Globals.Verbose {
 		if l.shown == maxServerLog+1 {
-			l.print(m.Server, registry.SeverityWarning, fmt.Sprintf("server %q logged more than %d messages; -v shows them all", m.Server, maxServerLog))
+			l.print(m.Server, registry.SeverityWarning, fmt.Sprintf("server %q logged more than %d messages; use -v to see them all", m.Server, maxServerLog))
 		}
 		return
 	}

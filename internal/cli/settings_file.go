@@ -42,7 +42,7 @@ func (e *Env) SettingsFile(scope string) (string, error) {
 	switch scope {
 	case "user":
 		if dir = settings.UserDir(e.Environ); dir == "" {
-			return "", errors.New("no folder for settings is known: HOME is not set")
+			return "", errors.New("there is no folder for settings: HOME is not set")
 		}
 	case "project":
 		dir = filepath.Join(root, ".toolreg")
@@ -123,5 +123,5 @@ func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 // precedence.
 func (e *Env) WarnShadowed(key string, by settings.Origin) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
-		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "toolreg settings path shows the order of places"})
+		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
 }

@@ -37,7 +37,7 @@ func NewStreams(in, out, err *os.File) Streams {
 }
 
 // errReaderGone tells that nobody reads stdout any more.
-var errReaderGone = errors.New("the reader of stdout is gone")
+var errReaderGone = errors.New("the reader of stdout has closed it")
 
 // pipeWriter writes results. When the reader is gone it calls gone once and
 // swallows the rest, which is not an error (spec section 3). Any other failure is

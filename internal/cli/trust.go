@@ -71,7 +71,7 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 	}
 	if aside != "" {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
-			Message: "the file of earlier grants was damaged; it was moved to " + aside})
+			Message: "the file of earlier grants was damaged and has been moved to " + aside})
 	}
 	if e.SaidNo(p) {
 		e.keepNo(ctx, p, "")
@@ -108,7 +108,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 		return false, nil
 	}
 	if err := e.GrantTrust(ctx, p); err != nil {
-		return false, fmt.Errorf("remembering the trust: %w", err)
+		return false, fmt.Errorf("saving the grant: %w", err)
 	}
 	return true, nil
 }
@@ -166,5 +166,5 @@ func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registr
 		return d.Code == settings.CodeProjectUntrusted || d.Code == "project_settings_invalid"
 	})
 	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted,
-		Message: "not loaded, since you said no to trusting this project: " + what + "; toolreg trust grant takes that back"})
+		Message: "not loaded, since you said no to trusting this project: " + what + "; run toolreg trust grant to change that"})
 }

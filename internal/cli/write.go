@@ -192,7 +192,7 @@ func (e *Env) grantShown(ctx context.Context, shown *settings.Project) error {
 		return err
 	}
 	if now.Project == nil || now.Project.Hash != shown.Hash {
-		return errors.New("written, but not trusted: a file of the project changed meanwhile; see toolreg trust grant")
+		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
 	err = e.GrantTrust(ctx, now.Project)
 	e.loaded = loaded{}

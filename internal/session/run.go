@@ -74,7 +74,7 @@ type Options struct {
 	Still   bool       // nothing is started, not even for a reference in the settings; Cache is cache.Offline
 	Counts  bool       // prompts and resources of servers are counted too
 	Uncut   bool       // results are not cut
-	Locked  bool       // refuse tools that are not in toolreg.lock as they are now
+	Locked  bool       // refuse tools that differ from toolreg.lock
 	// Noticed is what was noticed before, while the settings were read; it opens
 	// what [Session.Diagnostics] returns.
 	Noticed []registry.Diagnostic

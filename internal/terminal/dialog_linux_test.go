@@ -66,7 +66,7 @@ func TestForm(t *testing.T) {
 		shows   []string
 	}{
 		{"yes", []typing{name, age, color, {send, "y\n"}}, Accept, `{"name":"Ann","age":7,"color":"green"}`,
-			[]string{`MCP server "s" asks you something during tool "t".`, "  │ Tell me\\x07", `Your name\x1b[2J (name)`, "  │ age: 7", "Enter takes green, /skip leaves it out"}},
+			[]string{`MCP server "s" asks you something during tool "t".`, "  │ Tell me\\x07", `Your name\x1b[2J (name)`, "  │ age: 7", "Enter takes green, /skip disables it"}},
 		{"left out", []typing{name, {"2 of 3:", "\n"}, {"3 of 3:", "/skip\n"}, {send, "YES\n"}}, Accept, `{"name":"Ann"}`, nil},
 		{"needed, and out of range", []typing{{"1 of 3:", "\n"}, {"an answer is needed", "Ann\n"}, {"2 of 3:", "200\n"}, {"out of range", "20\n"}, color, {send, "y\n"}},
 			Accept, `{"name":"Ann","age":20,"color":"green"}`, nil},

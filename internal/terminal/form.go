@@ -181,7 +181,7 @@ func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	case suggestion != nil && f.Required:
 		return hint + "; Enter takes " + suggested
 	case suggestion != nil:
-		return hint + "; Enter takes " + suggested + ", " + skipWord + " leaves it out"
+		return hint + "; Enter takes " + suggested + ", " + skipWord + " disables it"
 	case f.Required:
 		return hint + "; needed"
 	}

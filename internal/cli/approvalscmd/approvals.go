@@ -25,8 +25,8 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Show and revoke remembered answers",
 		Long: `Show and revoke the answers "always" that toolreg remembers for this project.
 
-An answer counts as long as the tool is what it was when you gave it: its
-definition and the command or server behind it. Afterwards you are asked again.
+An answer applies as long as the tool is the same as when you gave it: its
+definition and the command or server behind it. After a change you are asked again.
 
 Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 		Args: cli.NoArgs,
@@ -35,7 +35,7 @@ Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids, or by how these begin", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: cli.CompleteArgs(completeIDs(e, o)),
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids or the beginning of them", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: cli.CompleteArgs(completeIDs(e, o)),
 			RunE: func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
 		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: cli.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},

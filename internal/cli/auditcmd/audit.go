@@ -49,15 +49,15 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	o.narrowing(e, cmd)
 	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
 	cli.CompleteFlag(cmd, "outcome", cli.CompleteWords(outcomeWords()...))
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what is added, until interrupted")
-	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; with --follow 10 where nothing else is said")
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
+	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; default 10 with --follow")
 	return cmd
 }
 
 // narrowing defines the flags that audit and stats share.
 func (o *auditOptions) narrowing(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only what is not older: a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
+	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
 	cli.CompleteFlag(cmd, "since", cli.CompleteWords("1h", "24h", "7d", "30d"))
 	cli.CompleteFlag(cmd, "tool", e.CompleteTools)

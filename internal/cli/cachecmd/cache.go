@@ -11,16 +11,16 @@ import (
 func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Clear what is kept of sources, results and pages",
-		Long: `Clear what is kept to spare asking again: listings of sources (cache.discovery),
-results of tools (toolOptions) and fetched pages. --refresh of any command asks
-anew without clearing.
+		Short: "Clear cached tool lists, results and pages",
+		Long: `Clear the caches: tool lists of sources (cache.discovery),
+results of tools (toolOptions) and fetched pages. With --refresh any command
+ignores tool lists without clearing them.
 
 Exit codes: 0, 1, 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(&cobra.Command{Use: "clear", Short: "Remove all of it", Args: cli.NoArgs,
+	cmd.AddCommand(&cobra.Command{Use: "clear", Short: "Clear all caches", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runClear(e) }})
 	return cmd
 }

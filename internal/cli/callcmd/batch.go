@@ -99,7 +99,7 @@ func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))}
 	}
 	if err := json.Unmarshal(l.data, &line); err != nil || l.data[0] != '{' || line.Name == "" {
-		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is no {"id":…,"name":"TOOL","params":{…}}`)}
+		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is not {"id":…,"name":"TOOL","params":{…}}`)}
 	}
 	if string(line.Params) == "null" {
 		line.Params = nil

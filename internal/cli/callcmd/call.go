@@ -31,9 +31,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [k=v…]",
 		Short: "Run one tool",
-		Long: `Run one tool and print its result: what the model is to read in a pipe, what a
-person is to see on a terminal, all of it with --json. With TOOL, --help shows
-how that tool is called.
+		Long: `Run one tool and print its result: the model's version in a pipe, a person's
+version on a terminal, everything with --json. With TOOL, --help shows
+how to call that tool.
 
 ` + cli.ParamsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
 Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
@@ -53,7 +53,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
 			}
 			if cmd.Flags().Changed("parallel") {
-				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format run at once by themselves where all of them only read"}
+				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
 			}
 			return cli.ArgsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
 		},
@@ -71,8 +71,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	cli.PresetFlag(cmd, &o.preset)
 	o.stdin.flags(cmd)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
-	f.BoolVar(&o.stream, "stream", false, "print output as it comes; with --json an event a line")
-	f.StringVar(&o.images, "images", "", "show images on a terminal by this `protocol`: auto, kitty, iterm2, never")
+	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
+	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
 	cli.CompleteFlag(cmd, "images", cli.CompleteWords("auto", "kitty", "iterm2", "never"))
 	cli.CompleteFlag(cmd, "output", cli.CompleteDirs)
@@ -84,10 +84,10 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"), Hint: "send it to a file or a pipe"}
 	}
 	if o.raw && e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--raw and --json exclude each other"), Hint: "leave one of them out"}
+		return &cli.UsageError{Err: errors.New("--raw and --json exclude each other"), Hint: "remove one of them"}
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
-		return &cli.UsageError{Err: errors.New("--stream goes with neither --raw nor --output"), Hint: "leave one of them out"}
+		return &cli.UsageError{Err: errors.New("--stream goes with neither --raw nor --output"), Hint: "remove one of them"}
 	}
 	_, err := imageProtocol(e, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {
@@ -120,7 +120,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	}
 	if o.outputDir != "" { // before the tool runs: what it gives would be lost
 		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be made"}
+			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
 		}
 	}
 	images, err := imageProtocol(e, o.images, s.Settings().Images)

@@ -31,35 +31,35 @@ func explain(err error) string {
 	}
 	switch {
 	case errors.Is(err, registry.ErrSourceFailed):
-		return "The tool is not available: what provides it failed. Go on without it. " + err.Error()
+		return "The tool is not available: its source failed. Continue without it. " + err.Error()
 	case errors.Is(err, registry.ErrNotFound):
 		if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
-			return fmt.Sprintf("The tool %q is switched off here. Go on without it.", e.Name)
+			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
-		return "There is no such tool. Call only tools that were declared."
+		return "There is no such tool. Call only declared tools."
 	case errors.Is(err, registry.ErrDenied):
 		if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin == exec.OriginPerson {
 			return explainNo(e)
 		} else if ok {
-			return "This call is not allowed here, so it was not run: " + e.Reason + ". Do not repeat it; go on another way."
+			return "This call is not allowed, so it was not run: " + e.Reason + ". Do not repeat it; find another way."
 		}
-		return "This call is not allowed here, so it was not run. Do not repeat it; go on another way."
+		return "This call is not allowed, so it was not run. Do not repeat it; find another way."
 	case errors.Is(err, registry.ErrNeedsConfirmation):
-		return "This call needs the user's approval and nobody is there to give it, so it was not run. Go on without it, and tell the user what you would have done."
+		return "This call needs the user's approval, but nobody can be asked, so it was not run. Continue without it, and tell the user what you would have done."
 	case errors.Is(err, exec.ErrTimeout):
-		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or ask for less."
+		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or request less."
 	}
 	return "The call failed: " + err.Error()
 }
 
 // explainNo tells what a person answered, or that they did not.
 func explainNo(e *exec.Denied) string {
-	const goOn = " Do not repeat it; go on another way or ask the user."
+	const goOn = " Do not repeat it; find another way or ask the user."
 	switch {
 	case e.Said != "":
 		return "The user said no to this call, so it was not run. The reason given: " + e.Said + "\n" + goOn[1:]
 	case e.Reason != "":
-		return "The user was asked about this call and did not agree (" + e.Reason + "), so it was not run." + goOn
+		return "The user was asked about this call and did not approve it (" + e.Reason + "), so it was not run." + goOn
 	}
 	return "The user said no to this call, so it was not run." + goOn
 }
@@ -69,7 +69,7 @@ const maxExplained = 20
 
 func explainParams(e *registry.ArgsError) string {
 	var b strings.Builder
-	b.WriteString("The params do not fit the tool's schema, so it was not run. Correct them and call again:")
+	b.WriteString("The params do not match the tool's schema, so it was not run. Correct them and call again:")
 	for i, v := range e.Violations {
 		if i == maxExplained {
 			fmt.Fprintf(&b, "\n- and %d more", len(e.Violations)-i)
@@ -98,9 +98,9 @@ func explainUnknown(name string, near, all []string) string {
 	case len(all) == 0:
 		b.WriteString(" There are no tools to call.")
 	case len(all) > maxListed:
-		fmt.Fprintf(&b, " Some of the %d tools there are: %s.", len(all), strings.Join(all[:maxListed], ", "))
+		fmt.Fprintf(&b, " Some of the %d available tools: %s.", len(all), strings.Join(all[:maxListed], ", "))
 	default:
-		fmt.Fprintf(&b, " The tools there are: %s.", strings.Join(all, ", "))
+		fmt.Fprintf(&b, " The available tools: %s.", strings.Join(all, ", "))
 	}
 	return b.String()
 }

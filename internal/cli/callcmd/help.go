@@ -107,7 +107,7 @@ func flagError(e *cli.Env) func(*cobra.Command, error) error {
 			return plain
 		}
 		return &cli.UsageError{Err: plain,
-			Hint: fmt.Sprintf("params are given without dashes: %s; toolreg call %s --help lists them", asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
+			Hint: fmt.Sprintf("params are written without dashes: %s; toolreg call %s --help lists them", asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
 	}
 }
 

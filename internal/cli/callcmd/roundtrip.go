@@ -21,8 +21,8 @@ const maxTogether = 8
 
 const dialogueHelp = `With --format a model's response is read from stdin: the whole answer of the
 API, the message in it, or the bare list of calls. Every tool call in it is run,
-at once where all of them only read, and the message to append to the
-conversation is printed: one message a line, nothing where no tool was called.
+concurrently if all of them only read, and the message to append to the
+conversation is printed: one message per line, nothing if no tool was called.
 Each call gets its answer: what fails is answered with an error that the model
 can act on, and the exit code is 0. Formats: openai, openai-responses,
 anthropic, bedrock, mistral, gemini, mcp.

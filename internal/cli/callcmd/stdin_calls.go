@@ -21,7 +21,7 @@ type stdinCalls struct {
 func (m *stdinCalls) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&m.format, "format", "f", "", "answer the calls in a model's response on stdin, in this `format`")
-	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object a line")
+	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object per line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
 	f.BoolVar(&m.trace, "trace", false, "with --format and --batch: show each call on stderr")
 	cli.CompleteFlag(cmd, "format", completeFormats)

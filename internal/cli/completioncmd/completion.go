@@ -31,7 +31,7 @@ Tab: commands and flags, tools and their params, values, servers, settings.
   fish        once:   toolreg completion fish > ~/.config/fish/completions/toolreg.fish
   PowerShell  in $PROFILE:   toolreg completion powershell | Out-String | Invoke-Expression
 
-Nothing is started or contacted to complete a word: what is known comes from the
+Completion starts and contacts nothing: its words come from the
 settings, the built-in tools, the manifests of plugins and the discovery cache.
 Tools, prompts and resources of MCP servers complete once the setting
 cache.discovery is on, such as 24h, and they have been listed.

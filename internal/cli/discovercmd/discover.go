@@ -19,21 +19,21 @@ func New(e *cli.Env) *cobra.Command {
 	o := &cli.Selection{}
 	cmd := &cobra.Command{
 		Use:   "discover [SERVER…]",
-		Short: "Run discovery and report what each source gave",
+		Short: "Run discovery and report what each source returned",
 		Long: `Run all sources, or only the MCP servers named, and report the state of each,
-its tools, its time, and everything that was noticed. Input schemas are compiled
-too, so that tools which could not be called are found.
+its tools, its time, and all problems found. Input schemas are compiled
+too, to find tools that cannot be called.
 
-With the setting cache.discovery a source that is kept is not run; its age is
-shown, and --refresh runs it. --cached runs nothing and tells what is missing.
+With the setting cache.discovery a cached source is not run; its age is
+shown, and --refresh runs it. --cached runs nothing and reports what is missing.
 
 In a pipe each source is one line: name, state, tools, milliseconds, error and
-the age of what was kept, separated by tabs.
+the age of the cached list, separated by tabs.
 Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
-	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 when any source failed")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any source failed")
 	return cmd
 }
 

@@ -30,10 +30,10 @@ func New(e *cli.Env) *cobra.Command {
 	fix := false
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for problems and say how to fix them",
-		Long: `Look at the settings, trust, every source and server, schemas, programs, the state
-and cache folders and the audit log, and say what is wrong and how to fix it. As
-everywhere nothing of a project runs that is not trusted.
+		Short: "Find problems and show how to fix them",
+		Long: `Check the settings, trust, every source and server, schemas, programs, the state
+and cache folders and the audit log, and show what is wrong and how to fix it. As
+always, nothing of an untrusted project runs.
 
 With --fix you are asked about each remedy that is a command of toolreg, such as
 trusting the project, logging in to a server or correcting its entry. Then
@@ -203,7 +203,7 @@ func (x *examination) settingsError(err error) {
 		for _, p := range e.Problems {
 			hint := p.Hint
 			if hint == "" {
-				hint = "correct the file; toolreg settings show lists every setting, toolreg settings schema what each may hold"
+				hint = "correct the file; toolreg settings show lists every setting, toolreg settings schema the allowed values"
 			}
 			p.Hint = ""
 			x.add(stateError, "settings", hint, "%s", p.String())
@@ -230,7 +230,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	if s.Audit.Enabled {
 		x.auditLog(ctx, s)
 	} else {
-		x.add(stateInfo, "audit", "", "the log of calls is switched off (audit.enabled)")
+		x.add(stateInfo, "audit", "", "the log of calls is disabled (audit.enabled)")
 	}
 	for i := range s.ToolOptions {
 		if o := &s.ToolOptions[i]; o.Pattern == "" || strings.TrimSpace(o.Pattern) != o.Pattern {
@@ -327,7 +327,7 @@ func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) s
 			return "toolreg servers login " + server
 		}
 		remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows what the server says")
-		return remedy + "; toolreg servers disable " + server + " leaves it out"
+		return remedy + "; toolreg servers disable " + server + " disables it"
 	}
 	return cmp.Or(remedy, "toolreg discover -v")
 }
@@ -350,10 +350,10 @@ func remedyForError(err error) string {
 		return "correct it there"
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "start the server, or correct its address: nothing listens there"
+		return "start the server, or correct its address: nothing is listening there"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "correct the host's name, or look whether the network is there"
+		return "correct the host name, or check the network"
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder of yours", "answers, trust and the audit log cannot be kept: %s", err)
+		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder of yours", "answers, trust and the audit log cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "state folder", "", "%s", d.Path)
 	}
@@ -36,7 +36,7 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder of yours", "what is too large for a result cannot be kept: %s", err)
+		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder of yours", "output that is too large for a result cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
 	}
@@ -54,9 +54,9 @@ func (x *examination) cache(s *session.Session) {
 	case err != nil:
 		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder of yours", "it cannot be read: %s", err)
 	case len(kept) == 0 && ttl == 0:
-		x.add(stateInfo, "discovery cache", "", "switched off; the setting cache.discovery: 1h lets what a source gave stand for an hour")
+		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
-		x.add(stateOK, "discovery cache", "", "nothing is kept yet (cache.discovery is %s)", ttl)
+		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ttl)
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
 		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), ttl)
@@ -113,7 +113,7 @@ func (x *examination) path(env []string) {
 		}
 	}
 	if len(odd) > 0 {
-		x.add(stateWarning, "PATH", "remove them, or make them absolute", "entries that are not absolute do not count: %s", strings.Join(odd, ", "))
+		x.add(stateWarning, "PATH", "remove them, or make them absolute", "entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
 		return
 	}
 	x.add(stateOK, "PATH", "", "%d folders", good)
@@ -134,7 +134,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	case err != nil:
 		x.add(stateError, "audit", "move the file away", "the log cannot be read: %s", err)
 	case damaged > 0:
-		x.add(stateWarning, "audit", "toolreg audit passes them over", "calls in the log: %d, damaged lines: %d", n, damaged)
+		x.add(stateWarning, "audit", "toolreg audit skips them", "calls in the log: %d, damaged lines: %d", n, damaged)
 	case n == 0:
 		x.add(stateOK, "audit", "", "no calls in the log yet")
 	default:
@@ -145,12 +145,12 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 // terminal tells whether anybody can be asked.
 func (x *examination) terminal() {
 	if n := session.Depth(x.env.Environ); n > 0 {
-		x.add(stateInfo, "terminal", "", "%s is %d: this is a tool's run, in which nobody is asked", session.DepthVariable, n)
+		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", session.DepthVariable, n)
 		return
 	}
 	tty, err := terminal.OpenTTY()
 	if err != nil {
-		x.add(stateInfo, "terminal", "", "there is none: what would be asked about fails with exit code 6, or is allowed with --yes")
+		x.add(stateInfo, "terminal", "", "there is none: calls that need an answer fail with exit code 6, or are allowed with --yes")
 		return
 	}
 	_ = tty.Close() // nothing was written

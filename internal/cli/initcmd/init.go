@@ -37,16 +37,16 @@ func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a commented settings file to start from",
+		Short: "Write a commented settings file as a starting point",
 		Long: `Write a settings file in which everything is a comment: .toolreg/settings.yaml in
-the project, or your own with --user. A file that exists is never overwritten.
+the project, or your own with --user. An existing file is never overwritten.
 Beside it goes settings.schema.json, by which editors complete and check the
 settings; "toolreg settings schema" prints that of another version.
 
-Files in which other programs keep MCP servers are looked for and listed, with
-the setting and the flag that add them. Nothing in them runs.
+Existing files of other programs with MCP servers are listed, with
+the setting and the flag that import them. Nothing in them runs.
 
-Exit codes: 0, 1, 2 (there are settings already), 5 (inside a tool's run).`,
+Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
 	}
@@ -99,7 +99,7 @@ type place struct {
 // createStarter writes the file where the folder has no settings yet.
 func createStarter(ctx context.Context, e *cli.Env, p place, format string, programs []string) (string, error) {
 	if p.dir == "" {
-		return "", errors.New("no folder for your settings is known: HOME is not set")
+		return "", errors.New("there is no folder for your settings: HOME is not set")
 	}
 	there, err := settings.FileIn(p.dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 		text := starter(format, programs)
 		_, err = e.WriteSettings(ctx, cli.SettingsWrite{
 			File: path, New: text,
-			Summary: fmt.Sprintf("%d lines to start from, which set nothing and run nothing", bytes.Count(text, []byte("\n"))),
+			Summary: fmt.Sprintf("%d lines as a starting point, which set nothing and run nothing", bytes.Count(text, []byte("\n"))),
 			Write: func() error {
 				if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
 					return err
@@ -174,7 +174,7 @@ func print(e *cli.Env, d initDocument, note, how string) error {
 	for _, f := range d.Found {
 		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, terminal.Line(f.File), cli.Counted(f.Servers, "MCP server"))
 		if f.Left > 0 {
-			fmt.Fprintf(&b, ", and %d that cannot be taken", f.Left)
+			fmt.Fprintf(&b, ", and %d that cannot be imported", f.Left)
 		}
 		b.WriteString("\n")
 	}

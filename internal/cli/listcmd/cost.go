@@ -21,11 +21,11 @@ type costOptions struct {
 	format string
 }
 
-const costHelp = `With --cost each tool is a line of what its declaration costs in every request:
-bytes and estimated tokens, the dearest first; then each source, all of it in
+const costHelp = `With --cost each line shows what a tool's declaration costs in every request:
+bytes and estimated tokens, most expensive first; then each source, the total in
 each format, and the total. With --preset, --source or another filter all tools
-are looked at, and the last lines tell what the filter saves. With --inactive the
-last line says what the unused tools cost in every request.
+are included, and the last lines show what the filter saves. With --inactive the
+last line shows what the unused tools cost in every request.
 `
 
 func (o *costOptions) flags(cmd *cobra.Command) {

@@ -26,7 +26,7 @@ import (
 // runHTML writes the tools of a selection as a page to a file.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--html and --json exclude each other"), Hint: "leave one of them out"}
+		return &cli.UsageError{Err: errors.New("--html and --json exclude each other"), Hint: "remove one of them"}
 	}
 	if _, err := declare.Lookup(o.costs.format); err != nil {
 		return err

@@ -81,7 +81,7 @@ of, or with --strict any).`,
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
-	cmd.Flags().BoolVar(&o.all, "all", false, "show hidden tools too, and which setting hides them")
+	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")

@@ -32,11 +32,11 @@ func New(e *cli.Env) *cobra.Command {
 its fingerprint, which also covers the command or server behind the tool. Keep
 the file in version control, so that a server that changes a description or a
 schema shows in review. MCP servers of your own settings, which others who work
-on the project do not have, are left out unless you give --all.
+on the project do not have, are skipped unless you give --all.
 
 With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
-refuses tools that are not in the file as they are now.
+refuses tools that differ from the file.
 
 Exit codes: 0, 2 (no lock file to check), 8 (a source failed), 9 (they differ).`,
 		Example: `  toolreg lock
@@ -61,7 +61,7 @@ type lockDocument struct {
 func run(ctx context.Context, e *cli.Env, o *options) error {
 	check := o.check
 	if !check && e.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("lock pins what the sources give now, and --cached asks none of them"), Hint: "leave --cached out; --check works with it"}
+		return &cli.UsageError{Err: errors.New("lock pins the current definitions, but --cached contacts no source"), Hint: "remove --cached; --check works with it"}
 	}
 	if !check && session.Inside(e.Environ) {
 		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
@@ -126,7 +126,7 @@ func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
 		}
 	}
 	if len(left) > 0 && !e.Globals.JSON {
-		e.Notef("%s of your own settings left out: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
+		e.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
 	}
 }
 

@@ -35,10 +35,10 @@ func newNewCommand(e *cli.Env) *cobra.Command {
 	o := &newOptions{}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a plugin that works, with a test",
+		Short: "Write a working plugin with a test",
 		Long: `Write a plugin with one tool and its test: into .toolreg/plugins of the project,
 into your own plugins with --user, or into a folder of your choice with --dir.
-Nothing that is there is overwritten.
+Existing files are never overwritten.
 
 Exit codes: 0, 1 (it cannot be written), 2.`,
 		Example: `  toolreg plugins new weather --lang python`,
@@ -49,10 +49,10 @@ Exit codes: 0, 1 (it cannot be written), 2.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.lang, "lang", "sh", "`language`: "+strings.Join(scaffoldLanguages(), ", "))
-	f.StringVar(&o.dir, "dir", "", "`folder` to make the plugin's folder in")
+	f.StringVar(&o.dir, "dir", "", "`folder` in which to create the plugin's folder")
 	cli.CompleteFlag(cmd, "lang", cli.CompleteWords(scaffoldLanguages()...))
 	cli.CompleteFlag(cmd, "dir", cli.CompleteDirs)
-	f.BoolVar(&o.user, "user", false, "for all your projects, not for this one")
+	f.BoolVar(&o.user, "user", false, "for all your projects, not just this one")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	case !discover.IsPluginID(name):
 		return &cli.UsageError{Err: fmt.Errorf("%q cannot be the name of a plugin", name), Hint: "letters, digits, _ . and -, at most 63, a letter or digit first"}
 	case builtin.Named(name) != "":
-		return &cli.UsageError{Err: fmt.Errorf("%q is a name of a built-in tool, which a plugin must not have", name)}
+		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not use", name)}
 	case !slices.Contains(scaffoldLanguages(), o.lang):
 		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang), Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
 	case o.user && o.dir != "":
@@ -98,7 +98,7 @@ func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, ne
 	case o.user:
 		user := settings.UserDir(e.Environ)
 		if user == "" {
-			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder of yours for settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
 		dir = filepath.Join(user, "plugins")
 		return dir, dir, "next:\n", os.MkdirAll(dir, 0o755)
@@ -125,17 +125,17 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	}
 	folder, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
 	}
 	defer folder.Close()
 	if err := folder.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
 	}
 	if err := folder.Mkdir(rel, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s is already there", dir), Hint: "choose another name, or remove it"}
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
 		}
-		return nil, fmt.Errorf("making the plugin's folder: %w", err)
+		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
 	}
 	defer func() {
 		if err != nil {

@@ -82,7 +82,7 @@ func run(ctx context.Context, e *cli.Env) error {
 		return e.PrintJSON(map[string][]pluginState{"plugins": states})
 	}
 	if len(states) == 0 {
-		e.Note("toolreg: no plugins; toolreg plugins new NAME makes one\n")
+		e.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
 		return nil
 	}
 	t := cli.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
@@ -112,7 +112,7 @@ func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceRe
 		State: "ok", Tools: []string{}}
 	switch {
 	case p.Untrusted:
-		s.State, s.Reason = "untrusted", "its project is not trusted; toolreg trust grant allows it"
+		s.State, s.Reason = "untrusted", "its project is not trusted; run toolreg trust grant to allow it"
 	case p.Disabled != nil:
 		s.State, s.Reason = "disabled", "plugins.disabled at "+p.Disabled.Setting
 	case len(p.Problems) > 0:
@@ -154,20 +154,20 @@ func newCheckCommand(e *cli.Env) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check DIR",
-		Short: "Look for mistakes in a plugin",
+		Short: "Check a plugin for mistakes",
 		Long: `Check a plugin, or every plugin in a folder: the manifest against its schema, the
 schemas of the tools, the examples against them, conditions, commands. All
-mistakes are told at once, each with file and line. Nothing is run, unless --run
-is given: then the factory or script is asked for its tools, too.
+mistakes are reported at once, each with file and line. Nothing is run, unless --run
+is given: then the factory or script is also asked for its tools.
 
-Exit codes: 0, 2, 9 (there are mistakes; warnings are none).`,
+Exit codes: 0, 2, 9 (there are mistakes; warnings do not count).`,
 		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),
 		ValidArgsFunction: cli.CompleteArg(cli.CompleteDirs),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runCheck(cmd.Context(), e, o, argv[0])
 		},
 	}
-	cmd.Flags().BoolVar(&o.run, "run", false, "run the factory or script as well")
+	cmd.Flags().BoolVar(&o.run, "run", false, "also run the factory or script")
 	return cmd
 }
 

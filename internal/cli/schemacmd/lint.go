@@ -15,9 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-const lintHelp = `With --lint nothing is declared; instead it is told what providers would refuse
+const lintHelp = `With --lint nothing is declared; instead it reports what providers would reject
 (error), what is ignored or had to be changed (warning), and advice (hint), for
-the format given or for all. With --explain each schema is shown as the tool gave
+the given format or for all. With --explain each schema is shown as the tool has
 it and as it is declared.
 `
 

@@ -45,7 +45,7 @@ func New(e *cli.Env) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
 			}
 			if o.encode.GeminiParameters && o.encode.GeminiReference {
-				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference exclude each other"), Hint: "the reference declares tools of MCP servers by parametersJsonSchema"}
+				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference exclude each other"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
 			}
 			o.all = !cmd.Flags().Changed("format")
 			return run(cmd.Context(), e, o, argv)
@@ -55,11 +55,11 @@ func New(e *cli.Env) *cobra.Command {
 	o.Flags(e, cmd, "strict-sources") // --strict is the word for OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
 	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
-	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them to what the API's tools field takes")
+	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
-	cmd.Flags().BoolVar(&o.lint, "lint", false, "tell what providers would refuse, ignore or change")
+	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
-	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools by parameters too")
+	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
 	cmd.Flags().BoolVar(&o.encode.GeminiReference, "gemini-reference", false, "format gemini: declare what the Gemini CLI 0.1.15 does, byte for byte")
 	return cmd
 }

@@ -39,8 +39,8 @@ func New(e *cli.Env) *cobra.Command {
 for in the names, descriptions, params, tags and servers of tools; a rare word
 counts more than a common one, and a name more than a description.
 
-Sources that a listing was cached of are not started with --cached. The setting
-search.command names a program that reorders what was found, such as one that asks
+With --cached no source is started; cached tool lists are used. The setting
+search.command names a program that reorders the results, such as one that uses
 an embedding model: it reads {"query", "limit", "tools"} on stdin and prints a JSON
 list of names.
 
@@ -48,7 +48,7 @@ Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
 		Example: `  toolreg search create a pull request
   toolreg search read pdf --json --limit 3
   toolreg search 'query a database' --format openai --request`,
-		Args: cli.ArgsBetween(1, -1, "words that say what the tool should do"),
+		Args: cli.ArgsBetween(1, -1, "words that describe what the tool should do"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return run(cmd.Context(), e, o, strings.Join(argv, " "))
 		},
@@ -58,7 +58,7 @@ Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most this many tools")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
 	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
-	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them to what the API's tools field takes")
+	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them in the form of the API's tools field")
 	return cmd
 }
 
@@ -81,7 +81,7 @@ type scored struct {
 func (o *options) check(query string) (format declare.Format, err error) {
 	switch {
 	case strings.TrimSpace(query) == "":
-		return format, &cli.UsageError{Err: errors.New("the query is empty"), Hint: "say what the tool should do: toolreg search read a file"}
+		return format, &cli.UsageError{Err: errors.New("the query is empty"), Hint: "describe what the tool should do: toolreg search read a file"}
 	case o.limit < 1:
 		return format, &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", o.limit)}
 	case o.format == "" && o.request:

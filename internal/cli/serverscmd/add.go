@@ -22,7 +22,7 @@ type target struct {
 
 func (t *target) flags(cmd *cobra.Command) {
 	cli.ScopeFlag(cmd, &t.scope, "user", "")
-	cmd.Flags().BoolVar(&t.noTest, "no-test", false, "do not connect to the server to see whether it works")
+	cmd.Flags().BoolVar(&t.noTest, "no-test", false, "do not connect to the server to test it")
 }
 
 type addOptions struct {
@@ -42,7 +42,7 @@ func newAddCommand(e *cli.Env) *cobra.Command {
 The server is connected to at once, and what it offers is printed; an entry whose
 server fails is kept. --no-test leaves that out.
 
-A secret is better named than given: --env TOKEN=env:GITHUB_TOKEN and
+Refer to a secret instead of writing it: --env TOKEN=env:GITHUB_TOKEN and
 --header 'Authorization: Bearer ${TOKEN}' keep it out of the file.`,
 		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'`,
@@ -56,13 +56,13 @@ A secret is better named than given: --env TOKEN=env:GITHUB_TOKEN and
 	}
 	f := cmd.Flags()
 	o.target.flags(cmd)
-	f.StringVar(&o.url, "url", "", "address of a server that runs already")
-	f.StringVar(&o.kind, "type", "", "stdio, http or sse; default by --url or COMMAND")
+	f.StringVar(&o.url, "url", "", "address of a running server")
+	f.StringVar(&o.kind, "type", "", "stdio, http or sse; determined by --url or COMMAND by default")
 	f.StringArrayVar(&o.headers, "header", nil, "`header` sent with each request, as \"Name: value\" or Name=value (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "`K=V` in the server's environment (repeatable)")
 	f.StringVar(&o.cwd, "cwd", "", "`dir` in which the server runs, relative to the project root")
-	f.StringVar(&o.description, "description", "", "what the server is for")
-	f.BoolVar(&o.trust, "trust", false, "do not ask about calls to its tools")
+	f.StringVar(&o.description, "description", "", "purpose of the server")
+	f.BoolVar(&o.trust, "trust", false, "run its tools without asking")
 	cli.CompleteFlag(cmd, "type", cli.CompleteWords("stdio", "http", "sse"))
 	cli.CompleteFlag(cmd, "cwd", cli.CompleteDirs)
 	return cmd
@@ -77,7 +77,7 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	before, command := argv[:dash], argv[dash:]
 	switch {
 	case len(before) == 0 || before[0] == "":
-		return edit.Change{}, errors.New("a NAME is missing")
+		return edit.Change{}, errors.New("give a NAME")
 	case checkName(before[0]) != nil:
 		return edit.Change{}, checkName(before[0])
 	case len(before) > 1 && strings.Contains(before[1], "://"):
@@ -154,7 +154,7 @@ func pairsObject(flag, form, separators string, given []string) (json.RawMessage
 			value = strings.TrimSpace(value)
 		}
 		if slices.Contains(names, name) {
-			return nil, fmt.Errorf("%s gives %s twice", flag, name)
+			return nil, fmt.Errorf("%s sets %s twice", flag, name)
 		}
 		names = append(names, name)
 		key, err := json.Marshal(name)

@@ -18,10 +18,10 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 	t := &target{}
 	cmd := &cobra.Command{
 		Use:   "add-json [NAME] [JSON]",
-		Short: "Add MCP servers from the JSON that their pages show",
+		Short: "Add MCP servers from the JSON in their documentation",
 		Long: editHelp("Add MCP servers to a settings file, the user's own by default.") + `
 
-JSON is what the page of a server tells to paste: {"mcpServers": {…}}, one entry
+JSON is what a server's documentation tells you to paste: {"mcpServers": {…}}, one entry
 by its name, or an entry alone, for which NAME is needed. Without JSON, or with -,
 it is read from stdin. All servers are added or none, and each is connected to at
 once as by servers add.`,

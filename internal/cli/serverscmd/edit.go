@@ -34,11 +34,11 @@ func editCommands(e *cli.Env) []*cobra.Command {
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "removed", edit.Change{Name: argv[0], Drop: true})
 			}}),
-		flag(&cobra.Command{Use: "enable NAME", Short: "Use a server that was disabled", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Use a server again: its disabled becomes false."),
+		flag(&cobra.Command{Use: "enable NAME", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Enable a server: set its disabled to false."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}),
-		flag(&cobra.Command{Use: "disable NAME", Short: "Leave a server out without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Leave a server out: its disabled becomes true."),
+		flag(&cobra.Command{Use: "disable NAME", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: cli.CompleteArg(e.CompleteServers), Long: editHelp("Disable a server: set its disabled to true."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
 			}}),
@@ -46,8 +46,8 @@ func editCommands(e *cli.Env) []*cobra.Command {
 }
 
 func editHelp(what string) string {
-	return what + ` Comments, order and the
-way things are written stay. A project whose settings change has to be trusted
+	return what + ` Comments, order and
+notation are kept. A project whose settings change has to be trusted
 again.
 
 Exit codes: 0, 1, 2, 3 (no such server), 5 (inside a tool's run).`
@@ -132,7 +132,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Servers {
 		if server.Name == name {
-			return &cli.UsageError{Err: fmt.Errorf("server %q is set at %s, which is not changed from here", name, server.Origin), Hint: "change it there, or name the file with --scope"}
+			return &cli.UsageError{Err: fmt.Errorf("server %q is set at %s, which this command does not change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
 		}
 		names = append(names, server.Name)
 	}
@@ -147,7 +147,7 @@ func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change ed
 	for _, server := range s.Servers {
 		if change.Entry != nil && server.Name == change.Name {
 			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-				Message: fmt.Sprintf("%q is also the name of a server at %s; the place with the higher precedence is used", change.Name, server.Origin), Hint: "toolreg settings path shows the order of places"})
+				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", change.Name, server.Origin), Hint: "run toolreg settings path to see the precedence"})
 		}
 	}
 }

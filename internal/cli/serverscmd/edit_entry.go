@@ -17,7 +17,7 @@ func newEditCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Edit the entry of a server in your editor",
-		Long: `Open the entry of a server in $VISUAL or $EDITOR. What you made of it is checked;
+		Long: `Open the entry of a server in $VISUAL or $EDITOR. The edited text is checked;
 with mistakes you may edit it again. The change is shown and written after a yes,
 which for the project's settings also grants trust.
 

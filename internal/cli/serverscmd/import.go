@@ -24,7 +24,7 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 	t := &target{}
 	cmd := &cobra.Command{
 		Use:   "import PROGRAM [NAME…]",
-		Short: "Copy MCP servers that another program has",
+		Short: "Copy MCP servers from another program",
 		Long: editHelp("Copy MCP servers from the files of another program into a settings file, the\nuser's own by default.") + `
 
 PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs

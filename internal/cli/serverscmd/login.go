@@ -55,8 +55,8 @@ server failed), 124, 130.`,
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},
 	}
-	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address in place of opening a browser")
-	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "ask for this `scope` in place of what server and settings say (repeatable)")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address instead of opening a browser")
+	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "request this `scope` instead of those of the server and settings (repeatable)")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 	if e.Globals.TimeoutSet {
 		limit = cmp.Or(e.Globals.Timeout, session.Endless)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: nobody logged in within %s", exec.ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
 	defer cancel()
 	result, err := l.run(ctx)
 	if errors.Is(err, oauth.ErrRefused) {
@@ -241,7 +241,7 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	host = terminal.Line(host)
 	server := terminal.Line(l.server.Name)
 	agreed, err := cli.AskYes(ctx, tty, terminal.Query{
-		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), and your settings do not (oauth.issuer).\n\n", server, host, terminal.Line(issuer)),
+		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, terminal.Line(issuer)),
 		About: fmt.Sprintf("Login of server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
 	if errors.Is(err, terminal.ErrNoAnswer) {
@@ -278,7 +278,7 @@ func (l *login) ask(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer tty.Close()
-	return tty.Ask(ctx, "Log in there; if the browser cannot come back here, paste the address that it ended at: ")
+	return tty.Ask(ctx, "Log in there; if the browser cannot return here, paste the address at which it ended: ")
 }
 
 // readLine reads a line of stdin. A read that nobody waits for any more ends

@@ -21,7 +21,7 @@ func newLogoutCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout NAME | --all",
 		Short: "End the login to a server",
-		Long: `Revoke the tokens of a server where its authorization server takes that, and
+		Long: `Revoke the tokens of a server if its authorization server supports that, and
 forget them. --all ends every login, also those of servers that are in no
 settings any more.
 
@@ -30,7 +30,7 @@ a tool's run).`,
 		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
-				return &cli.UsageError{Err: errors.New("toolreg servers logout wants the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}
+				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}
 			}
 			return runLogout(cmd.Context(), e, argv)
 		},
@@ -121,7 +121,7 @@ func warnLogout(e *cli.Env, name string, err error) {
 	if name != "" {
 		source = registry.MCPPrefix + name
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login is forgotten here; end it there too"})
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was removed here; end it at the server too"})
 }
 
 // logoutAll ends the logins of the servers in the settings, whose secrets can be

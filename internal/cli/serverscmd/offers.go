@@ -107,7 +107,7 @@ func serverNamed(e *cli.Env, s *session.Session, name string) (*mcpclient.Source
 		}
 	}
 	if len(servers) > 1 {
-		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(name) + " names " + strconv.Itoa(len(servers)) + " servers, one is wanted")}
+		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(name) + " names " + strconv.Itoa(len(servers)) + " servers, but the flag needs exactly one")}
 	}
 	return servers[0], nil
 }

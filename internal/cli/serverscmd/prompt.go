@@ -82,7 +82,7 @@ type noPromptError struct {
 }
 
 func (e *noPromptError) Error() string {
-	msg := fmt.Sprintf("server %q has no prompt named %q (%d there are)", e.server, e.name, e.count)
+	msg := fmt.Sprintf("server %q has no prompt named %q (it has %d)", e.server, e.name, e.count)
 	if len(e.near) > 0 {
 		msg += "; did you mean " + strings.Join(e.near, ", ") + "?"
 	}
@@ -91,7 +91,7 @@ func (e *noPromptError) Error() string {
 
 // Hint says what to do.
 func (e *noPromptError) Hint() string {
-	return "toolreg servers " + e.server + " --prompts shows what there is"
+	return "toolreg servers " + e.server + " --prompts lists them"
 }
 
 // Is reports that it is a [registry.ErrNotFound].

@@ -37,7 +37,7 @@ for byte, not to a terminal. A resource may have several contents; they come one
 after the other. toolreg servers NAME --resources lists resources and templates;
 of a template you write the URI yourself.
 
-You are not asked whether a resource may be read: you have said so.
+Reading a resource is not confirmed: the command itself says so.
 
 Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
 8 (the server failed), 124 (time limit).`,
@@ -62,7 +62,7 @@ type readingDocument struct {
 
 func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) error {
 	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
-		return &cli.UsageError{Err: fmt.Errorf("%q is no URI: it is empty, or holds blanks or control characters", uri), Hint: "write a blank as %20"}
+		return &cli.UsageError{Err: fmt.Errorf("%q is not a URI: it is empty, or contains blanks or control characters", uri), Hint: "write a blank as %20"}
 	}
 	var reading mcpclient.Reading
 	err := atServer(ctx, e, name, "read "+uri, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
@@ -132,7 +132,7 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 // printReading prints text as it is in a pipe and made visible on a terminal.
 func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
-		e.Note("toolreg: the server gave nothing for " + terminal.Line(uri) + "\n")
+		e.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
 		return nil
 	}
 	if !e.OutTTY {
@@ -188,7 +188,7 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 // the new one is.
 func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if len(contents) == 0 {
-		return nil, errors.New("the server gave nothing to write")
+		return nil, errors.New("the server returned nothing to write")
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a device, a pipe
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

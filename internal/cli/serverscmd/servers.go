@@ -25,15 +25,15 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "servers [NAME…]",
 		Short: "Show MCP servers and their state",
 		Long: `Connect to the MCP servers of the settings, or to those named, and show what each
-is and how it does.
+is and its state.
 
-With the setting cache.discovery a server that is kept is not connected: its state
+With the setting cache.discovery a cached server is not connected: its state
 is "cached", its age is shown, and --refresh connects.
 
 In a pipe each server is one line: name, transport, state, protocol version,
 tools, prompts, resources, milliseconds to connect, origin, error and the age of
-what was kept, separated by tabs. With --prompts or --resources it shows what
-the servers offer beside tools. Exit codes: 0, 2, 3 (no such server), 8 (with
+the cached list, separated by tabs. With --prompts or --resources it shows what
+the servers offer besides tools. Exit codes: 0, 2, 3 (no such server), 8 (with
 --strict, when one failed; with --prompts and --resources, when one that is
 named failed).`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
@@ -44,7 +44,7 @@ named failed).`,
 			return run(cmd.Context(), e, o, argv)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 when any server failed")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any server failed")
 	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "show the prompts that servers offer")
 	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
 	cmd.AddCommand(editCommands(e)...)

@@ -21,8 +21,8 @@ import (
 func newTestCommand(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test NAME",
-		Short: "Connect to a server and say what it offers",
-		Long: `Connect to a server of the settings, whatever is cached of it, and print what it
+		Short: "Connect to a server and show what it offers",
+		Long: `Connect to a server of the settings, ignoring the cache, and print what it
 is and the names of its tools.
 
 With --json it prints the fields of "toolreg servers" and toolNames.
@@ -139,7 +139,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 // warning tells that an entry is kept whose server fails.
 func (t *trial) warning() registry.Diagnostic {
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: registry.MCPPrefix + t.Name,
-		Message: t.err.Error() + "; the entry is kept", Hint: "toolreg servers edit " + t.Name + " changes it, toolreg servers test " + t.Name + " tries again"}
+		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + t.Name + " changes it, toolreg servers test " + t.Name + " tries again"}
 	if t.State == mcpclient.StateNeedsLogin {
 		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+t.Name
 	} else if known, ok := errors.AsType[*mcpclient.ServerError](t.err); ok && known.Hint() != "" {

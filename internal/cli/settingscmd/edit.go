@@ -18,7 +18,7 @@ func newEditCommand(e *cli.Env) *cobra.Command {
 		Use:   "edit",
 		Short: "Edit a settings file in your editor",
 		Long: `Open your own settings file, or the one that --scope names, in $VISUAL or $EDITOR.
-What you made of it is checked; with mistakes you may edit it again. The change
+The edited text is checked; with mistakes you may edit it again. The change
 is shown and written after a yes, which for the project's settings also grants
 trust.
 

@@ -17,10 +17,10 @@ func newSetCommand(e *cli.Env) *cobra.Command {
 		Use:   "set KEY VALUE…",
 		Short: "Set a value in a settings file",
 		Long: `Set a value in your own settings file, or in the one that --scope names. The
-file is made where there is none; its comments, order and the way things are
-written stay.
+file is created if it does not exist; its comments, order and notation are
+kept.
 
-KEY is a setting by its name or twin, or a part of one such as
+KEY is a setting by either of its names, or a part of one such as
 mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. A
 value of another type than the setting's is refused. At a terminal a change of
 the project's settings is shown first, and a yes also grants trust in it.

@@ -27,9 +27,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "show [KEY…]",
 		Short: "Print the effective settings, each with the place it comes from",
-		Long: `Print every setting that has a value, or those named: a setting by its name or
-twin, a group such as policy, or one entry such as mcpServers.NAME. Values are
-JSON with secrets masked; variables stay as written. The origin is file:line, a
+		Long: `Print every setting that has a value, or those named: a setting by either of
+its names, a group such as policy, or one entry such as mcpServers.NAME. Values
+are JSON with secrets masked; variables stay as written. The origin is file:line, a
 variable, a flag, or default.
 
 In a pipe each setting is one line: key, value and origin, separated by tabs.
@@ -38,8 +38,8 @@ Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
 		Use:   "path",
-		Short: "Print which settings files were looked for, and what became of them",
-		Long: `Print where settings are looked for, lowest precedence first, and what became of
+		Short: "Print where settings are looked for, and the state of each file",
+		Long: `Print where settings are looked for, lowest precedence first, and the state of
 each file: read, absent, skipped or refused, and why.
 
 In a pipe each place is one line: state, scope, path and reason, separated by

@@ -26,9 +26,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "Trust in this project's settings",
-		Long: `A project's settings can run programs, so they count only once you trust them.
+		Long: `A project's settings can run programs, so they apply only once you trust them.
 Trust is tied to the exact content of the settings and of the files inside the
-project that they run: when one of them changes, trust has to be granted again.
+project that they run: when one of them changes, you must grant trust again.
 
 Exit codes: 0, 2, 3 (the project has no settings), 5 (you said no), 6 (nobody to
 ask).`,
@@ -38,9 +38,9 @@ ask).`,
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
 		Long: `Show what the project would run, loosen and read, and trust it after a yes.
 
-Where nobody is there to ask, as in CI, --hash grants without a question if the
-files still have the hash that somebody has looked at: keep the hash that
-"toolreg trust status --jq .hash" prints beside the job. --trust-project trusts
+If nobody can be asked, as in CI, --hash grants without a question if the
+files still have the hash that somebody has reviewed: store the hash that
+"toolreg trust status --jq .hash" prints with the job. --trust-project trusts
 whatever is there, for one run.
 
 Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
@@ -65,7 +65,7 @@ func (e *noProjectError) Error() string {
 
 // Hint says what to do.
 func (e *noProjectError) Hint() string {
-	return "toolreg init makes them; --root DIR names another project"
+	return "toolreg init creates them; use --root DIR for another project"
 }
 
 func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }
@@ -116,7 +116,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	case p.Trusted:
 		state = "trusted"
 	case e.SaidNo(p):
-		state = "not trusted, since you said no; toolreg trust grant takes that back"
+		state = "not trusted, since you said no; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
 	b.WriteString(cli.DescribeProject(p, e.Width(), e.Color(e.OutTTY)))
@@ -171,7 +171,7 @@ func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNe
 func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
 	if hash != "" {
 		if hash != p.Hash {
-			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "look at toolreg trust status again"}
+			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "run toolreg trust status again"}
 		}
 		return nil
 	}

@@ -25,13 +25,13 @@ func New(e *cli.Env) *cobra.Command {
 	o := &cli.ParamsOptions{}
 	cmd := &cobra.Command{
 		Use:   "why TOOL [k=v…]",
-		Short: "Say which setting and rule decides about a call, without calling",
-		Long: `Say whether a tool is registered and, if not, which setting keeps it out; whether
+		Short: "Explain which setting and rule decide about a call, without calling",
+		Long: `Show whether a tool is registered and, if not, which setting hides it; whether
 a call would be allowed, asked about or denied, and by which rule, approval or
 default; and what would allow it. Nothing is run and nobody is asked.
 
 Params are given as to call. Without any the answer is for the tool as a whole:
-rules that speak of commands, paths or addresses are left out then.
+rules on commands, paths or addresses are then ignored.
 
 Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (params), 8 (its
 source failed).`,
@@ -142,7 +142,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
-		note := "no params were given: rules on commands, paths and addresses are left out"
+		note := "no params were given, so rules on commands, paths and addresses are ignored"
 		if t.Confirm != nil {
 			note += ", and so is what the tool itself asks about certain params"
 		}

@@ -13,7 +13,7 @@ import (
 
 // quoted notes a word with quoted text that would run something.
 func (a *analysis) quoted(n *syntax.Word) {
-	if lit := n.Lit(); lit != "" && !strings.ContainsAny(lit, "`$") {
+	if lit := n.Lit(); lit != "" && !strings.ContainsAny(lit, "`$(") {
 		return
 	}
 	w := a.word(n)

@@ -45,7 +45,7 @@ func wrapperOf(name string) (program, bool) {
 	case "stdbuf":
 		p = program{valued: "-i -o -e --input --output --error"}
 	case "time":
-		p = program{valued: "-f --format", writes: "-o --output", flags: "-p -a -v -l -q --portability --append --verbose --quiet"}
+		p = program{valued: "-f --format", writes: "-o --output", flags: "-p -a -v -l -q --portability --append --verbose --quiet", assigns: true}
 	case "setarch":
 		p = program{flags: archFlags, vague: true, shell: true}
 	case "linux32", "linux64", "i386", "i686", "x86_64", "uname26", "arch":

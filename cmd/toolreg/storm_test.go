@@ -60,7 +60,7 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range runs {
-		if !strings.Contains(string(list), fmt.Sprintf("/p%d\t", i)) {
+		if !strings.Contains(string(list), fmt.Sprintf("/p%d …\t", i)) {
 			t.Errorf("the answer of run %d is lost", i)
 		}
 	}

@@ -46,8 +46,11 @@ func (t *Table) Print(e *Env) error {
 	return err
 }
 
-// Text lays the table out in a width, whatever stdout is.
+// Text lays the table out in a width, whatever stdout is; "" where it has no rows.
 func (t *Table) Text(width int, color bool) string {
+	if len(t.Rows) == 0 {
+		return ""
+	}
 	fitted := *t
 	under := fitted.fit(width)
 	return fitted.aligned(width, color) + underTable(t.Rows, under, width, color)

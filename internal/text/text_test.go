@@ -80,3 +80,20 @@ func TestValid(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestFirstSentence(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                                   "",
+		"Reads a file. Then more.":           "Reads a file.",
+		"Reads\na file\n\nMore.":             "Reads a file",
+		"Finds e.g. a file. More":            "Finds e.g. a file.",
+		"Version 1.2 of it, as in a.b! More": "Version 1.2 of it, as in a.b!",
+		"天気を調べます。次の文。":                       "天気を調べます。",
+		"One etc. two":                       "One etc. two",
+		"No end":                             "No end",
+	} {
+		if got := FirstSentence(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}

@@ -159,7 +159,11 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Add(tool.Name, tool.Source, string(tool.Category), tool.DisplayName, text.FirstSentence(tool.Description))
+		display := tool.DisplayName
+		if e.OutTTY && display == tool.Name {
+			display = "" // the first column says it
+		}
+		t.Add(tool.Name, tool.Source, string(tool.Category), display, text.FirstSentence(tool.Description))
 		sources[tool.Source] = true
 	}
 	if all {

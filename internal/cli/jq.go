@@ -36,11 +36,13 @@ func newFilter(name, expression string) (*Filter, error) {
 // its text, as gh does, everything else as JSON, which a terminal shows indented.
 // It ends with ctx, and after half a minute, since an expression may run for ever.
 func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
+	limit, over := filterLimit, error(&UsageError{
+		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
 	if ctx.Err() != nil { // what an interrupted run has is printed all the same
+		limit, over = interruptedLimit, context.Cause(ctx)
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, filterLimit, &UsageError{
-		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, over)
 	defer cancel()
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber() // gojq keeps big integers
@@ -81,8 +83,9 @@ func (f *Filter) ended(cause error) error {
 
 // Bounds on an expression; a large input may take more memory.
 const (
-	filterLimit  = 30 * time.Second
-	filterMemory = 256 << 20
+	filterLimit      = 30 * time.Second
+	interruptedLimit = time.Second // in a run that was interrupted
+	filterMemory     = 256 << 20
 )
 
 func (e *Env) printJQ(v any) error {

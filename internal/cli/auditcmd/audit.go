@@ -111,7 +111,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &cli.UsageError{Err: fmt.Errorf("--since: %q is no time", text), Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z"}
+	return time.Time{}, &cli.UsageError{Err: fmt.Errorf("--since: cannot parse %q as a time", text), Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z"}
 }
 
 func run(ctx context.Context, e *cli.Env, o *auditOptions) error {

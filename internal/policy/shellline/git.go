@@ -45,8 +45,9 @@ func gitRuns(args []word) runs {
 	options := gitOptions(sub).read(rest, false)
 	if more := options.runs("git " + sub); more.doubt != "" {
 		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
-		for _, script := range more.scripts { // git puts a repository behind some
+		for _, script := range more.scripts { // git appends a repository to some
 			r.scripts = append(r.scripts, script+" "+joined(operands(rest)))
+			r.dynamic = r.dynamic || strings.Contains(script, "=") // after an assignment it is the program
 		}
 		r.dynamic, r.writes = r.dynamic || more.dynamic, append(r.writes, more.writes...)
 	}

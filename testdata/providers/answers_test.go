@@ -43,7 +43,7 @@ func TestAnswers(t *testing.T) {
 		decode           func(line []byte) error
 	}{
 		{"openai", list(`{"id":"c%d","type":"function","function":{"name":"%s","arguments":"{}"}}`, inChoices),
-			[]string{`"image_url":{"url":"data:image/png;base64,`, `"input_audio"`, `Error: it went wrong`, `Error: There is no tool`, `Error: The params do not fit`},
+			[]string{`"image_url":{"url":"data:image/png;base64,`, `"input_audio"`, `Error: it went wrong`, `Error: There is no tool`, `Error: The params do not match`},
 			func(line []byte) error { return decode(line, &openai.ChatCompletionMessageParamUnion{}) }},
 		{"openai-responses", list(`{"type":"function_call","call_id":"c%d","name":"%s","arguments":"{}"}`, `{"output":[%s]}`),
 			[]string{`"type":"input_image"`, `Error: it went wrong`},

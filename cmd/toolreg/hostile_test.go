@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/declare"
 )
 
@@ -92,19 +91,11 @@ func TestNothingForeignArrivesRaw(t *testing.T) {
 // leaves returns the path of every command that does something.
 func leaves() []string {
 	var out []string
-	var walk func(prefix string, c *cobra.Command)
-	walk = func(prefix string, c *cobra.Command) {
-		path := strings.TrimSpace(prefix + " " + c.Name())
+	eachCommand(func(path string, c *cobra.Command) {
 		if c.Runnable() {
 			out = append(out, path)
 		}
-		for _, sub := range c.Commands() {
-			walk(path, sub)
-		}
-	}
-	for _, newCommand := range commands() {
-		walk("", newCommand(&cli.Env{}))
-	}
+	})
 	return out
 }
 

@@ -34,13 +34,15 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// commands lists every subcommand.
-func commands() []func(*cli.Env) *cobra.Command {
-	return []func(*cli.Env) *cobra.Command{
-		listcmd.New, callcmd.New, schemacmd.New, discovercmd.New, serverscmd.New,
-		whycmd.New, searchcmd.New, approvalscmd.New, trustcmd.New, settingscmd.New, initcmd.New, pluginscmd.New,
-		auditcmd.New, auditcmd.NewStats, doctorcmd.New, lockcmd.New, cachecmd.New,
-		completioncmd.New, completioncmd.NewComplete, cli.NewVersionCommand, cli.NewKeepCommand,
+// commands lists every subcommand, in the order of the help.
+func commands() []cli.Group {
+	type list = []func(*cli.Env) *cobra.Command
+	return []cli.Group{
+		{Title: "Tools", Commands: list{listcmd.New, searchcmd.New, callcmd.New, schemacmd.New, whycmd.New, discovercmd.New}},
+		{Title: "Sources", Commands: list{serverscmd.New, pluginscmd.New, lockcmd.New, cachecmd.New}},
+		{Title: "Trust and records", Commands: list{trustcmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
+		{Title: "Setup", Commands: list{initcmd.New, settingscmd.New, doctorcmd.New, completioncmd.New, cli.NewVersionCommand}},
+		{Commands: list{completioncmd.NewComplete, cli.NewKeepCommand}},
 	}
 }
 

@@ -7,31 +7,43 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-const rootLong = `toolreg turns every tool that an LLM agent may use into one registry: built-in
-tools, a project's own discovery command, MCP servers. It lists them, prints
-their declarations in each model provider's form, and runs them: it checks params
-against JSON Schema, asks you before a call can do harm, and enforces limits.
+const rootLong = `One registry for every tool of an LLM agent: built-in tools, plugins, the commands
+of a project and MCP servers. List them, declare them to any model provider, and
+run them with checked params, limits, and a question before harm is done.`
 
-Results go to stdout, everything else to stderr. See also
-"toolreg help exit-codes" and "toolreg help params".`
+// Group is a group of commands in the help of the program. The zero Title holds
+// commands that the help does not show.
+type Group struct {
+	Title    string
+	Commands []func(*Env) *cobra.Command
+}
 
 func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "toolreg",
-		Short:         "One registry for every tool of an LLM agent",
-		Long:          rootLong,
+		Use:   "toolreg",
+		Short: "One registry for every tool of an LLM agent",
+		Long:  rootLong,
+		Example: `  toolreg list
+  toolreg call read_file file_path=go.mod limit=3
+  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
+  toolreg schema --format anthropic`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if len(argv) > 0 {
 				return unknownCommand(cmd, argv[0])
+			}
+			if shown, err := cmd.Flags().GetBool("version"); shown || err != nil {
+				return errors.Join(err, e.printVersion())
 			}
 			if p.Pick != nil && e.fullScreen() {
 				return p.Pick(cmd.Context(), e)
@@ -43,40 +55,30 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	globalFlags(root)
-	for _, newCommand := range p.Commands {
-		root.AddCommand(newCommand(e))
+	root.Flags().Bool("version", false, "print the version")
+	for _, g := range p.Commands {
+		if g.Title != "" {
+			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
+		}
+		for _, newCommand := range g.Commands {
+			cmd := newCommand(e)
+			cmd.GroupID = g.Title
+			root.AddCommand(cmd)
+		}
 	}
-	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("params", "How to give params", ParamsHelp))
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, argv []string) {
+	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages()),
+		newTopic("params", "How to give params", ParamsHelp))
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if e.prepare(cmd) == nil { // a wrong flag beside --help is nothing to fail at
 			e.Page()
 		}
-		help(cmd, argv)
+		_ = e.Out.WriteStyled(e.helpPage(cmd)) // what cannot be written shows in Program.Run
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
-}
-
-// newHelpCommand is cobra's own, but an unknown page is a mistake.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, argv []string) error {
-			page, _, err := cmd.Root().Find(argv)
-			if err != nil || page == cmd.Root() && len(argv) > 0 {
-				return unknownCommand(cmd.Root(), argv[0])
-			}
-			page.InitDefaultHelpFlag()
-			return page.Help()
-		},
-	}
 }
 
 // globalFlags are the flags that every command takes (spec section 3). Their
@@ -103,6 +105,7 @@ func globalFlags(root *cobra.Command) {
 	f.StringArray("context", nil, "`k=v` for the factories and conditions of plugins (repeatable)")
 	f.BoolP("verbose", "v", false, "print progress and details on stderr")
 	f.BoolP("quiet", "q", false, "print no warnings on stderr")
+	f.BoolP("help", "h", false, "show the help of a command")
 	f.String("color", "auto", "auto, always or never")
 	CompleteFlag(root, "settings", CompleteFiles)
 	CompleteFlag(root, "root", CompleteDirs)
@@ -112,13 +115,16 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("no-pager", false, "do not show long output in a pager")
 }
 
-// newTopic is a page of help without a command behind it.
-func newTopic(name, title, text string) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
-	// A help function, not a template: text/template calls methods by name, for
-	// which the linker would keep every method in the program (2.4 MB).
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), cmd.Long) })
-	return cmd
+// flagError is the error about a flag, with the flags that it may have meant.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+		if near := registry.Near("--"+unknown.GetSpecifiedName(), known); len(near) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, ", "))
+		}
+	}
+	return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -17,7 +15,7 @@ import (
 // Program is what does not change from run to run.
 type Program struct {
 	Version  string
-	Commands []func(*Env) *cobra.Command // in the order of the help
+	Commands []Group // in the order of the help
 	// Pick is what the program does without a command where a person is at the
 	// terminal; elsewhere that is the help.
 	Pick func(context.Context, *Env) error

@@ -10,9 +10,9 @@ function __toolreg_complete
     set -l value (string replace -r '^-[^=]*=' '' -- $word)
     switch "$lines[1]"
         case files
-            printf "$flag%s\n" (__fish_complete_path "$value")
+            printf "%s\n" "$flag"(__fish_complete_path "$value")
         case dirs
-            printf "$flag%s\n" (__fish_complete_directories "$value")
+            printf "%s\n" "$flag"(__fish_complete_directories "$value")
         case '*'
             printf '%s\n' $lines[2..-1]
     end

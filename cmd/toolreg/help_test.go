@@ -1,0 +1,72 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/cli"
+)
+
+// Every command says what it does in a line and at length, how it ends, and how it
+// is used; every flag says what it is for.
+func TestEveryCommandHasHelp(t *testing.T) {
+	eachCommand(func(path string, cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		wrong := func(format string, args ...any) { t.Errorf("toolreg "+path+": "+format, args...) }
+		if first := []rune(cmd.Short + " ")[0]; !unicode.IsUpper(first) || strings.HasSuffix(cmd.Short, ".") || len(cmd.Short) > 70 {
+			wrong("Short is a line without a full stop that begins with a capital, not %q", cmd.Short)
+		}
+		if len(cmd.Long) <= len(cmd.Short) || !strings.Contains(cmd.Long, "Exit codes: 0") {
+			wrong("Long has no exit codes, or says no more than Short")
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len([]rune(line)) > 86 {
+				wrong("a line of Long is too long: %q", line)
+			}
+		}
+		if cmd.Example == "" {
+			wrong("no example")
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if line = strings.TrimRight(line, "\n"); !exampleLine.MatchString(line) {
+				wrong("an example is two blanks and a command line: %q", line)
+			}
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				wrong("--%s says nothing", f.Name)
+			}
+		})
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			wrong("it does nothing without a subcommand")
+		}
+	})
+}
+
+// exampleLine is a line of examples: a command line with toolreg in it, or what
+// stands around one.
+var exampleLine = regexp.MustCompile(`^  (toolreg |# |.*\btoolreg )`)
+
+// eachCommand visits every command of the program with its path.
+func eachCommand(visit func(path string, cmd *cobra.Command)) {
+	var walk func(prefix string, c *cobra.Command)
+	walk = func(prefix string, c *cobra.Command) {
+		path := strings.TrimSpace(prefix + " " + c.Name())
+		visit(path, c)
+		for _, sub := range c.Commands() {
+			walk(path, sub)
+		}
+	}
+	for _, g := range commands() {
+		for _, newCommand := range g.Commands {
+			walk("", newCommand(&cli.Env{}))
+		}
+	}
+}

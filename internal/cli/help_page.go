@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// helpPage is the help of a command. It is made here and by no template:
+// text/template calls methods by name, for which the linker would keep every
+// method of the program (2.4 MB).
+func (e *Env) helpPage(cmd *cobra.Command) string {
+	h := helpText{color: e.Color(e.OutTTY)}
+	h.WriteString(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)) + "\n")
+	h.section("Usage", usageLines(cmd))
+	for _, g := range cmd.Groups() {
+		h.section(g.Title, commandLines(cmd, g.ID))
+	}
+	h.section("Commands", commandLines(cmd, ""))
+	h.section("Flags", ownFlags(cmd).FlagUsagesWrapped(e.WrapWidth()))
+	h.section("Examples", cmd.Example)
+	more := `"toolreg help flags" lists the flags that every command takes.`
+	if !cmd.HasParent() {
+		h.section("Help topics", topicLines(cmd))
+		more = `"toolreg help COMMAND" shows the help of a command, "toolreg help TOPIC" that topic.`
+	}
+	h.WriteString("\n" + more + "\n")
+	return h.String()
+}
+
+// helpText is a help page that is being written.
+type helpText struct {
+	strings.Builder
+	color bool
+}
+
+// section adds lines under a heading, if there are any.
+func (h *helpText) section(title, lines string) {
+	if lines = strings.TrimRight(lines, "\n"); lines != "" {
+		heading := terminal.Paint([]terminal.Span{{Text: title + ":", Style: terminal.Bold}}, h.color)
+		h.WriteString("\n" + heading + "\n" + lines + "\n")
+	}
+}
+
+// usageLines are how the command is written, alone and with a subcommand.
+func usageLines(cmd *cobra.Command) string {
+	lines := ""
+	if cmd.HasParent() && cmd.Runnable() {
+		lines = "  " + cmd.UseLine() + "\n"
+	}
+	if cmd.HasAvailableSubCommands() {
+		lines += "  " + cmd.CommandPath() + " COMMAND [flags]\n"
+	}
+	return lines
+}
+
+// commandLines lists the subcommands of a group, "" for those of none.
+func commandLines(cmd *cobra.Command, group string) string {
+	var shown []*cobra.Command
+	for _, sub := range cmd.Commands() {
+		if sub.GroupID == group && sub.IsAvailableCommand() && sub.Name() != "help" {
+			shown = append(shown, sub)
+		}
+	}
+	return nameLines(shown)
+}
+
+// topicLines lists the pages of help that are about no command.
+func topicLines(root *cobra.Command) string {
+	return nameLines(slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() }))
+}
+
+func nameLines(commands []*cobra.Command) string {
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c.Name()))
+	}
+	var b strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, c.Name(), c.Short)
+	}
+	return b.String()
+}
+
+// ownFlags are the flags that not every command takes.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.LocalFlags() // adds those of the parents
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
+
+// newHelpCommand is cobra's own, but an unknown page is a mistake, and topics
+// complete too.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND | TOPIC]",
+		Short:   "Show the help of a command or a topic",
+		Long:    "Show the help of a command, or a topic that is about no single command.",
+		Example: "  toolreg help servers add\n  toolreg help params",
+		ValidArgsFunction: func(cmd *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var out []cobra.Completion
+			if page, rest, err := cmd.Root().Find(argv); err == nil && len(rest) == 0 {
+				for _, sub := range page.Commands() {
+					if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+						out = append(out, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			page, rest, err := cmd.Root().Find(argv)
+			switch {
+			case err != nil || page == cmd.Root() && len(argv) > 0:
+				return unknownCommand(cmd.Root(), argv[0])
+			case len(rest) > 0 && page.HasSubCommands():
+				return unknownCommand(page, rest[0])
+			}
+			return page.Help()
+		},
+	}
+}
+
+// newTopic is a page of help without a command behind it.
+func newTopic(name, title, text string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), cmd.Long) })
+	return cmd
+}

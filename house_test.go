@@ -29,7 +29,7 @@ func rooms() map[string][]string {
 		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/settings/table", "internal/terminal", "internal/trust"},
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/policy", "internal/session", "internal/settings"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/registry"},
-		"internal/cli/cachecmd":        {"internal/cli"},
+		"internal/cli/cachecmd":        {"internal/cli", "internal/session"},
 		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/content", "internal/dialogue", "internal/exec", "internal/form", "internal/markdown", "internal/picture", "internal/policy", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
 		"internal/cli/completioncmd":   {"internal/cli", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry", "internal/terminal"},

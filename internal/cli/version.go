@@ -12,7 +12,7 @@ func NewVersionCommand(e *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print the version of toolreg, of Go, and the system it was built for, as --version does.\n\nExit codes: 0, 2.",
+		Long:    "Print the version of toolreg, of Go, and the system it was built for, as\ntoolreg --version does.\n\nExit codes: 0, 2.",
 		Example: "  toolreg version --json",
 		Args:    NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return e.printVersion() },

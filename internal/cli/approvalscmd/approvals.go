@@ -28,17 +28,36 @@ func New(e *cli.Env) *cobra.Command {
 An answer applies as long as the tool is the same as when you gave it: its
 definition and the command or server behind it. After a change you are asked again.
 
-Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
+Alone it shows the same as "toolreg approvals list".
+
+Exit codes: 0, 2.`,
+		Example: `  toolreg approvals --all
+  toolreg approvals revoke 3f9a`,
 		Args: cli.NoArgs,
 		RunE: list,
 	}
 	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list},
+		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list,
+			Long: `Show the answers that toolreg remembers for this project.
+
+In a pipe each answer is one line: id, kind, value, source, time and project,
+separated by tabs. Exit codes: 0, 2.`,
+			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
 		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids or the beginning of them", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: cli.CompleteArgs(completeIDs(e, o)),
-			RunE: func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
+			Long: `Forget answers by the ids that "toolreg approvals list" shows, or the beginning of
+them: you are asked again.
+
+Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
+			Example: "  toolreg approvals revoke 3f9a",
+			RunE:    func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
 		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: cli.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
+			Long: `Forget every answer that is remembered for this project, with --all for every
+project.
+
+Exit codes: 0, 2, 5 (inside a tool's run).`,
+			Example: "  toolreg approvals clear\n  toolreg approvals clear --all",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
 	)
 	return cmd
 }

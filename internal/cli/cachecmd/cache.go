@@ -2,27 +2,105 @@
 package cachecmd
 
 import (
+	"context"
+	"strconv"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/session"
 )
 
-// New is the command cache.
+// New is the command cache, which alone shows what is cached.
 func New(e *cli.Env) *cobra.Command {
+	list := func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), e) }
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Clear cached tool lists, results and pages",
-		Long: `Clear the caches: tool lists of sources (cache.discovery),
-results of tools (toolOptions) and fetched pages. With --refresh any command
-ignores tool lists without clearing them.
+		Short: "Show and clear cached tool lists, results and pages",
+		Long: `Show the caches: tool lists of sources (cache.discovery), results of tools
+(toolOptions) and fetched pages. With --refresh any command ignores tool lists
+without clearing them.
 
 Exit codes: 0, 1, 2.`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  toolreg cache\n  toolreg cache clear",
+		Args:    cli.NoArgs,
+		RunE:    list,
 	}
-	cmd.AddCommand(&cobra.Command{Use: "clear", Short: "Clear all caches", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runClear(e) }})
+	cmd.AddCommand(&cobra.Command{Use: "list", Short: "Show what is cached", Args: cli.NoArgs, RunE: list,
+		Long: `Show the cached tool lists of sources, the oldest first, and how many results and
+pages are cached.
+
+In a pipe each is one line: kind, source, number of files, bytes and the time of
+the list, separated by tabs. Exit codes: 0, 1, 2.`,
+		Example: "  toolreg cache list --json"},
+		&cobra.Command{Use: "clear", Short: "Clear all caches", Args: cli.NoArgs,
+			Long:    "Remove every cached tool list, result and page.\n\nExit codes: 0, 1, 2.",
+			Example: "  toolreg cache clear",
+			RunE:    func(*cobra.Command, []string) error { return runClear(e) }})
 	return cmd
+}
+
+// kept is one row of what is cached: a listing, or all files of another kind.
+type kept struct {
+	Kind   string     `json:"kind"` // listing, results, pages
+	Source string     `json:"source,omitempty"`
+	Files  int        `json:"files"`
+	Bytes  int64      `json:"bytes"`
+	Stored *time.Time `json:"stored,omitempty"` // of a listing
+}
+
+func runList(ctx context.Context, e *cli.Env) error {
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Still: true}})
+	if err != nil {
+		return err
+	}
+	listings, err := s.CachedListings()
+	if err != nil {
+		return err
+	}
+	rows := []kept{}
+	for _, l := range listings {
+		rows = append(rows, kept{Kind: "listing", Source: l.Source, Files: 1, Bytes: l.Bytes, Stored: &l.Stored})
+	}
+	for _, kind := range []struct{ folder, name string }{{"results", "results"}, {"fetch", "pages"}} {
+		row := kept{Kind: kind.name}
+		d, err := e.Folders.Cache(kind.folder)
+		if err != nil {
+			return err
+		}
+		files, err := d.Files()
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			row.Files++
+			row.Bytes += f.Size()
+		}
+		if row.Files > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return printKept(e, rows)
+}
+
+func printKept(e *cli.Env, rows []kept) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(map[string][]kept{"cached": rows})
+	}
+	if len(rows) == 0 {
+		e.Notef("nothing is cached")
+		return nil
+	}
+	t := cli.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
+	for _, r := range rows {
+		stored := ""
+		if r.Stored != nil {
+			stored = r.Stored.Local().Format(time.DateTime)
+		}
+		t.Add(r.Kind, r.Source, strconv.Itoa(r.Files), strconv.FormatInt(r.Bytes, 10), stored)
+	}
+	return t.Print(e)
 }
 
 // cleared says how many files of each kind were removed.

@@ -28,8 +28,9 @@ Tab: commands and flags, tools and their params, values, servers, settings.
 
   bash        in ~/.bashrc:                    eval "$(toolreg completion bash)"
   zsh         in ~/.zshrc, behind compinit:    eval "$(toolreg completion zsh)"
-  fish        once:   toolreg completion fish > ~/.config/fish/completions/toolreg.fish
-  PowerShell  in $PROFILE:   toolreg completion powershell | Out-String | Invoke-Expression
+  fish        in config.fish:                  toolreg completion fish | source
+  PowerShell  in $PROFILE:
+      toolreg completion powershell | Out-String | Invoke-Expression
 
 Completion starts and contacts nothing: its words come from the
 settings, the built-in tools, the manifests of plugins and the discovery cache.
@@ -38,7 +39,8 @@ cache.discovery is on, such as 24h, and they have been listed.
 
 Exit codes: 0, 2.`,
 		Example: `  eval "$(toolreg completion bash)"
-  toolreg completion fish > ~/.config/fish/completions/toolreg.fish`,
+  toolreg completion fish > ~/.config/fish/completions/toolreg.fish
+  toolreg completion zsh > ~/.zsh/completions/_toolreg`,
 		Args:              cli.ArgsBetween(1, 1, "the name of a shell: bash, zsh, fish or powershell"),
 		ValidArgsFunction: cli.CompleteArg(cli.CompleteWords("bash", "zsh", "fish", "powershell")),
 		RunE: func(cmd *cobra.Command, argv []string) error {

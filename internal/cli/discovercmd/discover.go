@@ -30,6 +30,8 @@ shown, and --refresh runs it. --cached runs nothing and reports what is missing.
 In a pipe each source is one line: name, state, tools, milliseconds, error and
 the age of the cached list, separated by tabs.
 Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
+		Example: `  toolreg discover
+  toolreg discover github --refresh --json`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}

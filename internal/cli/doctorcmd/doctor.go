@@ -43,7 +43,8 @@ In a pipe each finding is one line: state (ok, info, warning, error), subject,
 message and remedy, separated by tabs.
 Exit codes: 0 (warnings at most), 2, 6 (--fix without a terminal), 8 (something is
 wrong).`,
-		Args: cli.NoArgs,
+		Example: "  toolreg doctor\n  toolreg doctor --fix",
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fix {
 				return runFix(cmd.Context(), e)

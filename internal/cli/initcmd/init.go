@@ -47,6 +47,8 @@ Existing files of other programs with MCP servers are listed, with
 the setting and the flag that import them. Nothing in them runs.
 
 Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
+		Example: `  toolreg init
+  toolreg init --user --format json`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
 	}

@@ -37,16 +37,23 @@ version, tools, path and reason, separated by tabs. Exit codes: 0, 2.`,
 		RunE: list,
 	}
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "Show the plugins and their state", Args: cli.NoArgs, RunE: list},
+		&cobra.Command{Use: "list", Short: "Show the plugins and their state", Args: cli.NoArgs, RunE: list,
+			Long: `Show the plugins of this project, of the user and of plugins.paths: whether each
+counts, and if not, why.
+
+Exit codes: 0, 2.`,
+			Example: "  toolreg plugins list --json"},
 		newNewCommand(e),
 		newCheckCommand(e),
-		&cobra.Command{Use: "schema", Short: "Print the JSON Schema of plugin.yaml", Args: cli.NoArgs, RunE: func(*cobra.Command, []string) error {
-			if e.JQ != nil {
-				return e.PrintJSON(discover.PluginSchema())
-			}
-			_, err := e.Out.Write(discover.PluginSchema())
-			return err
-		}},
+		&cobra.Command{Use: "schema", Short: "Print the JSON Schema of plugin.yaml", Args: cli.NoArgs,
+			Long:    "Print the JSON Schema (draft 2020-12) of plugin.yaml, for editors and checks.\n\nExit codes: 0, 2.",
+			Example: "  toolreg plugins schema > plugin.schema.json", RunE: func(*cobra.Command, []string) error {
+				if e.JQ != nil {
+					return e.PrintJSON(discover.PluginSchema())
+				}
+				_, err := e.Out.Write(discover.PluginSchema())
+				return err
+			}},
 	)
 	return cmd
 }
@@ -161,6 +168,8 @@ mistakes are reported at once, each with file and line. Nothing is run, unless -
 is given: then the factory or script is also asked for its tools.
 
 Exit codes: 0, 2, 9 (there are mistakes; warnings do not count).`,
+		Example: `  toolreg plugins check .toolreg/plugins/weather
+  toolreg plugins check .toolreg/plugins --run`,
 		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),
 		ValidArgsFunction: cli.CompleteArg(cli.CompleteDirs),
 		RunE: func(cmd *cobra.Command, argv []string) error {

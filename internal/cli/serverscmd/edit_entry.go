@@ -23,6 +23,7 @@ which for the project's settings also grants trust.
 
 Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run),
 6 (no terminal).`,
+		Example:           "  toolreg servers edit github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
 		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runEditEntry(cmd.Context(), e, scope, argv[0]) },

@@ -27,6 +27,8 @@ settings any more.
 
 Exit codes: 0 (also where there was no login), 1, 2, 3 (no such server), 5 (inside
 a tool's run).`,
+		Example: `  toolreg servers logout github
+  toolreg servers logout --all`,
 		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {

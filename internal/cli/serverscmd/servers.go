@@ -18,11 +18,21 @@ type options struct {
 	prompts, resources bool
 }
 
-// New is the command servers.
+// New is the command servers, which alone lists them.
 func New(e *cli.Env) *cobra.Command {
+	cmd := newListCommand(e)
+	cmd.Use = "servers [NAME…]"
+	cmd.AddCommand(newListCommand(e))
+	cmd.AddCommand(editCommands(e)...)
+	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
+	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e))
+	return cmd
+}
+
+func newListCommand(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "servers [NAME…]",
+		Use:   "list [NAME…]",
 		Short: "Show MCP servers and their state",
 		Long: `Connect to the MCP servers of the settings, or to those named, and show what each
 is and its state.
@@ -33,9 +43,13 @@ is "cached", its age is shown, and --refresh connects.
 In a pipe each server is one line: name, transport, state, protocol version,
 tools, prompts, resources, milliseconds to connect, origin, error and the age of
 the cached list, separated by tabs. With --prompts or --resources it shows what
-the servers offer besides tools. Exit codes: 0, 2, 3 (no such server), 8 (with
---strict, when one failed; with --prompts and --resources, when one that is
-named failed).`,
+the servers offer besides tools.
+
+Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed; with
+--prompts and --resources, when one that is named failed).`,
+		Example: `  toolreg servers
+  toolreg servers github --refresh
+  toolreg servers list --prompts`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.prompts || o.resources {
@@ -47,9 +61,6 @@ named failed).`,
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any server failed")
 	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "show the prompts that servers offer")
 	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
-	cmd.AddCommand(editCommands(e)...)
-	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
-	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e))
 	return cmd
 }
 

@@ -27,6 +27,7 @@ is and the names of its tools.
 
 With --json it prints the fields of "toolreg servers" and toolNames.
 Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
+		Example:           "  toolreg servers test github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
 		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runTest(cmd.Context(), e, argv[0]) },

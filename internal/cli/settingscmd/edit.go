@@ -23,8 +23,9 @@ is shown and written after a yes, which for the project's settings also grants
 trust.
 
 Exit codes: 0, 1, 5 (you said no, or inside a tool's run), 6 (no terminal).`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runEdit(cmd.Context(), e, scope) },
+		Example: "  toolreg settings edit\n  toolreg settings edit --scope project",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runEdit(cmd.Context(), e, scope) },
 	}
 	cli.ScopeFlag(cmd, &scope, "user", "")
 	return cmd

@@ -20,9 +20,15 @@ import (
 func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "settings",
-		Short: "Effective settings, with the origin of each value",
-		Args:  cli.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Short: "Show and change settings, with the origin of each value",
+		Long: `Show every setting that has a value, with the place that it comes from, as
+"toolreg settings show" does. The subcommands show the files, and change them.
+
+Exit codes: 0, 2 (a mistake in the settings).`,
+		Example: `  toolreg settings
+  toolreg settings set cache.discovery 24h`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), e, nil) },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "show [KEY…]",
@@ -34,6 +40,8 @@ variable, a flag, or default.
 
 In a pipe each setting is one line: key, value and origin, separated by tabs.
 Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
+		Example: `  toolreg settings show policy
+  toolreg settings show mcpServers.github --json`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteSettingKeys),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
@@ -44,15 +52,17 @@ each file: read, absent, skipped or refused, and why.
 
 In a pipe each place is one line: state, scope, path and reason, separated by
 tabs. Exit codes: 0, 2.`,
-		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runPath(e) },
+		Example: "  toolreg settings path",
+		Args:    cli.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runPath(e) },
 	}, &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of a settings file",
 		Long: `Print the JSON Schema (draft 2020-12) of a settings file, for editors and checks.
 No settings are read. Exit codes: 0, 2.`,
-		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runSchema(e) },
+		Example: "  toolreg settings schema > settings.schema.json",
+		Args:    cli.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runSchema(e) },
 	}, newEditCommand(e), newSetCommand(e))
 	return cmd
 }

@@ -30,8 +30,11 @@ func New(e *cli.Env) *cobra.Command {
 Trust is tied to the exact content of the settings and of the files inside the
 project that they run: when one of them changes, you must grant trust again.
 
-Exit codes: 0, 2, 3 (the project has no settings), 5 (you said no), 6 (nobody to
-ask).`,
+Alone it shows the same as "toolreg trust status".
+
+Exit codes: 0, 2, 3 (the project has no settings).`,
+		Example: `  toolreg trust
+  toolreg trust grant`,
 		Args: cli.NoArgs,
 		RunE: status,
 	}
@@ -45,13 +48,25 @@ whatever is there, for one run.
 
 Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
 5 (you said no, or it cannot be trusted), 6 (nobody to ask).`,
+		Example: `  toolreg trust grant
+  toolreg trust grant --hash "$(cat .toolreg/trusted-hash)"`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGrant(cmd.Context(), e, o) }}
 	grant.Flags().StringVar(&o.hash, "hash", "", "grant without a question if the files have this `hash` (from trust status)")
 	cmd.AddCommand(
-		&cobra.Command{Use: "status", Short: "Show whether the project is trusted, and what it would run", Args: cli.NoArgs, RunE: status},
+		&cobra.Command{Use: "status", Short: "Show whether the project is trusted, and what it would run", Args: cli.NoArgs, RunE: status,
+			Long: `Show whether the project is trusted, which files the trust covers, and what they
+would run, loosen and read.
+
+Exit codes: 0, 2, 3 (the project has no settings).`,
+			Example: "  toolreg trust status\n  toolreg trust status --jq .hash"},
 		grant,
 		&cobra.Command{Use: "revoke", Short: "Forget that the project is trusted", Args: cli.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return runRevoke(cmd.Context(), e) }},
+			Long: `Forget that the project is trusted: what its settings would run, loosen and read
+is ignored again.
+
+Exit codes: 0, 2, 3 (the project has no settings), 5 (inside a tool's run).`,
+			Example: "  toolreg trust revoke",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return runRevoke(cmd.Context(), e) }},
 	)
 	return cmd
 }

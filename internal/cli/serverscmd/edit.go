@@ -46,9 +46,9 @@ func editCommands(e *cli.Env) []*cobra.Command {
 }
 
 func editHelp(what string) string {
-	return what + ` Comments, order and
-notation are kept. A project whose settings change has to be trusted
-again.
+	return what + `
+Comments, order and notation are kept. A project whose settings
+change has to be trusted again.
 
 Exit codes: 0, 1, 2, 3 (no such server), 5 (inside a tool's run).`
 }

@@ -46,7 +46,11 @@ func parseLine(line, breaks string) bashLine {
 			continue
 		default:
 			word.WriteByte(c)
-			if strings.IndexByte(breaks, c) >= 0 {
+			switch {
+			case strings.IndexByte(breaks, c) < 0:
+			case c == '@' || c == '$': // which begin the word that they are in front of
+				l.start = word.Len() - 1
+			default:
 				l.start = word.Len()
 			}
 		}

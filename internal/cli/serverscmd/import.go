@@ -29,7 +29,8 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 
 PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
 are those of servers, or globs; without any, you are asked about each at the
-terminal. Globs do not match servers in files of the project. Each server that is copied is connected to at once as by servers add.
+terminal. Globs do not match servers in files of the project.
+Each server that is copied is connected to at once, as by servers add.
 The setting imports and the flag --import use a program's servers without copying
 them.`,
 		Example: `  toolreg servers import claude

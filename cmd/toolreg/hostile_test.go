@@ -43,14 +43,14 @@ func hostile() map[string][][]string {
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
 		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
 		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
-		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},
+		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers list": {{}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},
 		"servers enable": {{"no" + nasty}}, "servers login": {{"evil"}, {"no" + nasty}}, "servers logout": {{"evil"}},
 		"servers prompt": {{"evil", "greet"}, {"evil", "no" + nasty}}, "servers read": {{"evil", "test://one"}, {"evil", "no" + nasty}},
 		"servers remove": {{"no" + nasty}}, "servers edit": {{"no" + nasty}}, "servers import": {{"no" + nasty}}, "servers test": {{"evil"}, {"no" + nasty}},
 		"search": {{"evil"}, {nasty}}, "settings edit": {{}}, "settings set": {{"no" + nasty, nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
 		"stats": {{}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
 		"complete": {{"zsh", "call", ""}, {"fish", "call", "evil", ""}, {"bash", "toolreg list --tag ", "63", "80", "="}}, "completion": {{"bash"}, {"no" + nasty}},
-		"cache": {{}}, "cache clear": {{}}, "version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
+		"cache": {{}}, "cache list": {{}}, "cache clear": {{}}, "version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
 	}
 }
 

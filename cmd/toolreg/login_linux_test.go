@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
@@ -72,6 +73,7 @@ func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown stri
 		t.Fatal(err)
 	}
 	tty.Close()
+	defer time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
 	address := regexp.MustCompile(`(?m)^http://\S+/authorize\?\S+`)
 	var screen bytes.Buffer
 	var reading sync.WaitGroup
@@ -80,7 +82,7 @@ func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown stri
 		for typed := false; ; {
 			n, err := control.Read(buf)
 			screen.Write(buf[:n])
-			if found := address.Find(screen.Bytes()); !typed && found != nil && bytes.HasSuffix(screen.Bytes(), []byte("ended at: ")) {
+			if found := address.Find(screen.Bytes()); !typed && found != nil && bytes.HasSuffix(screen.Bytes(), []byte("ended: ")) {
 				typed = true
 				if _, err := control.WriteString(paste(browserEnd(t, strings.TrimSpace(string(found))))); err != nil {
 					return

@@ -52,7 +52,7 @@ func TestProgramIsFoundWhereTheChildWouldLook(t *testing.T) {
 		{"not executable by path", "$/one/plain", "", "", "chmod +x", fs.ErrPermission},
 		{"a directory", "$/one", "", "", "it is a directory", fs.ErrPermission},
 		{"absent", "$/absent", "", "", "no such file", fs.ErrNotExist},
-		{"no PATH", "tool", "", "", "no PATH is set", fs.ErrNotExist},
+		{"no PATH", "tool", "", "", "PATH is not set", fs.ErrNotExist},
 		{"empty", "", "", "", "the command is empty", nil},
 		{"NUL", "a\x00b", "$/one", "", "NUL byte", nil},
 	}

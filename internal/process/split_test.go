@@ -79,7 +79,7 @@ func TestSplitSurvivesNesting(t *testing.T) {
 		if words, err := Split(line); err == nil && unit != "[" && unit != "!" && unit != "\\" && unit != "{ " && unit != "if " {
 			t.Errorf("nested %q gave %d words", unit, len(words))
 		}
-		if _, err := Split(line + strings.Repeat("x", maxLine)); err == nil || !strings.Contains(err.Error(), "over the limit") {
+		if _, err := Split(line + strings.Repeat("x", maxLine)); err == nil || !strings.Contains(err.Error(), "the limit is 32768") {
 			t.Errorf("beyond the limit: %v", err)
 		}
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,21 +72,40 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 
 // Fifty runs, started side by side by one process, each write an entry of their
 // own without having read the list: fifty entries are kept. Half of them speak
-// for an agent that they name.
+// for an agent that they name. All have been started before one gets its params:
+// a run that starts later may have waited for the answer of an earlier one.
 func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 	const runs = 50
 	_, command := inProject(t)
+	params := make([]io.WriteCloser, runs)
 	var wg sync.WaitGroup
 	for i := range runs {
-		cmd := command("call", "todo_write", "--yes", fmt.Sprintf(`todos:=[{"id":"%d","content":"by %d","status":"pending"}]`, i, i))
+		cmd := command("call", "todo_write", "--yes")
 		if i%2 == 0 {
 			cmd.Args = append(cmd.Args, fmt.Sprintf("--context=agentId=a%d", i))
 		}
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		var err error
+		if params[i], err = cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 		wg.Go(func() {
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, out.String())
 			}
 		})
+	}
+	for i, w := range params {
+		if _, err := fmt.Fprintf(w, `{"todos":[{"id":"%d","content":"by %d","status":"pending"}]}`, i, i); err != nil {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	wg.Wait()
 	list, err := command("call", "todo_read").Output()

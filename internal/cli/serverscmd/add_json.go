@@ -21,10 +21,10 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 		Short: "Add MCP servers from the JSON in their documentation",
 		Long: editHelp("Add MCP servers to a settings file, the user's own by default.") + `
 
-JSON is what a server's documentation tells you to paste: {"mcpServers": {…}}, one entry
-by its name, or an entry alone, for which NAME is needed. Without JSON, or with -,
-it is read from stdin. All servers are added or none, and each is connected to at
-once as by servers add.`,
+JSON is what a server's documentation tells you to paste: {"mcpServers": {…}}, one
+entry by its name, or an entry alone, for which NAME is needed. Without JSON, or
+with -, it is read from stdin. All servers are added or none, and each is connected
+to at once as by servers add.`,
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
   toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'
   toolreg servers add-json < claude_desktop_config.json`,

@@ -10,19 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// decodeKnown decodes JSON that holds no other keys than v has.
-func decodeKnown(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
-}
 
 // printedResult is what a tool with "output: result" prints.
 type printedResult struct {
@@ -60,7 +51,7 @@ func readPrinted(data []byte) (in printedResult, err error) {
 	if data[0] != '{' {
 		return in, errors.New("it is not an object")
 	}
-	err = decodeKnown(data, &in)
+	err = jsonx.DecodeKnown(data, &in)
 	return in, err
 }
 
@@ -115,9 +106,9 @@ func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 	switch raw[0] {
 	case '{':
 		d.Diff = &registry.FileDiff{}
-		err = decodeKnown(raw, d.Diff)
+		err = jsonx.DecodeKnown(raw, d.Diff)
 	case '[':
-		err = decodeKnown(raw, &d.Todos)
+		err = jsonx.DecodeKnown(raw, &d.Todos)
 	default:
 		err = json.Unmarshal(raw, &d.Text)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -81,7 +82,7 @@ type confirmation struct {
 // ask about other calls than its author meant.
 func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	var in struct{ When, Title, Prompt string }
-	if err := decodeKnown(raw, &in); err != nil {
+	if err := jsonx.DecodeKnown(raw, &in); err != nil {
 		return nil, fmt.Errorf("%w; it takes the strings when, title and prompt", err)
 	}
 	c := &confirmation{title: in.Title, prompt: in.Prompt}

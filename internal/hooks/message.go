@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -52,7 +53,7 @@ func parseAnswer(data []byte) (answer, error) {
 	if err := registry.CheckJSON(data); err != nil {
 		return a, fmt.Errorf("its answer is not valid JSON: %w", err)
 	}
-	if err := decodeKnown(data, &a); err != nil {
+	if err := jsonx.DecodeKnown(data, &a); err != nil {
 		return a, fmt.Errorf("its answer is invalid: %w", err)
 	}
 	if data[0] != '{' || !slices.Contains([]string{"", "allow", "ask", "deny"}, a.Decision) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -36,7 +37,7 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 		IsError    bool            `json:"isError"`
 		Structured json.RawMessage `json:"structuredContent"`
 	}
-	if err := decodeKnown(raw, &in); err != nil {
+	if err := jsonx.DecodeKnown(raw, &in); err != nil {
 		return registry.Result{}, fmt.Errorf("its result is invalid: %w; it takes llmContent, isError and structuredContent", err)
 	}
 	r := registry.Result{IsError: in.IsError, Structured: in.Structured, Duration: old.Duration, Cached: old.Cached, Attempts: old.Attempts}

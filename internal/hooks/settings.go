@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -114,7 +115,7 @@ func parseHook(item json.RawMessage) (Hook, error) {
 		Tools   []string        `json:"tools"`
 		Timeout json.RawMessage `json:"timeout"`
 	}
-	if err := decodeKnown(item, &in); err != nil {
+	if err := jsonx.DecodeKnown(item, &in); err != nil {
 		return Hook{}, fmt.Errorf("%w; it takes command, tools and timeout", err)
 	}
 	h := Hook{Tools: in.Tools, Timeout: DefaultTimeout}

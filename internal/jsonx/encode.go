@@ -33,6 +33,17 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
+// DecodeKnown decodes JSON into v, which has a field for each key. The error says
+// what is wrong without the name of the package that found it.
+func DecodeKnown(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
 // Quote returns s as a JSON string.
 func Quote(s string) string { return string(AppendQuote(nil, s)) }
 

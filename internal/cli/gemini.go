@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -29,22 +28,14 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 }
 
 // NoteGeminiSettings tells a person at the terminal of them, once in a project.
-func (e *Env) NoteGeminiSettings(ctx context.Context, s *settings.Settings) {
+func (e *Env) NoteGeminiSettings(s *settings.Settings) {
 	if !e.atKeyboard() {
 		return
 	}
 	note, how := e.GeminiSettings(s)
-	d, err := e.Folders.State()
-	if note == "" || err != nil {
-		return
-	}
 	sum := sha256.Sum256([]byte(s.ProjectRoot))
-	told := "gemini-" + hex.EncodeToString(sum[:8])
-	if _, err := d.Read(told); err == nil {
+	if note == "" || !e.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
 	e.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
-	if err := d.Update(ctx, told, func([]byte) ([]byte, error) { return []byte("told\n"), nil }); err != nil {
-		e.Log.Debug("remembering that a note was shown", "err", err)
-	}
 }

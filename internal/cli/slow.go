@@ -12,7 +12,7 @@ import (
 const (
 	// slowStart is how long a person waits for a server without asking why.
 	slowStart = 3 * time.Second
-	// slowNoted is the file in the state folder that tells that they were told.
+	// slowNoted is the name for firstTime.
 	slowNoted = "cache-hint-shown"
 )
 
@@ -27,15 +27,8 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
 			continue
 		}
-		dir, err := e.Folders.State()
-		if err != nil {
+		if !e.firstTime(slowNoted) {
 			return
-		}
-		if _, err := dir.Read(slowNoted); err == nil {
-			return
-		}
-		if err := dir.Put(slowNoted, nil); err != nil {
-			e.Log.Debug("cannot note that the cache was explained", "err", err)
 		}
 		e.noteText(failure{
 			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
@@ -43,4 +36,20 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 		})
 		return
 	}
+}
+
+// firstTime reports whether a note was never shown to this user, and remembers
+// that it is shown now. name is that of a file in the state folder.
+func (e *Env) firstTime(name string) bool {
+	dir, err := e.Folders.State()
+	if err != nil {
+		return false
+	}
+	if _, err := dir.Read(name); err == nil {
+		return false
+	}
+	if err := dir.Put(name, nil); err != nil {
+		e.Log.Debug("cannot remember that a note was shown", "name", name, "err", err)
+	}
+	return true
 }

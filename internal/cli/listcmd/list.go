@@ -133,7 +133,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		err = e.PrintJSON(doc)
 	} else {
 		err = printTools(e, tools, hidden, o.all)
-		e.NoteGeminiSettings(ctx, s.Settings())
+		e.NoteGeminiSettings(s.Settings())
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }

@@ -122,8 +122,15 @@ func (r *reader) object(row *table.Row, key string, n *document.Node) {
 	present := map[string]bool{}
 	for _, f := range n.Fields {
 		i := slices.IndexFunc(row.Fields, func(s table.Row) bool { return s.Name == f.Name })
-		if i < 0 {
+		switch {
+		case i < 0 && row.Strict:
+			r.fail(f.Line, f.Col, nearKey(f.Name, key, fieldNames(row)), "unknown setting %q", key+"."+f.Name)
+			continue
+		case i < 0:
 			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
+			continue
+		case row.Strict && isEmpty(f.Value):
+			r.fail(f.Line, f.Col, "give it a value or remove it", "%s is empty", key+"."+f.Name)
 			continue
 		}
 		if f.Value.Kind != document.Null {
@@ -136,6 +143,11 @@ func (r *reader) object(row *table.Row, key string, n *document.Node) {
 			r.fail(n.Line, n.Col, "", "%s: %s is missing", key, s.Name)
 		}
 	}
+}
+
+// isEmpty reports whether a value is null, or text that is blank.
+func isEmpty(n *document.Node) bool {
+	return n.Kind == document.Null || n.Kind == document.String && strings.TrimSpace(n.Text) == ""
 }
 
 func fieldNames(row *table.Row) []string {

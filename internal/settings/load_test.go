@@ -257,7 +257,6 @@ func TestUnknownKeysWarnWithTheNearest(t *testing.T) {
 		{"at the top", "toolDiscoveryComand: ./a", `1:1: unknown setting "toolDiscoveryComand"`, `did you mean "toolDiscoveryCommand"?`},
 		{"in a group", "tools:\n  coer: [a]", `2:3: unknown setting "tools.coer"`, `did you mean "tools.core"?`},
 		{"in a server", "mcpServers:\n  s: {command: x, ars: [a]}", `2:19: unknown setting "mcpServers.s.ars"`, `did you mean "mcpServers.s.args"?`},
-		{"in a rule", "policy: {rules: [{tol: a, decision: ask}]}", `1:19: unknown setting "policy.rules[0].tol"`, `did you mean "policy.rules[0].tool"?`},
 		{"dotted", "tools.allow: [a]", `1:1: unknown setting "tools.allow"`, `write it nested, as in tools: {allow: …}`},
 		{"nothing near", "zzzzzzzzzz: 1", `1:1: unknown setting "zzzzzzzzzz"`, ""},
 		{"control characters", "\"x\\e[2J\": 1", `1:1: unknown setting "x\x1b[2J"`, ""},

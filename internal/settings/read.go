@@ -149,13 +149,23 @@ func (r *reader) unknown(f document.Field, key, group string, candidates []strin
 		Message: fmt.Sprintf("%s:%d:%d: unknown setting %q", r.layer.file, f.Line, f.Col, key)}
 	if r.index.Row(f.Name) != nil && strings.Contains(f.Name, ".") {
 		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(f.Name, "."))
-	} else if near := registry.Near(f.Name, candidates); len(near) > 0 {
-		if group != "" {
-			near[0] = group + "." + near[0]
-		}
-		d.Hint = fmt.Sprintf("did you mean %q?", near[0])
+	} else {
+		d.Hint = nearKey(f.Name, group, candidates)
 	}
 	r.layer.unknown = append(r.layer.unknown, d)
+}
+
+// nearKey suggests the key of a group ("" = the top level) that is nearest to a
+// name, "" if none is near.
+func nearKey(name, group string, candidates []string) string {
+	near := registry.Near(name, candidates)
+	if len(near) == 0 {
+		return ""
+	}
+	if group != "" {
+		near[0] = group + "." + near[0]
+	}
+	return fmt.Sprintf("did you mean %q?", near[0])
 }
 
 func (r *reader) wrongType(n *document.Node, key, want string) {

@@ -94,6 +94,14 @@ func TestMistakesHavePlaces(t *testing.T) {
 		}},
 		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is not a valid variable name`}},
 		{"rule without decision", "s.yaml", "policy:\n  rules:\n    - tool: edit\n", []string{"s.yaml:3:7: policy.rules[0]: decision is missing"}},
+		{"unknown key in a rule", "s.yaml", "policy: {rules: [{decision: allow, tol: a, zzzzzz: 1}]}\n", []string{
+			`s.yaml:1:36: unknown setting "policy.rules[0].tol" (did you mean "policy.rules[0].tool"?)`,
+			`s.yaml:1:44: unknown setting "policy.rules[0].zzzzzz"`,
+		}},
+		{"empty condition of a rule", "s.yaml", "policy:\n  rules:\n    - decision: allow\n      tool:\n      server: ' '\n", []string{
+			"s.yaml:4:7: policy.rules[0].tool is empty (give it a value or remove it)",
+			"s.yaml:5:7: policy.rules[0].server is empty (give it a value or remove it)",
+		}},
 		{"group that is not an object", "s.yaml", "tools: [a]\n", []string{"s.yaml:1:8: tools: expected an object, got list"}},
 	}
 	for _, test := range tests {

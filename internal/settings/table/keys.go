@@ -115,7 +115,7 @@ func policyRows() []Row {
 	rows := []Row{
 		{Name: "approvalMode", Type: Choice, Choices: ApprovalModes(), Default: `"default"`,
 			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything but reading; never ask.", Loosens: whenNot("plan")},
-		{Name: "policy.rules", Type: Objects, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
+		{Name: "policy.rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
 		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,

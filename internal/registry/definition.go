@@ -70,6 +70,7 @@ type Definition struct {
 	CanUpdateOutput bool            `json:"canUpdateOutput,omitempty"`
 	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
+	Provider        ProviderFields  `json:"provider,omitzero"`
 }
 
 // IsMCP reports whether the tool comes from an MCP server.

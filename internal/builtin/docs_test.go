@@ -17,11 +17,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-var update = flag.Bool("update", false, "write docs/tools.md anew")
+var update = flag.Bool("update", false, "rewrite docs/tools.md")
 
 // TestDocumentationHoldsTheTools compares docs/tools.md with the definitions:
-// what stands between "<!-- tool NAME -->" and "<!-- end -->" is made of them.
-// -update writes it anew.
+// the text between "<!-- tool NAME -->" and "<!-- end -->" is generated from them.
+// -update rewrites it.
 func TestDocumentationHoldsTheTools(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "tools.md")
 	text, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func TestDocumentationHoldsTheTools(t *testing.T) {
 	}
 	for _, preset := range Presets() {
 		if !strings.Contains(want, "| `"+preset+"` |") {
-			t.Errorf("%s says nothing of the preset %s", path, preset)
+			t.Errorf("%s does not mention the preset %s", path, preset)
 		}
 	}
 }

@@ -46,8 +46,8 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// TestDocumentationHoldsTheTable compares docs/settings.md, which ends in the
-// table; -update writes it anew.
+// TestDocumentationHoldsTheTable compares docs/settings.md, which ends with the
+// table; -update rewrites it.
 func TestDocumentationHoldsTheTable(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "settings.md")
 	text, err := os.ReadFile(path)
@@ -56,7 +56,7 @@ func TestDocumentationHoldsTheTable(t *testing.T) {
 	}
 	prose, _, found := strings.Cut(string(text), "| key | also |")
 	if !found {
-		t.Fatalf("%s holds no table", path)
+		t.Fatalf("%s has no table", path)
 	}
 	want := prose + referenceTable()
 	if *update {

@@ -49,6 +49,7 @@ func rooms() map[string][]string {
 		"internal/screen":              {"internal/mcpclient", "internal/registry", "internal/terminal"},
 		"internal/session":             {"internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/middleware", "internal/oauth", "internal/policy", "internal/process", "internal/registry", "internal/search", "internal/settings", "internal/settings/document", "internal/state", "internal/trust"},
 		"internal/search":              {"internal/process", "internal/registry"},
+		"internal/caller":              {},
 		"internal/expand":              {},
 		"internal/registry":            {},
 		"internal/args":                {"internal/registry"},
@@ -111,7 +112,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/expand", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

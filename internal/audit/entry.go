@@ -35,6 +35,13 @@ func Outcomes() []Outcome { return []Outcome{OK, Error, Denied, Invalid, Timeout
 // Made reports whether the tool was run.
 func (o Outcome) Made() bool { return o != Denied && o != Invalid }
 
+// Caller is the client of `toolreg serve` that made a call.
+type Caller struct {
+	Name    string `json:"name"`              // of its token, "stdio" or "local"
+	Client  string `json:"client,omitempty"`  // what it calls itself
+	Version string `json:"version,omitempty"` // likewise
+}
+
 // Entry is one line of the log. Absent values are left out.
 type Entry struct {
 	Time       time.Time `json:"time"`                 // when the call came in
@@ -43,6 +50,7 @@ type Entry struct {
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`
 	Project    string    `json:"project,omitempty"`  // project root
+	Caller     *Caller   `json:"caller,omitempty"`   // the client of serve; absent: the command line
 	Decision   string    `json:"decision,omitempty"` // of policy: allow, ask, deny
 	Rule       string    `json:"rule,omitempty"`     // what decided: file:line, flag, default, approval
 	Outcome    Outcome   `json:"outcome"`

@@ -31,7 +31,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 	if err != nil {
 		return registry.Result{}, err
 	}
-	request := newRequest("tool "+text.Quote(name), call.Progress, func(ctx context.Context, sess *session, token string) error {
+	request := newRequest(ctx, "tool "+text.Quote(name), call.Progress, func(ctx context.Context, sess *session, token string) error {
 		params := &mcp.CallToolParams{Name: name}
 		if len(call.Params) > 0 {
 			params.Arguments = call.Params

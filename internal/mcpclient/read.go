@@ -55,7 +55,7 @@ type Reading struct {
 // ReadResource connects to the server and reads a resource. progress may be nil.
 // Errors: *NotOfferedError, *RefusedError, *ServerError, the cause of ctx.
 func (s *Source) ReadResource(ctx context.Context, uri string, progress func(registry.Progress)) (Reading, error) {
-	request := newRequest("resource "+text.Quote(uri), progress, func(ctx context.Context, sess *session, token string) error {
+	request := newRequest(ctx, "resource "+text.Quote(uri), progress, func(ctx context.Context, sess *session, token string) error {
 		params := &mcp.ReadResourceParams{URI: uri}
 		params.SetProgressToken(token)
 		s.setLogLevel(sess, params.Meta)
@@ -97,7 +97,7 @@ type Filled struct {
 // GetPrompt connects to the server and has it fill in a prompt. progress may be
 // nil. Errors are as those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
-	request := newRequest("prompt "+text.Quote(name), progress, func(ctx context.Context, sess *session, token string) error {
+	request := newRequest(ctx, "prompt "+text.Quote(name), progress, func(ctx context.Context, sess *session, token string) error {
 		params := &mcp.GetPromptParams{Name: name, Arguments: arguments}
 		params.SetProgressToken(token)
 		s.setLogLevel(sess, params.Meta)

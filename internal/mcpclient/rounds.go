@@ -33,10 +33,10 @@ type request struct {
 	send     func(ctx context.Context, sess *session, token string) error
 }
 
-// newRequest returns a request; name describes it to the person, such as "tool
-// echo". progress may be nil.
-func newRequest(name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
-	asked := ask.NewRequest(name)
+// newRequest returns a request on behalf of the caller of ctx; name describes it
+// to the person, such as "tool echo". progress may be nil.
+func newRequest(ctx context.Context, name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
+	asked := ask.NewRequest(ctx, name)
 	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}
 }
 

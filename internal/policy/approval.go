@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
@@ -37,6 +38,9 @@ type Approval struct {
 	// Folder distinguishes the root from a later folder at the same path. If it
 	// differs, it is another project, for which no answer was given.
 	Folder string `json:"folder,omitempty"`
+	// Client is the name of the client of `toolreg serve` that the answer came
+	// from, and for which alone it counts; "" is the person at the command line.
+	Client string `json:"client,omitempty"`
 	// Tools holds every tool that the approval covers, by its original name, as
 	// it was when the person said yes.
 	Tools map[string]ApprovedTool `json:"pins"`
@@ -143,10 +147,11 @@ func remedy(err error) string {
 }
 
 // load is List for decisions: it warns and finds nothing where List fails.
-func (a *Approvals) load() []Approval {
+func (a *Approvals) load(ctx context.Context) []Approval {
 	list, err := a.List(false)
 	if err == nil {
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder })
+		client := caller.Name(ctx)
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Client != client })
 	}
 	if a.Warn != nil {
 		a.warned.Do(func() {
@@ -176,7 +181,7 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	}
 	return a.update(ctx, func(list []Approval) []Approval {
 		for _, v := range values {
-			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Created: now().UTC().Truncate(time.Second), Tools: tools}
+			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Created: now().UTC().Truncate(time.Second), Tools: tools}
 			n.ID = n.id()
 			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 		}
@@ -278,7 +283,11 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 }
 
 func (x *Approval) id() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{x.Project, string(x.Kind), x.Source, x.Value}, "\x00")))
+	parts := []string{x.Project, string(x.Kind), x.Source, x.Value}
+	if x.Client != "" {
+		parts = append(parts, x.Client)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:5])
 }
 

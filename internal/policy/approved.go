@@ -81,7 +81,7 @@ func (d *decision) approvedWhole(program string) bool {
 // approvals are read when the first one is looked for.
 func (d *decision) approvals() []Approval {
 	if !d.loaded && d.policy.Approvals != nil {
-		d.loaded, d.found = true, d.policy.Approvals.load()
+		d.loaded, d.found = true, d.policy.Approvals.load(d.ctx)
 	}
 	return d.found
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -143,6 +144,9 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	}
 	if t.IsMCP() {
 		e.Tool = t.Qualified()
+	}
+	if c := caller.From(ctx); c != nil {
+		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
 	}
 	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
 	e.BrokenOff = e.Outcome == audit.Cancelled && !r.Ran

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -70,6 +71,7 @@ func New(opts Options) *Handler { return &Handler{opts} }
 // during which it came, nil if there is none. The error is a *jsonrpc.Error for
 // the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
+	ctx = during.Context(ctx)
 	if method == methodSample {
 		return h.sample(ctx, during, params)
 	}
@@ -87,7 +89,10 @@ func (h *Handler) refuse(what string, err error) {
 // Request is one of our requests, during which the server may ask. nil means
 // that there is none and the server must not ask.
 type Request struct {
-	name string
+	name   string
+	caller *caller.Caller // on whose behalf it is made; nil: the person at the command line
+
+	several bool // it stands for requests of several clients
 
 	mu        sync.Mutex
 	questions int      // that the server asked during it
@@ -95,9 +100,26 @@ type Request struct {
 	declined  []string // reasons for declining them
 }
 
-// NewRequest returns a Request; name describes it to the person, such as "tool
-// echo".
-func NewRequest(name string) *Request { return &Request{name: name} }
+// NewRequest returns a Request on behalf of the caller of ctx; name describes it
+// to the person, such as "tool echo".
+func NewRequest(ctx context.Context, name string) *Request {
+	return &Request{name: name, caller: caller.From(ctx)}
+}
+
+// SameCaller reports whether two requests are made on behalf of the same client.
+func (r *Request) SameCaller(other *Request) bool { return r.caller == other.caller }
+
+// Several stands for the requests of several clients that run at once, where
+// nobody knows which of them a question is about. It allows none.
+func Several(name string) *Request { return &Request{name: name, several: true} }
+
+// Context returns ctx with the caller of the request, whom the question is for.
+func (r *Request) Context(ctx context.Context) context.Context {
+	if r == nil || r.caller == nil {
+		return ctx
+	}
+	return caller.With(ctx, r.caller)
+}
 
 // Asked reports whether the server asked a question during the request.
 func (r *Request) Asked() bool {
@@ -136,12 +158,18 @@ func (r *Request) count(sample bool) (questions, samples int) {
 	return r.questions, r.samples
 }
 
-var errNoRequest = errors.New("it came while no request was running")
+var (
+	errNoRequest = errors.New("it came while no request was running")
+	errSeveral   = errors.New("calls of several clients are running on this server, and the protocol does not say which of them the question is about; with perClient: true in the server's settings each client has its own")
+)
 
 // allow counts a question and returns an error if the server must not ask it.
 func (r *Request) allow() error {
-	if r == nil {
+	switch {
+	case r == nil:
 		return errNoRequest
+	case r.several:
+		return errSeveral
 	}
 	if questions, _ := r.count(false); questions > maxQuestions {
 		return fmt.Errorf("more than %d were asked during %s", maxQuestions, text.Escape(r.name))
@@ -152,8 +180,11 @@ func (r *Request) allow() error {
 // allowSample is allow for a question for a model, of which there may be at
 // most limit.
 func (r *Request) allowSample(limit int) error {
-	if r == nil {
+	switch {
+	case r == nil:
 		return errNoRequest
+	case r.several:
+		return errSeveral
 	}
 	if questions, samples := r.count(true); questions > maxQuestions || samples > limit {
 		return fmt.Errorf("more than %d were asked during one request", limit)

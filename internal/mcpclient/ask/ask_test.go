@@ -69,7 +69,7 @@ func TestElicit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, refused := handler(tt.change)
-			got, err := h.Handle(t.Context(), NewRequest("tool x"), "elicitation/create", json.RawMessage(tt.params))
+			got, err := h.Handle(t.Context(), NewRequest(t.Context(), "tool x"), "elicitation/create", json.RawMessage(tt.params))
 			if err != nil || string(got) != tt.want {
 				t.Errorf("got %s, %v; want %s", got, err, tt.want)
 			}
@@ -86,7 +86,7 @@ func TestWhatThePersonSees(t *testing.T) {
 		o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) { seen = e; return Answer{}, nil }
 	})
 	long := strings.Repeat("é", maxMessage)
-	request := NewRequest("tool x")
+	request := NewRequest(t.Context(), "tool x")
 	if request.Asked() {
 		t.Error("asked before anything was")
 	}
@@ -104,7 +104,7 @@ func TestWhatThePersonSees(t *testing.T) {
 
 func TestQuestionsHaveALimit(t *testing.T) {
 	h, refused := handler(accepting(""))
-	request := NewRequest("tool x")
+	request := NewRequest(t.Context(), "tool x")
 	for i := range maxQuestions + 1 {
 		got, _ := h.Handle(t.Context(), request, "elicitation/create", json.RawMessage(`{}`))
 		if accepted := strings.Contains(string(got), "accept"); accepted != (i < maxQuestions) {
@@ -144,14 +144,14 @@ func TestSampling(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, _ := handler(tt.change)
-			got, err := h.Handle(t.Context(), NewRequest("tool x"), "sampling/createMessage", json.RawMessage(tt.params))
+			got, err := h.Handle(t.Context(), NewRequest(t.Context(), "tool x"), "sampling/createMessage", json.RawMessage(tt.params))
 			if string(got) != tt.want || (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("got %s, %v", got, err)
 			}
 		})
 	}
 	h, refused := handler(good)
-	request := NewRequest("tool x")
+	request := NewRequest(t.Context(), "tool x")
 	for i := range 4 {
 		if _, err := h.Handle(t.Context(), request, "sampling/createMessage", json.RawMessage(ask)); (err == nil) != (i < 3) {
 			t.Errorf("sampling request %d: %v", i+1, err)
@@ -174,7 +174,7 @@ func TestInputs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, _ := handler(func(o *Options) { accepting(`{"x":1}`)(o); o.Workspace = "/w" })
-			got, err := h.Inputs(t.Context(), NewRequest("tool x"), json.RawMessage(tt.result), 0)
+			got, err := h.Inputs(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(tt.result), 0)
 			if string(got) != tt.want || (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
 			}
@@ -190,7 +190,7 @@ func TestInputsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := handler(nil)
 		start := time.Now()
-		got, err := h.Inputs(t.Context(), NewRequest("tool x"), json.RawMessage(`{"requestState":"s"}`), 2)
+		got, err := h.Inputs(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(`{"requestState":"s"}`), 2)
 		if err != nil || string(got) != `"inputResponses":{},"requestState":"s"` || time.Since(start) != 3*busyPause {
 			t.Errorf("got %s, %v after %s", got, err, time.Since(start))
 		}
@@ -217,7 +217,7 @@ func TestAddresses(t *testing.T) {
 			completion := func(id string) (<-chan struct{}, func()) {
 				return make(chan struct{}), func() { forgotten += id + " " }
 			}
-			if got := h.Addresses(t.Context(), NewRequest("tool x"), json.RawMessage(tt.data), completion); got != tt.want || forgotten != tt.forgotten {
+			if got := h.Addresses(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(tt.data), completion); got != tt.want || forgotten != tt.forgotten {
 				t.Errorf("again %v, no longer waited for %q", got, forgotten)
 			}
 		})

@@ -75,7 +75,7 @@ func TestExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := pipe(t, Options{})
 		var progress []registry.Progress
-		x := NewExchange(ask.NewRequest("tool x"), func(p registry.Progress) { progress = append(progress, p) })
+		x := NewExchange(ask.NewRequest(t.Context(), "tool x"), func(p registry.Progress) { progress = append(progress, p) })
 		if token := x.Token("a"); token != "a" || x.Token("b") != "a" {
 			t.Errorf("token %q, then %q", token, x.Token("b"))
 		}
@@ -150,7 +150,7 @@ func TestQuestionIsAboutTheOldestRequest(t *testing.T) {
 			got = append(got, during)
 			return json.RawMessage(`{}`), nil
 		}})
-		first, second := ask.NewRequest("first"), ask.NewRequest("second")
+		first, second := ask.NewRequest(t.Context(), "first"), ask.NewRequest(t.Context(), "second")
 		x, y := NewExchange(first, nil), NewExchange(second, nil)
 		for i, x := range []*Exchange{NewExchange(nil, nil), x, y} {
 			call(t, c, x, float64(i+1), "tools/call", `{}`)
@@ -193,7 +193,7 @@ func TestQuestionsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, server, ends := asking(t)
-				x := NewExchange(ask.NewRequest("tool x"), nil)
+				x := NewExchange(ask.NewRequest(t.Context(), "tool x"), nil)
 				call(t, c, x, 1, "tools/call", `{}`)
 				received(t, server)
 				send(t, server, question(t, 7))
@@ -213,7 +213,7 @@ func TestQuestionsEnd(t *testing.T) {
 func TestTooManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server, ends := asking(t)
-		x := NewExchange(ask.NewRequest("tool x"), nil)
+		x := NewExchange(ask.NewRequest(t.Context(), "tool x"), nil)
 		call(t, c, x, 1, "tools/call", `{}`)
 		received(t, server)
 		for n := range MaxServerRequests {

@@ -54,16 +54,27 @@ func (c *Conn) admit() bool {
 }
 
 // during returns our request during which the server may ask: the
-// longest-running one if there are several, nil if there is none. c.mu is held.
+// longest-running one if there are several, nil if there is none. If they are of
+// several clients, it is one that allows no question. c.mu is held.
 func (c *Conn) during() *ask.Request {
 	var oldest *pending
+	several := false
 	for _, p := range c.requests.pending {
-		if p.exchange != nil && p.exchange.request != nil && (oldest == nil || p.serial < oldest.serial) {
+		if p.exchange == nil || p.exchange.request == nil {
+			continue
+		}
+		if oldest != nil && !p.exchange.request.SameCaller(oldest.exchange.request) {
+			several = true
+		}
+		if oldest == nil || p.serial < oldest.serial {
 			oldest = p
 		}
 	}
-	if oldest == nil {
+	switch {
+	case oldest == nil:
 		return nil
+	case several:
+		return ask.Several("calls of several clients")
 	}
 	return oldest.exchange.request
 }

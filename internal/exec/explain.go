@@ -1,0 +1,70 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Explain says what went wrong in words that a model can act on. It names no
+// settings and no paths: those are the person's.
+func Explain(err error) string {
+	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
+		return explainParams(e)
+	}
+	switch {
+	case errors.Is(err, registry.ErrSourceFailed):
+		return "The tool is not available: its source failed. Continue without it. " + err.Error()
+	case errors.Is(err, registry.ErrNotFound):
+		if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
+			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
+		}
+		return "There is no such tool. Call only declared tools."
+	case errors.Is(err, registry.ErrDenied):
+		if e, ok := errors.AsType[*Denied](err); ok && e.Origin == OriginPerson {
+			return explainNo(e)
+		} else if ok {
+			return "This call is not allowed, so it was not run: " + e.Reason + ". Do not repeat it; find another way."
+		}
+		return "This call is not allowed, so it was not run. Do not repeat it; find another way."
+	case errors.Is(err, registry.ErrNeedsConfirmation):
+		return "This call needs the user's approval, but nobody can be asked, so it was not run. Continue without it, and tell the user what you would have done."
+	case errors.Is(err, ErrTimeout):
+		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or request less."
+	}
+	return "The call failed: " + err.Error()
+}
+
+// explainNo tells what a person answered, or that they did not.
+func explainNo(e *Denied) string {
+	const goOn = " Do not repeat it; find another way or ask the user."
+	switch {
+	case e.Said != "":
+		return "The user said no to this call, so it was not run. The reason given: " + e.Said + "\n" + goOn[1:]
+	case e.Reason != "":
+		return "The user was asked about this call and did not approve it (" + e.Reason + "), so it was not run." + goOn
+	}
+	return "The user said no to this call, so it was not run." + goOn
+}
+
+// maxExplained bounds how many mistakes in params are listed.
+const maxExplained = 20
+
+func explainParams(e *registry.ArgsError) string {
+	var b strings.Builder
+	b.WriteString("The params do not match the tool's schema, so it was not run. Correct them and call again:")
+	for i, v := range e.Violations {
+		if i == maxExplained {
+			fmt.Fprintf(&b, "\n- and %d more", len(e.Violations)-i)
+			break
+		}
+		b.WriteString("\n- ")
+		if v.Pointer != "" {
+			b.WriteString(v.Pointer + ": ")
+		}
+		b.WriteString(v.Message)
+	}
+	return b.String()
+}

@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// auditor writes the log of calls, which it opens on first need.
+// auditor writes the audit log, which it opens when first needed.
 type auditor struct {
 	*run
 
@@ -26,7 +26,7 @@ type auditor struct {
 	answers []answered
 }
 
-// open returns the log. It fails where there is nowhere to keep it.
+// open returns the log. It fails if there is no state folder.
 func (a *auditor) open() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,14 +47,14 @@ func (a *auditor) close() error {
 	return a.log.Close()
 }
 
-// answered is the time in which a person had a server's question before them.
+// answered is a period in which a person was answering a server's question.
 type answered struct {
 	server, during string
 	from, to       time.Time
 }
 
-// waited returns how long the person had questions before them that came during
-// a call since it began.
+// waited returns how long the person spent on questions that came during a call
+// since it began.
 func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,8 +66,7 @@ func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration
 	return total
 }
 
-// OpenAudit returns the log of calls. Nothing is written before something is
-// added.
+// OpenAudit returns the audit log. It writes nothing until an entry is added.
 func OpenAudit(folders *Folders, set settings.Audit) (*audit.Log, error) {
 	d, err := folders.State()
 	if err != nil {
@@ -76,7 +75,7 @@ func OpenAudit(folders *Folders, set settings.Audit) (*audit.Log, error) {
 	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
 }
 
-// add writes to the audit log, if there is a place for it.
+// add writes an entry to the audit log if there is one.
 func (a *auditor) add(ctx context.Context, e audit.Entry) {
 	e.Project = a.set.ProjectRoot
 	log, err := a.open()
@@ -88,8 +87,8 @@ func (a *auditor) add(ctx context.Context, e audit.Entry) {
 	}
 }
 
-// call tells of one call on the log of --verbose and writes it to the audit log.
-// That it cannot be written does not stop the call.
+// call reports a call in the log of --verbose and writes it to the audit log. A
+// failure to write does not stop the call.
 func (a *auditor) call(ctx context.Context, r exec.Record) {
 	e := a.newEntry(ctx, r)
 	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached,
@@ -113,15 +112,15 @@ func (a *auditor) call(ctx context.Context, r exec.Record) {
 	a.add(ctx, e)
 }
 
-// maxLogged is the size of params from which on not even their beginning is
-// logged: masking has to read all of them.
+// maxLogged is the size of params above which none of them are logged, because
+// masking has to read all of them.
 const maxLogged = 64 << 10
 
-// refused logs a call that was refused before anything decided on it,
-// because its params could not be read, and returns the error.
+// refused logs a call that was refused before a decision because its params
+// could not be read, and returns the error.
 func (a *auditor) refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
-		return cause // it was the reading that ended
+		return cause // reading was canceled
 	}
 	if a.set.Audit.Enabled {
 		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
@@ -133,7 +132,7 @@ func (a *auditor) refused(ctx context.Context, t *registry.Tool, err error) erro
 	return err
 }
 
-// newEntry says of a call what the log holds of it.
+// newEntry returns the log entry of a call.
 func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := audit.Entry{
@@ -164,13 +163,13 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 		e.Rule = "hook"
 	}
 	if e.Outcome == audit.Invalid && r.Verdict.Origin == "" {
-		e.Decision = "" // it did not come to one
+		e.Decision = "" // no decision was made
 	}
 	return e
 }
 
-// ResultError is the error that the outcome of a call stands for: that of a
-// result which says so is a *ToolError.
+// ResultError returns the error of a call's outcome. For a result that reports
+// an error it is a *ToolError.
 func ResultError(r registry.Result, err error) error {
 	if err == nil && r.IsError {
 		return &ToolError{Category: r.ErrorCategory}
@@ -178,12 +177,13 @@ func ResultError(r registry.Result, err error) error {
 	return err
 }
 
-// ToolError tells that a tool ran and reported an error, which is in its result.
+// ToolError reports that a tool ran and failed; the error is in its result.
 type ToolError struct{ Category registry.ErrorCategory }
 
 func (e *ToolError) Error() string { return "the tool reported an error" }
 
-// outcomeOf says how a call ended, in the words of the log and of the exit code.
+// outcomeOf returns how a call ended: its outcome, its error code and its exit
+// code.
 func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
 	failure := ResultError(r, err)
 	if failure == nil {
@@ -206,8 +206,8 @@ func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (
 	return audit.Error, code, exit
 }
 
-// question logs what became of a server's question: who asked, during
-// what, and whether it was answered, never the answer.
+// question logs the outcome of a server's question: who asked, during which
+// tool, and whether it was answered, but never the answer.
 func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
 	a.mu.Lock()
 	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 )
 
-// errorText is what a failed call was answered with; "" of one that did not fail.
+// errorText returns the error of a failed call; "" if the call did not fail.
 func errorText(r exec.Record) string {
 	switch {
 	case r.Err != nil:
@@ -20,13 +20,13 @@ func errorText(r exec.Record) string {
 	return r.Result.Text()
 }
 
-// valueHead is how much of a value's beginning tells it in a text that may have
-// cut it; shorter values are looked for as a whole.
+// valueHead is how many bytes of a value's beginning identify it in a text that
+// may have been cut. Shorter values must occur whole.
 const valueHead = 16
 
-// withoutValues takes what repeats the values of params out of a text: the log
-// holds none of them unless the settings ask for it. Of params that are too long
-// to be looked through nothing is left.
+// withoutValues removes from a text whatever repeats the values of params,
+// because the log has none of them unless the settings enable it. If the params
+// are too long to search, it returns "".
 func withoutValues(text string, params json.RawMessage) string {
 	var v any
 	if text == "" || len(params) > maxLogged || len(params) > 0 && json.Unmarshal(params, &v) != nil {
@@ -42,7 +42,7 @@ func withoutValues(text string, params json.RawMessage) string {
 }
 
 // stringValues appends the strings in a JSON value that are long enough to be
-// somebody's.
+// private.
 func stringValues(v any, out []string) []string {
 	switch v := v.(type) {
 	case string:

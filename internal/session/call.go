@@ -11,9 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Call makes one call of a tool that was found, through the one gate with
-// everything around it. Its errors are those of [exec.Executor.Execute], and an
-// *InputError about rules that cannot be read. Calls may run at once.
+// Call makes one call of a tool that was found, with policy, hooks and
+// everything else that surrounds a call. Its errors are those of
+// [exec.Executor.Execute], or an *InputError about rules that cannot be read.
+// It is safe for concurrent use.
 func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
 	x, err := s.gate.executor(ctx, f.Registry)
 	if err != nil {
@@ -23,7 +24,7 @@ func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (regist
 }
 
 // CallJSON makes a call with params as a model or a script sent them; name is
-// what it calls the tool.
+// the name that the caller used for the tool.
 func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte) (registry.Result, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
@@ -32,8 +33,8 @@ func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte
 	return s.Call(ctx, f, registry.Call{Tool: name, Params: Restored(f.Tool, params)})
 }
 
-// Restored undoes in params what declarations did to the schema, so that a
-// model's params fit the tool's own.
+// Restored undoes in params what declarations changed in the schema, so that a
+// model's params match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
 		params = declare.RestoreEnums(t.InputSchema, params)
@@ -44,9 +45,8 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	return params
 }
 
-// callStep makes the call of a composite's step: it finds the tool, starting
-// only the server that it needs, and puts it through the same gate as every
-// call.
+// callStep makes the call of a composite's step. It starts only the server that
+// the step needs, and makes the call like any other.
 func (s *Session) callStep(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
 	f, err := s.Find(ctx, name, Query{Call: true})
 	if err != nil {
@@ -55,15 +55,15 @@ func (s *Session) callStep(ctx context.Context, name string, params json.RawMess
 	return s.Call(ctx, f, registry.Call{Tool: name, Params: params})
 }
 
-// RefusedParams logs a call that was refused before anything decided on it,
-// because its params could not be read, and returns the error.
+// RefusedParams logs a call that was refused before a decision because its
+// params could not be read, and returns the error.
 func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
 	return s.audit.refused(ctx, t, err)
 }
 
-// Offered splits tools into those to declare and those whose every call is denied,
-// which are hidden; a call of one is still answered with the denial (spec section
-// 5). The error is an *InputError about rules.
+// Offered splits tools into those to declare and those whose every call is
+// denied. The latter are hidden, but a call of one is still answered with the
+// denial (spec section 5). The error is an *InputError about rules.
 func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
 	p, err := s.newPolicy(reg)
 	if err != nil {
@@ -80,6 +80,6 @@ func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*
 	return offered, hidden, nil
 }
 
-// Policy is what decides about the calls of a registry's tools. The error is an
-// *InputError.
+// Policy returns the policy for the calls of a registry's tools. The error is
+// an *InputError.
 func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) { return s.newPolicy(reg) }

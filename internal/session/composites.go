@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// composites reads the setting composites; nil where there are none.
+// composites reads the setting composites. It returns nil if there are none.
 func (s *Session) composites(ctx context.Context) *discover.Composites {
 	named := s.set.RawNamed("composites")
 	if len(named) == 0 {
@@ -18,12 +18,12 @@ func (s *Session) composites(ctx context.Context) *discover.Composites {
 	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context()})
 }
 
-// resolveComposites quarantines the composites with a step that names no tool,
-// once all sources are there, and returns the registry without them. Where a
-// source failed that could have the tool, or a setting hides it, there is only a
+// resolveComposites quarantines composites with a step that names an unknown
+// tool, once all sources are loaded, and returns the registry without them. If
+// a failed source might have the tool, or a setting hides it, there is only a
 // diagnostic.
 func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
-	if s.sources.composites == nil || s.opts.Preset != "" { // a preset leaves tools out
+	if s.sources.composites == nil || s.opts.Preset != "" { // a preset omits tools
 		return reg
 	}
 	failed := ""
@@ -40,7 +40,7 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 			Message: p.String(), Hint: failed + " failed and may be the source of the tool"})
 		return true
 	}
-	// One that is quarantined takes those with it whose step it is.
+	// Quarantining a composite affects those that use it as a step.
 	for s.sources.composites.Resolve(func(name string) error { return s.resolveStep(reg, name) }, excused) {
 		s.loader.Renew(ctx, s.sources.composites)
 		reg = s.finder.reload(ctx)
@@ -48,8 +48,8 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 	return reg
 }
 
-// resolveStep returns an error where no tool has the name of a step. One that a
-// setting hides is noticed.
+// resolveStep returns an error if no tool has the name of a step. If a setting
+// hides the tool, it adds a diagnostic.
 func (s *Session) resolveStep(reg *registry.Registry, name string) error {
 	_, err := reg.Lookup(name)
 	missing, ok := errors.AsType[*registry.NotFoundError](err)

@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// pluginSettings are the settings of one plugin, expanded; nil for none.
+// pluginSettings returns the settings of one plugin, expanded; nil if there are
+// none.
 func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
 	for _, n := range r.set.RawNamed("plugins.settings") {
 		if n.Name == id {
@@ -53,8 +54,8 @@ func expandValue(v any, expand func(string) (string, error)) (any, error) {
 	return v, nil
 }
 
-// context is the context of this run (spec section 6.2): the setting context,
-// --context over it, and what only we know.
+// context returns the context of this run (spec section 6.2): the setting
+// context, overridden by --context and by the values that only toolreg knows.
 func (r *run) context() json.RawMessage {
 	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
 	for _, n := range r.set.RawNamed("context") {
@@ -78,18 +79,19 @@ func (r *run) context() json.RawMessage {
 	set("projectRoot", r.set.ProjectRoot)
 	out, err := json.Marshal(facts)
 	if err != nil {
-		return json.RawMessage("{}") // each value is JSON already
+		return json.RawMessage("{}") // cannot happen: each value is JSON
 	}
 	return out
 }
 
-// fact is one fact of the context as text, "" where it is not set or no text
-// or number.
+// fact returns one value of the context as text; "" if it is not set or is
+// neither text nor a number.
 func (r *run) fact(name string) string {
 	var value json.RawMessage
 	for _, n := range r.set.RawNamed("context") {
 		if n.Name == name {
-			// One that does not expand is reported where the context is used.
+			// A value that cannot be expanded is reported where the context is
+			// used.
 			value, _ = expandJSON(n.JSON(), r.expander.Expand)
 		}
 	}
@@ -106,7 +108,7 @@ func (r *run) fact(name string) string {
 	return text
 }
 
-// Fact is one fact of the context that was given for this run.
+// Fact is one value of the context, given for this run.
 type Fact struct {
 	Name  string
 	Value json.RawMessage

@@ -19,12 +19,13 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// DepthVariable tells a child how many tool runs it is inside of. Inside one,
-// nobody is asked and no trust is granted: a tool must not approve itself.
+// DepthVariable gives a child its number of enclosing tool runs. Inside a
+// tool's run nobody is asked and no trust is granted, because a tool must not
+// approve itself.
 const DepthVariable = "TOOLREG_DEPTH"
 
-// Depth returns how many tool runs a process of this environment is inside of.
-// A value that is not a number counts as inside.
+// Depth returns the number of tool runs that enclose a process with this
+// environment. A value that is not a number means 1.
 func Depth(environ []string) int {
 	v, ok := expand.Find(environ, DepthVariable)
 	if !ok || v == "" {
@@ -37,21 +38,22 @@ func Depth(environ []string) int {
 	return n
 }
 
-// Inside reports whether this process is part of a tool's run: its environment
-// says so, or it descends from a toolreg, which a tool cannot unset.
+// Inside reports whether this process is part of a tool's run, either because
+// its environment says so or because it is a descendant of a toolreg process,
+// which a tool cannot hide.
 func Inside(environ []string) bool {
 	return Depth(environ) > 0 || process.HasAncestor("toolreg")
 }
 
-// childEnviron is an environment with the depth of a child in it, by which a
-// tool's run is told from a person's.
+// childEnviron returns an environment with the depth of a child, which
+// distinguishes a tool's run from a person's.
 func childEnviron(environ []string) []string {
 	return append(slices.Clone(environ), DepthVariable+"="+strconv.Itoa(Depth(environ)+1))
 }
 
-// ToolEnviron is the environment of commands that tools run, made of the
-// settings and of that of the process. The error is about a variable that the
-// setting env wants and that is not set.
+// ToolEnviron returns the environment of commands that tools run, built from
+// the settings and the environment of the process. It fails if the setting env
+// refers to a variable that is not set.
 func ToolEnviron(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) ([]string, error) {
 	pairs, err := x.Pairs(ctx, set.Env)
 	if err != nil {
@@ -61,7 +63,7 @@ func ToolEnviron(ctx context.Context, set *settings.Settings, x *settings.Expand
 	return append(env, DepthVariable+"="+strconv.Itoa(Depth(environ)+1)), nil
 }
 
-// fetchOptions tells web_fetch what the settings say. What is to be expanded is
+// fetchOptions returns the settings of web_fetch. References in them are
 // expanded when a page is fetched.
 func (r *run) fetchOptions() builtin.FetchOptions {
 	set := r.set
@@ -82,7 +84,7 @@ func (r *run) fetchOptions() builtin.FetchOptions {
 	return o
 }
 
-// fetchHeaders are the headers that the settings have for one origin.
+// fetchHeaders returns the headers that the settings have for an origin.
 func (r *run) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
 	var out []builtin.FetchHeader
 	for _, o := range r.set.Fetch.Headers {
@@ -100,7 +102,7 @@ func (r *run) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchH
 	return out, nil
 }
 
-// proxyOf reads the variables that name proxies, in capitals or not.
+// proxyOf reads the proxy variables in upper and lower case.
 func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	either := func(name string) string {
 		v, ok := expand.Find(environ, name)
@@ -113,7 +115,7 @@ func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	return c.ProxyFunc()
 }
 
-// Endless stands for a time limit that is switched off with 0.
+// Endless is the time limit if the setting is 0.
 const Endless = 100_000 * time.Hour
 
 func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }

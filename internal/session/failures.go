@@ -10,7 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// failuresOptions say how long failures are kept: only where listings are.
+// failuresOptions returns how long failures are cached. They are cached only if
+// listings are.
 func failuresOptions(r *run, dir func() (*state.Dir, error)) cache.Options {
 	o := cache.Options{Dir: dir, Kind: "failure", Mode: r.opts.Cache, Warn: r.protocolsDamaged}
 	if r.set.DiscoveryTTL > 0 {
@@ -22,15 +23,16 @@ func failuresOptions(r *run, dir func() (*state.Dir, error)) cache.Options {
 	return o
 }
 
-// keptFailure is how a source failed on an earlier run, in its words.
+// keptFailure is the error of a source in an earlier run.
 type keptFailure struct{ Message string }
 
 func (e *keptFailure) Error() string { return e.Message }
 func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
 
-// loadFailure returns how a source failed a moment ago, nil where it is to be asked.
+// loadFailure returns the recent error of a source, or nil if the source should
+// be queried.
 func (l *listings) loadFailure(source, key string) error {
-	e, ok, _ := l.failures.Load(source, key, nil) // it never errs in its modes
+	e, ok, _ := l.failures.Load(source, key, nil) // Load never fails in these modes
 	failure := &keptFailure{}
 	if !ok || json.Unmarshal(e.Facts, failure) != nil {
 		return nil
@@ -38,7 +40,7 @@ func (l *listings) loadFailure(source, key string) error {
 	return failure
 }
 
-// saveFailure keeps how a source failed; nil drops what was kept.
+// saveFailure caches the error of a source; nil removes the cached one.
 func (l *listings) saveFailure(ctx context.Context, source, key string, failure error) {
 	if failure == nil {
 		if err := l.failures.Drop(ctx, key); err != nil {
@@ -51,7 +53,8 @@ func (l *listings) saveFailure(ctx context.Context, source, key string, failure 
 	}
 }
 
-// failureKey makes the key of a failure: what the source may take counts too.
+// failureKey returns the cache key of a failure, which includes the time limit
+// of the source.
 func failureKey(key string, limit time.Duration) string {
 	k := cache.NewKey("failure", key, limit.String())
 	return k.String()

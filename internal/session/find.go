@@ -14,28 +14,28 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Query says what tools are looked for. The zero value looks for a tool by a
-// name of the registry, or else by one that declarations of any format give it.
+// Query controls how tools are looked up. The zero value finds a tool by its
+// name in the registry or else by its name in the declarations of any format.
 type Query struct {
-	// Call wants the definition that the tool's server has now, whatever is kept
-	// of it in the cache.
+	// Call requires the server's current definition of the tool, even if one is
+	// cached.
 	Call bool
-	// Whole wants tools of servers under the names that the whole registry gives
-	// them, as declarations do.
+	// Whole gives tools of servers the names that they have in the whole
+	// registry, as declarations do.
 	Whole bool
-	// Format makes names those that declarations of this format have. "": names
-	// of the registry come first.
+	// Format makes names those of the declarations of this format. If it is
+	// empty, names of the registry come first.
 	Format string
 }
 
-// Found is a tool with the registry that it was found in, which may hold a part
-// of all tools alone.
+// Found is a tool with the registry in which it was found, which may have only
+// some of the tools.
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
 }
 
-// finder finds tools. Its mu is held while it looks.
+// finder finds tools. It holds mu during a lookup.
 type finder struct {
 	*run
 	cached  *listings
@@ -44,37 +44,38 @@ type finder struct {
 	renewer renewer
 
 	mu         sync.Mutex
-	registries map[string]*registry.Registry // that were loaded, by the name of the step
+	registries map[string]*registry.Registry // loaded registries by the name of their step
 	declared   map[string]map[string]string  // format -> name as declared -> name
 }
 
-// forget drops the registries, whose sources have changed. Whoever has one keeps
-// it.
+// forget drops the registries because their sources have changed. Callers that
+// have one keep it.
 func (f *finder) forget() { f.registries, f.declared = nil, nil }
 
-// The steps of a search; a step that starts one server has its source's name.
+// The steps of a lookup. A step that starts one server has the name of its
+// source.
 const (
 	stepBuiltin = "builtin"
 	stepLocal   = "local"
-	stepUntil   = "until" // all sources up to the first that has the name
+	stepUntil   = "until" // all sources, up to the first that has the name
 	stepAll     = "all"
-	stepShown   = "shown" // built-in tools, for showing them alone
+	stepShown   = "shown" // built-in tools, only to be shown
 )
 
-// step is one registry to look in.
+// step is one registry to search.
 type step struct {
 	name    string
 	sources []registry.Source
-	server  *mcpclient.Source // that the name speaks of; nil = none
+	server  *mcpclient.Source // the server that the name refers to; nil = none
 }
 
-// find looks a name up, again where the cache gave too little, and completes the
-// error about one that is missing.
+// find looks up a name, a second time if the cache was not sufficient, and
+// explains the error if the tool does not exist.
 func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if named := f.sources.serverOf(name); named != nil {
-		f.cached.failures.Expire(named.Name()) // whoever names a server wants it asked
+		f.cached.failures.Expire(named.Name()) // a named server is started even if it failed recently
 	}
 	found, err := f.lookup(ctx, name, q)
 	for f.renewFor(ctx, found, err, q) {
@@ -84,10 +85,10 @@ func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) 
 	return found, f.explain(found.Registry, err)
 }
 
-// renewFor asks the sources again whose word from the cache is not enough: the
-// server of a tool that is to be called, so that what is decided on is what it
-// has now; and where a name was not found, every source that could have it by
-// now. It reports whether the tool has to be looked up again.
+// renewFor queries sources again if their cached listings are not sufficient:
+// the server of a tool that is to be called, so that decisions use its current
+// definition; and, if a name was not found, every source that may have the tool
+// by now. It reports whether the tool has to be looked up again.
 func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) bool {
 	if context.Cause(ctx) != nil {
 		return false
@@ -104,14 +105,14 @@ func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) 
 		switch {
 		case err == nil:
 			return q.Call && found.Tool.IsMCP() && source.Name() == found.Tool.Source
-		case hidden != nil: // a lock hides what has changed, and it may have changed back
+		case hidden != nil: // a lock hides changed tools, and this one may have changed back
 			return f.opts.Locked && source.Name() == hidden.Source
 		}
 		return true
 	})
 }
 
-// lookup takes the steps of a search until one finds the tool.
+// lookup tries the steps of a lookup until one finds the tool.
 func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
 	for _, step := range f.steps(name, q) {
 		reg := f.load(ctx, step, name)
@@ -129,8 +130,9 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error
 	panic("the last step holds all sources")
 }
 
-// steps are the registries to look for a name in, the smallest first and all
-// sources last. Once all are loaded nothing is won by looking elsewhere.
+// steps returns the registries in which to look up a name, the smallest first
+// and the one of all sources last. Once all are loaded, there is no need to
+// search smaller ones.
 func (f *finder) steps(name string, q Query) []step {
 	all := step{stepAll, f.sources.all(), f.sources.serverOf(name)}
 	if f.registries[stepAll] != nil {
@@ -153,7 +155,7 @@ func (f *finder) steps(name string, q Query) []step {
 	return append(out, all)
 }
 
-// load loads the registry of a step, once; name is what is looked for.
+// load loads the registry of a step once; name is the tool to look up.
 func (f *finder) load(ctx context.Context, step step, name string) *registry.Registry {
 	key := step.name
 	if reg := f.registries[key]; reg != nil {
@@ -176,26 +178,26 @@ func (f *finder) load(ctx context.Context, step step, name string) *registry.Reg
 	return reg
 }
 
-// loadUntil runs sources until one has the tool of a name, showing what goes on.
+// loadUntil runs sources until one has a tool of this name, and shows progress.
 func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string) *registry.Registry {
 	done := f.deps.Screen.Watch()
 	defer done()
 	return f.loader.LoadFor(ctx, from, name)
 }
 
-// loadSources runs sources, showing what goes on.
+// loadSources runs sources and shows progress.
 func (f *finder) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
 	done := f.deps.Screen.Watch()
 	defer done()
 	return f.loader.Load(ctx, from, partial)
 }
 
-// lookupIn finds a tool in one registry. Names as declared are those of the
-// whole registry alone: in a part of it they could mean another tool.
+// lookupIn finds a tool in one registry. Declared names are looked up only in
+// the whole registry, because in a part of it they could mean another tool.
 func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
 	t, err := reg.Lookup(name)
 	if step != stepAll {
-		if err == nil && q.Format != "" && t.Name != name { // an alias may be what a server's tool is declared as
+		if err == nil && q.Format != "" && t.Name != name { // the alias may be the declared name of a server's tool
 			return nil, &registry.NotFoundError{Name: name}
 		}
 		return t, err
@@ -209,8 +211,9 @@ func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*
 	return t, err
 }
 
-// declaredNames maps the names that declarations of a format have to those of
-// the registry; with format "" those of all formats, without the ambiguous ones.
+// declaredNames maps the names in declarations of a format to those of the
+// registry. If format is empty, it maps the names of all formats except
+// ambiguous ones.
 func (f *finder) declaredNames(reg *registry.Registry, format string) map[string]string {
 	if names := f.declared[format]; names != nil {
 		return names
@@ -223,8 +226,8 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	return names
 }
 
-// Declared maps the names of the whole registry to those that declarations of a
-// format have.
+// Declared maps the names of the whole registry to those in declarations of a
+// format.
 func (s *Session) Declared(whole *registry.Registry, format string) map[string]string {
 	s.finder.mu.Lock()
 	defer s.finder.mu.Unlock()
@@ -235,8 +238,8 @@ func (s *Session) Declared(whole *registry.Registry, format string) map[string]s
 	return out
 }
 
-// explain completes the error about a missing tool: with the setting that hides
-// it, and with the failure of a source that could have had it.
+// explain adds to the error about a missing tool the setting that hides it, or
+// the failure of a source that may have it.
 func (f *finder) explain(reg *registry.Registry, err error) error {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok {
@@ -246,7 +249,7 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
 	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
-		return err // it is known where the tool would be
+		return err // it is known which source would have the tool
 	}
 	var failed []string
 	for _, r := range reg.Reports() {
@@ -260,8 +263,8 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	return err
 }
 
-// maybeFailedError tells that a tool is missing, and which sources failed that may
-// have it.
+// maybeFailedError reports that a tool was not found and which failed sources
+// may have it.
 type maybeFailedError struct {
 	err    error
 	failed []string
@@ -273,12 +276,13 @@ func (e *maybeFailedError) Error() string {
 
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
 
-// answered reports whether a server gave its tools; of none it is false.
+// answered reports whether a server listed its tools; false for a nil server.
 func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool {
 	return server != nil && sourceError(reg, server) == nil
 }
 
-// sourceError returns why a server gave no tools; nil where it did, and of none.
+// sourceError returns why a server did not list its tools; nil if it did or if
+// the server is nil.
 func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
 	if server == nil {
 		return nil
@@ -297,7 +301,7 @@ func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	return f.load(ctx, step, "")
 }
 
-// reload loads all sources again, of which some were renewed.
+// reload loads all sources again after some were renewed.
 func (f *finder) reload(ctx context.Context) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -305,8 +309,9 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "")
 }
 
-// Definitions lists tools under the names that find these very versions; of a
-// nil list all tools of the registry with all their versions.
+// Definitions returns the definitions of tools under names that select exactly
+// these versions. If tools is nil, it returns all versions of all tools of the
+// registry.
 func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
 	if tools == nil {
 		for _, t := range reg.Tools() {
@@ -320,9 +325,9 @@ func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Defi
 	return out
 }
 
-// Names are the names of all definitions of a registry, and of the tools that
-// settings keep out of it: what tools are declared as depends on all of them, so
-// that a tool has one name in runs that differ in flags.
+// Names returns the names of all definitions of a registry and of the tools
+// that settings exclude from it. The declared names depend on all of them, so
+// that a tool has the same name in runs with different flags.
 func Names(reg *registry.Registry) []string {
 	var out []string
 	for _, d := range Definitions(reg, nil) {
@@ -334,7 +339,8 @@ func Names(reg *registry.Registry) []string {
 	return out
 }
 
-// Definition is a tool's definition under the name that finds this very version.
+// Definition returns a tool's definition under the name that selects exactly
+// this version.
 func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
 	d := t.Definition
 	if newest, err := reg.Lookup(t.Name); err == nil && newest != t && t.Version != "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Folders opens the user's folders for state and for caches on first need. It is
+// Folders opens the user's state and cache folders when first needed. It is
 // safe for concurrent use.
 type Folders struct {
-	Environ []string // "K=V", which decides where they are
+	Environ []string // "K=V"; determines the location
 
 	once sync.Once
 	dir  *state.Dir
 	err  error
 }
 
-// State returns the folder for what is to be remembered. Without one the program
-// runs on and remembers nothing; the error says why.
+// State returns the state folder. Without one the program continues and stores
+// nothing; the error says why.
 func (f *Folders) State() (*state.Dir, error) {
 	f.once.Do(func() {
 		var path string
@@ -29,7 +29,7 @@ func (f *Folders) State() (*state.Dir, error) {
 	return f.dir, f.err
 }
 
-// Cache returns a folder for what can be lost at any time.
+// Cache returns a folder for files that may be deleted at any time.
 func (f *Folders) Cache(name string) (*state.Dir, error) {
 	base, err := state.DefaultCacheDir(f.Environ)
 	if err != nil {

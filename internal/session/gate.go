@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// gate makes the executors that calls go through.
+// gate creates the executors that run calls.
 type gate struct {
 	*run
 	audit *auditor
@@ -22,8 +22,8 @@ func newGate(r *run, audit *auditor) *gate {
 	return &gate{run: r, audit: audit, executors: map[*registry.Registry]*exec.Executor{}}
 }
 
-// executor returns the one executor of a registry: policy from the settings,
-// approvals from the state folder, questions to the person.
+// executor returns the executor of a registry, with the policy of the settings,
+// the approvals of the state folder, and questions to the person.
 func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,9 +55,9 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	return x, g.surround(ctx, x)
 }
 
-// surround puts around every call of an executor what the settings say, from
-// the outside in: hooks, audit, limit on output, cache, retries, time limit
-// (spec section 8.6).
+// surround adds to every call of an executor what the settings ask for, from
+// the outside in: hooks, audit, output limit, cache, retries, time limit (spec
+// section 8.6).
 func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	set, err := g.hooks(ctx)
 	if err != nil {

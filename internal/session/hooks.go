@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// hooks reads the setting hooks of all places; nil where there are none. The
-// error is an *InputError.
+// hooks reads the setting hooks of all scopes. It returns nil if there are
+// none. The error is an *InputError.
 func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 	set, unknown, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
 	for _, d := range unknown {
@@ -21,7 +21,7 @@ func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 	return set, err
 }
 
-// ReadHooks reads them without a session; environ is that of the
+// ReadHooks reads hooks without a session; environ is the environment of the
 // process. The diagnostics name unknown hooks.
 func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, []registry.Diagnostic, error) {
 	var all []hooks.Hook
@@ -54,9 +54,9 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 		}}, diags, nil
 }
 
-// hookCommand expands a hook's command. A program that the system's or the
-// user's settings name by a relative path is beside those settings: hooks run in
-// the project, which must not be able to put something in its place.
+// hookCommand expands a hook's command. A relative program path in the system's
+// or user's settings is resolved from the folder of those settings: hooks run
+// in the project, which must not be able to replace the program.
 func hookCommand(x *settings.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
 	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
 	if err != nil {

@@ -18,22 +18,22 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// protocolAge is how long it is remembered how a server was reached: now and
-// then it is found out anew, since servers are replaced by better ones.
+// protocolAge is how long the protocol of a server is cached. It is detected
+// again from time to time because servers are upgraded.
 const protocolAge = 30 * 24 * time.Hour
 
-// listings is what earlier runs left: what sources listed, by the setting
-// cache.discovery, and always how servers were reached.
+// listings gives access to what earlier runs cached: listings of sources
+// (setting cache.discovery), failures, and the protocols of servers.
 type listings struct {
 	*run
 	sources   *cache.Store
 	protocols *cache.Store
 	failures  *cache.Store
-	still     *settings.Expander // runs nothing
+	still     *settings.Expander // does not run commands
 	environ   []string
 }
 
-// newListings opens nothing yet.
+// newListings returns listings without opening any file.
 func newListings(r *run) *listings {
 	dir := func() (*state.Dir, error) { return r.deps.Folders.Cache("discovery") }
 	protocols := cache.Fresh
@@ -48,8 +48,8 @@ func newListings(r *run) *listings {
 	}
 }
 
-// protocolsDamaged reports a damaged file. A missing place for one is not reported:
-// nobody asked for this cache, and it saves milliseconds.
+// protocolsDamaged reports a damaged file. It is silent if there is no cache
+// folder, because nobody asked for this cache and it only saves milliseconds.
 func (r *run) protocolsDamaged(d registry.Diagnostic) {
 	if d.Code == "cache_not_kept" {
 		r.deps.Log.Debug("how servers were reached is not remembered", "reason", d.Message)
@@ -58,14 +58,14 @@ func (r *run) protocolsDamaged(d registry.Diagnostic) {
 	r.deps.Warn(d)
 }
 
-// flush writes what is to be kept.
+// flush writes all pending changes.
 func (l *listings) flush() {
 	l.sources.Flush()
 	l.protocols.Flush()
 	l.failures.Flush()
 }
 
-// keyOnce is a key that is made on first need.
+// keyOnce is a key that is computed when first needed.
 type keyOnce struct {
 	once sync.Once
 	key  string
@@ -77,8 +77,8 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 	return k.key, k.err
 }
 
-// noKey is what becomes of a source whose entry cannot be found: it is asked,
-// unless that may not be.
+// noKey handles a source whose cache key cannot be computed: the source is
+// queried, unless that is not allowed.
 func (l *listings) noKey(source string, err error) error {
 	if _, _, offline := l.sources.Load(source, "", nil); offline != nil {
 		return fmt.Errorf("%w: %w", offline, err)
@@ -86,8 +86,8 @@ func (l *listings) noKey(source string, err error) error {
 	return nil
 }
 
-// serverListing is what is kept of one server. It implements mcpclient.Listings
-// and mcpclient.Protocols.
+// serverListing is the cached data of one server. It implements
+// mcpclient.Listings and mcpclient.Protocols.
 type serverListing struct {
 	*listings
 	server settings.Server
@@ -95,7 +95,7 @@ type serverListing struct {
 	listing, protocol keyOnce
 
 	knowing sync.Mutex
-	known   string // how it was reached; "" = not known yet
+	known   string // its protocol; "" = not known yet
 }
 
 func (l *listings) ofServer(server settings.Server) *serverListing {
@@ -104,10 +104,10 @@ func (l *listings) ofServer(server settings.Server) *serverListing {
 
 func (l *serverListing) source() string { return registry.MCPPrefix + l.server.Name }
 
-// keyOf is made of the server's settings, expanded, and of its program; with
-// files also of those that its words name, on which a listing may depend. Values
-// that a command would give count as they are written, since nothing is to be
-// run for a listing that is kept.
+// keyOf returns a key made of the server's expanded settings and its program.
+// If files is set, it includes the files that its arguments name, which may
+// affect a listing. Values from commands are used as written, because reading a
+// cached listing must not run anything.
 func (l *serverListing) keyOf(ctx context.Context, files bool) (string, error) {
 	s, err := l.still.Server(ctx, l.server)
 	if err != nil {
@@ -149,7 +149,8 @@ func (l *serverListing) protocolKey(ctx context.Context) (string, error) {
 	return l.protocol.get(func() (string, error) { return l.keyOf(ctx, false) })
 }
 
-// folderIn is a folder as settings name it: relative to root, "" = root itself.
+// folderIn returns a folder of the settings, relative to root; "" is root
+// itself.
 func folderIn(root, dir string) string {
 	if filepath.IsAbs(dir) {
 		return dir
@@ -175,7 +176,7 @@ func (l *serverListing) Load(ctx context.Context) (out mcpclient.Listing, ok boo
 	}
 	out.Tools, out.ListedAt = e.Parts, e.Stored
 	if err := json.Unmarshal(e.Facts, &out.Facts); err != nil {
-		return out, false, nil // written by hand: the server is asked
+		return out, false, nil // the file was written by hand: query the server
 	}
 	return out, true, nil
 }
@@ -201,7 +202,7 @@ func (l *serverListing) LoadProtocol(ctx context.Context) string {
 	l.knowing.Lock()
 	defer l.knowing.Unlock()
 	if l.known == "" {
-		e, ok, _ := l.protocols.Load(l.source(), key, nil) // it never errs in its modes
+		e, ok, _ := l.protocols.Load(l.source(), key, nil) // Load never fails in these modes
 		if !ok || json.Unmarshal(e.Facts, &l.known) != nil {
 			return ""
 		}
@@ -209,7 +210,8 @@ func (l *serverListing) LoadProtocol(ctx context.Context) string {
 	return l.known
 }
 
-// SaveProtocol implements [mcpclient.Protocols]. What is known already is not written.
+// SaveProtocol implements [mcpclient.Protocols]. It does nothing if the
+// protocol is unchanged.
 func (l *serverListing) SaveProtocol(ctx context.Context, generation string) {
 	key, err := l.protocolKey(ctx)
 	if err != nil {
@@ -236,8 +238,8 @@ func (l *serverListing) LoadFailure(ctx context.Context) error {
 	return l.loadFailure(l.source(), failureKey(key, l.server.ConnectTimeout))
 }
 
-// SaveFailure implements [mcpclient.Failures]. That somebody has to log in is not
-// kept: it is known at once, and ends when they do.
+// SaveFailure implements [mcpclient.Failures]. A missing login is not cached:
+// it is detected immediately and ends when the user logs in.
 func (l *serverListing) SaveFailure(ctx context.Context, failure error) {
 	if !l.failures.Active() || errors.Is(failure, registry.ErrNeedsLogin) {
 		return
@@ -249,12 +251,12 @@ func (l *serverListing) SaveFailure(ctx context.Context, failure error) {
 	l.saveFailure(ctx, l.source(), failureKey(key, l.server.ConnectTimeout), failure)
 }
 
-// outputListing is what is kept of a program that declares tools. It implements
-// discover.Outputs.
+// outputListing is the cached output of a program that declares tools. It
+// implements discover.Outputs.
 type outputListing struct {
 	*listings
 	source string
-	tree   string // a folder whose every file counts; "" = none
+	tree   string // folder all of whose files are part of the key; "" = none
 	once   keyOnce
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Find returns the tool of a name. It starts what the name cannot rule out and
-// nothing else (spec section 6.4): the name of a built-in tool starts neither
-// plugins nor servers, server__tool that one server, the name of any other local
-// tool no server; every other name starts all. Where the source that a name
-// speaks of failed, that is the error; no other is started then.
+// Find returns the tool with a name. It starts only sources that may have it
+// (spec section 6.4): for the name of a built-in tool neither plugins nor
+// servers, for server__tool only that server, for the name of any other local
+// tool no server, and for every other name all servers. If the source that the
+// name refers to failed, Find returns its error and starts no other.
 //
-// Errors: a *registry.NotFoundError, with registry.ErrSourceFailed where a source
-// failed that could have had the tool; the failure of the source; the cause of
-// ctx. The registry that was looked in last comes with every error but the last,
-// for what was noticed while it was loaded.
+// Errors: a *registry.NotFoundError, with registry.ErrSourceFailed if a failed
+// source may have the tool; the failure of the source; the cause of ctx. Except
+// for the last, errors come with the registry that was searched last, for the
+// diagnostics of loading it.
 func (s *Session) Find(ctx context.Context, name string, q Query) (Found, error) {
 	f, err := s.finder.find(ctx, name, q)
 	if cause := context.Cause(ctx); cause != nil {
@@ -28,8 +28,8 @@ func (s *Session) Find(ctx context.Context, name string, q Query) (Found, error)
 	return f, err
 }
 
-// All loads the whole registry. The error is the cause of ctx; what was there by
-// then comes with it.
+// All loads the whole registry. The error is the cause of ctx; the registry
+// then has what was loaded before.
 func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 	reg := s.finder.loadStep(ctx, step{name: stepAll, sources: s.sources.all()})
 	if err := context.Cause(ctx); err != nil {
@@ -40,23 +40,23 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 	return reg, s.announce(ctx, reg)
 }
 
-// Local loads the tools that need no server. Tools of servers are not in it.
+// Local loads the tools that need no server.
 func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
 	return s.finder.loadStep(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
 }
 
-// BuiltIn loads the built-in tools alone, which starts nothing: what there is to
-// show at once. A call needs [Session.Find], since other sources may take the names
-// of built-in tools.
+// BuiltIn loads only the built-in tools, which starts nothing, for a display
+// that must be immediate. A call needs [Session.Find], since other sources may
+// override names of built-in tools.
 func (s *Session) BuiltIn(ctx context.Context) *registry.Registry {
 	own := slices.DeleteFunc(slices.Clone(s.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return s.finder.loadStep(ctx, step{name: stepShown, sources: own})
 }
 
-// FindAll finds the tools of several names in one registry, in its order and with
-// the versions that were named; it is the whole one where a server's tool is
-// among them, since its name depends on all servers. Errors are those of
-// [Session.Find], with the registry that was looked in.
+// FindAll finds the tools with several names in one registry, in the order of
+// the registry and in the versions that were named. It loads the whole registry
+// if one of them is a server's tool, because its name depends on all servers.
+// Errors are those of [Session.Find], with the registry that was searched.
 func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
 	var reg *registry.Registry
 	found := make([]Found, len(names))
@@ -65,7 +65,7 @@ func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Regis
 		if err != nil {
 			return f.Registry, nil, err
 		}
-		if found[i] = f; reg == nil || f.Registry.Len() > reg.Len() { // what holds more holds the others
+		if found[i] = f; reg == nil || f.Registry.Len() > reg.Len() { // the larger registry includes the others
 			reg = f.Registry
 		}
 	}

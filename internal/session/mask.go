@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maskedParams are params with what looks like a secret masked; nil of what is
-// no JSON.
+// maskedParams masks what looks like a secret in params; nil if they are not
+// JSON.
 func maskedParams(params json.RawMessage) json.RawMessage {
 	v, err := jsonx.Decode(params)
 	if err != nil {

@@ -15,23 +15,23 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// The places of plugins.
+// The places where plugins are found.
 const (
 	PlaceProject = "project"
 	PlaceUser    = "user"
 	PlaceSetting = "setting"
 )
 
-// Plugin is a plugin with what the settings say of it.
+// Plugin is a plugin with its state from the settings.
 type Plugin struct {
 	*discover.Plugin
 	Place     string
-	Disabled  *registry.Entry // of plugins.disabled; nil = on
-	Untrusted bool            // its project is not trusted: nothing of it counts
-	source    registry.Source // nil: not run
+	Disabled  *registry.Entry // entry of plugins.disabled; nil = enabled
+	Untrusted bool            // its project is not trusted, so it is ignored
+	source    registry.Source // nil: not used
 }
 
-// SourceName is the name of its source, "" where it is not run.
+// SourceName returns the name of its source; "" if it is not used.
 func (p *Plugin) SourceName() string {
 	if p.source == nil {
 		return ""
@@ -39,15 +39,15 @@ func (p *Plugin) SourceName() string {
 	return p.source.Name()
 }
 
-// pluginFinder collects the plugins of one run in the order in which they take
+// pluginFinder collects the plugins of one run in the order in which they claim
 // names: the project's, the user's, those of plugins.paths.
 type pluginFinder struct {
 	*run
 	found []Plugin
 }
 
-// findPlugins finds all plugins, those that do not count too. Nothing of them
-// runs.
+// findPlugins finds all plugins, including disabled ones, without running
+// anything.
 func findPlugins(ctx context.Context, r *run) []Plugin {
 	f := &pluginFinder{run: r}
 	if p := r.set.Project; p != nil && !r.set.Globals.NoProject {
@@ -65,8 +65,8 @@ func findPlugins(ctx context.Context, r *run) []Plugin {
 	return f.found
 }
 
-// add adds the plugins of one place; project is set for those that a grant of
-// the project covers.
+// add adds the plugins of one place; project is set if they are covered by a
+// grant of the project.
 func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
@@ -81,9 +81,10 @@ func (f *pluginFinder) add(ctx context.Context, place string, at discover.Plugin
 	}
 }
 
-// addSetting adds what an entry of plugins.paths names. Relative paths start at
-// the project root; those of the system's and the user's settings beside the
-// file, since a project must not be able to put something there.
+// addSetting adds the plugins of an entry of plugins.paths. Relative paths are
+// resolved from the project root; those of the system's and the user's settings
+// from the folder of the file, because a project must not be able to put
+// plugins there.
 func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 	path, err := f.pathOf(e)
 	if err != nil {
@@ -107,7 +108,7 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 
-// pathOf is the absolute path of an entry.
+// pathOf returns the absolute path of an entry.
 func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 	path, err := f.expander.Expand(e.Value)
 	if err != nil {
@@ -126,7 +127,7 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 	return filepath.Join(base, path), nil
 }
 
-// within reports whether a path is in a folder, links resolved.
+// within reports whether a path is in a folder after resolving links.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(realPath(dir), realPath(path))
 	return err == nil && filepath.IsLocal(rel)
@@ -139,7 +140,7 @@ func realPath(path string) string {
 	return filepath.Clean(path)
 }
 
-// checkGrant makes sure that the manifest that was read is the one that was
+// checkGrant checks that the manifest that was read is the one that was
 // granted.
 func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
 	if p.Sum == "" || !project.Trusted {
@@ -154,7 +155,8 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
 }
 
-// checkOwner refuses what somebody else could have put into the user's folder.
+// checkOwner rejects plugins in the user's folder that another user could have
+// put there.
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(realPath(path)); reason != "" {
@@ -164,7 +166,7 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	}
 }
 
-// judge finds what is switched off, and ids that are taken.
+// judge marks plugins that are disabled and those whose id is taken.
 func (f *pluginFinder) judge() {
 	off := entries(f.set.PluginsOff)
 	first := map[string]string{}
@@ -190,8 +192,8 @@ func (f *pluginFinder) judge() {
 	}
 }
 
-// newPlugins finds the plugins and makes the sources of those that count.
-// envErr is what is wrong with the environment that they would run in.
+// newPlugins finds the plugins and creates the sources of those that are used.
+// envErr is the error in the environment that they would run with.
 func newPlugins(ctx context.Context, r *run, cached *listings, envErr error) []Plugin {
 	found := findPlugins(ctx, r)
 	if len(found) == 0 {
@@ -217,7 +219,7 @@ func newPlugins(ctx context.Context, r *run, cached *listings, envErr error) []P
 	return found
 }
 
-// PluginOptions say how the plugin of an id runs.
+// PluginOptions returns the options for running the plugin with an id.
 func (r *run) PluginOptions(id string) discover.PluginOptions {
 	return discover.PluginOptions{
 		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
@@ -226,8 +228,9 @@ func (r *run) PluginOptions(id string) discover.PluginOptions {
 	}
 }
 
-// pluginPaths are what no tool may change of the plugins: their folders, or the
-// script or manifest alone where the workspace is in that folder.
+// pluginPaths returns the paths of plugins that no tool may change: their
+// folders, or only the script or manifest if the workspace is inside that
+// folder.
 func pluginPaths(plugins []Plugin, workspace string) []string {
 	var out []string
 	for _, p := range plugins {

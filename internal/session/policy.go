@@ -12,9 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// newPolicy puts the rules in their order (spec section 8.3): exclusions and bans
-// deny before anything allows; then the rules of the settings, then allowedTools,
-// then remembered answers. The error is an *InputError.
+// newPolicy orders the rules (spec section 8.3): first exclusions and bans,
+// which deny before anything allows; then the rules of the settings,
+// allowedTools, and approvals. The error is an *InputError.
 func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
@@ -43,19 +43,19 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 	}
 	p.Banned = entries(r.set.ShellBanned)
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Shell = builtin.Shell(r.env) // the grammar is that of the shell that will run
+	p.Shell = builtin.Shell(r.env) // parse commands as the shell that will run them
 	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
 
-// Approvals is where answers for the project are remembered. Without a state
-// folder nothing is found there, and remembering fails with the reason.
+// Approvals returns the stored approvals of the project. Without a state folder
+// there are none, and adding one fails with the reason.
 func Approvals(set *settings.Settings, folders *Folders, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
-		project = path // however the person came here, it is one project
+		project = path // resolve links, so that every path of a project means the same project
 	}
 	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Warn: warn}
 }
@@ -98,7 +98,7 @@ func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, 
 	out := map[registry.Category]policy.Rule{}
 	for category, r := range set.PolicyDefaults {
 		if r.Origin.Scope == settings.ScopeDefault {
-			continue // the policy's own, which says more of servers and discovered tools
+			continue // the policy itself handles these, with details about servers and discovered tools
 		}
 		rule, err := ruleOf(r, policy.Rule{Category: category})
 		if err != nil {
@@ -109,7 +109,8 @@ func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, 
 	return out, nil
 }
 
-// ruleOf completes a rule that has what it matches by.
+// ruleOf adds the fields of a settings rule to a rule that has its tool
+// pattern.
 func ruleOf(r settings.Rule, rule policy.Rule) (policy.Rule, error) {
 	decision, err := policy.ParseDecision(r.Decision)
 	if err == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// questions puts what servers ask to the person.
+// questions asks the person the questions of servers.
 type questions struct {
 	*run
 	audit *auditor
 }
 
-// elicit puts the question of a server to the person. Where nobody is there it
+// elicit asks the person a server's question. If nobody can be asked, it
 // declines at once.
 func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	start := time.Now()
@@ -40,13 +40,15 @@ func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answe
 	return answer, err
 }
 
-// declined tells that a server was turned down without asking anybody.
+// declined reports that a server's question was declined without asking
+// anybody.
 func (q *questions) declined(server, what, reason string) {
 	q.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "request_declined", Source: registry.MCPPrefix + server,
 		Message: fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason)})
 }
 
-// warnPaused warns while a call runs, whose live lines go off the screen for it.
+// warnPaused warns while a call runs, which removes its live lines from the
+// screen meanwhile.
 func (q *questions) warnPaused(d registry.Diagnostic) {
 	defer q.deps.Screen.Pause()()
 	q.deps.Warn(d)

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// renewer asks sources again that the cache answered for.
+// renewer queries sources again whose listings came from the cache.
 type renewer struct {
 	*run
 	sources *sources
@@ -17,8 +17,8 @@ type renewer struct {
 	cached  *cache.Store
 }
 
-// renew asks those of the wanted sources again that the cache answered for, and
-// tells what has changed.
+// renew queries those of the wanted sources again whose listings came from the
+// cache, and reports what has changed.
 func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) bool {
 	var again []registry.Source
 	before := map[registry.Source][]registry.Tool{}
@@ -36,7 +36,7 @@ func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) 
 	done()
 	for _, source := range again {
 		now := r.loader.Given(source)
-		if now == nil { // it failed, which the registry tells
+		if now == nil { // it failed, which the registry reports
 			continue
 		}
 		if changes := changesOf(before[source], now); len(changes) > 0 {
@@ -50,7 +50,8 @@ func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) 
 // maxChanges is how many changed tools are named.
 const maxChanges = 5
 
-// changesOf names the tools that differ: "echo (description)", "new: x".
+// changesOf names the tools that differ, such as "echo (description)" or "new:
+// x".
 func changesOf(before, now []registry.Tool) []string {
 	old := make(map[string]*registry.Tool, len(before))
 	for i := range before {

@@ -13,77 +13,79 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Deps are what a session gets from the program around it. Dir, Environ,
-// Folders, Warn and Outcome are required; the others may be nil or zero.
+// Deps are what a session needs from the program. Dir, Environ, Folders, Warn
+// and Outcome are required; the others may be nil or zero.
 type Deps struct {
 	Version string
 	Dir     string    // the working directory, absolute
 	Environ []string  // of the process, "K=V"
-	Start   time.Time // when the run began
+	Start   time.Time // start of the run
 	Folders *Folders
 	Log     *slog.Logger // nil: silent
 
-	// Warn reports what does not stop a request. It may be called from any
-	// goroutine.
+	// Warn reports a problem that does not stop a request. It may be called
+	// from any goroutine.
 	Warn func(registry.Diagnostic)
-	// Asker asks the person. nil: nobody is there.
+	// Asker asks the person. nil: nobody can be asked.
 	Asker Asker
-	// Screen shows what goes on. nil: nothing is shown.
+	// Screen shows progress. nil: nothing is shown.
 	Screen Screen
 	// ServerLog returns the function that receives one server's log messages;
-	// LogLevel is the lowest level that servers are asked for.
+	// LogLevel is the lowest level that servers are asked to send.
 	ServerLog func() func(mcpclient.LogMessage)
 	LogLevel  string
-	// Outcome names an error with the code and the exit code that the program
-	// gives for it; the audit log has both.
+	// Outcome returns the error code and exit code of an error, for the audit
+	// log.
 	Outcome func(context.Context, error) (code string, exit int)
-	// Keeper is the command that looks after what tools leave running in the
-	// background; it gets arguments of builtin.Keep. nil: there is no background.
+	// Keeper is the command that manages background commands of tools; it
+	// receives the arguments of builtin.Keep. nil: there are no background
+	// commands.
 	Keeper []string
 }
 
 // Asker asks the person at the terminal.
 type Asker interface {
-	// Confirmer returns what asks about calls, nil where nobody is there.
+	// Confirmer returns the confirmer for calls, or nil if nobody can be asked.
 	Confirmer() exec.Confirmer
-	// Elicit puts the question of a server. Where nobody is there to be asked the
-	// error is a *NobodyError.
+	// Elicit asks a server's question. If nobody can be asked, the error is a
+	// *NobodyError.
 	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
 }
 
-// NobodyError tells why a question could not be put to anybody.
+// NobodyError says why nobody could be asked a question.
 type NobodyError struct{ Reason string }
 
 func (e *NobodyError) Error() string { return e.Reason }
 
-// Screen shows the work of a session while it goes on.
+// Screen shows the progress of a session.
 type Screen interface {
 	// Watch shows the state of servers until done is called.
 	Watch() (done func())
 	// ServerState shows a step of a server. It may be called from any goroutine.
 	ServerState(server string, state mcpclient.State)
-	// Pause takes what is shown away until resume is called.
+	// Pause removes what is shown until resume is called.
 	Pause() (resume func())
 }
 
-// Options are what one run wants. The zero value is a run with nothing special.
+// Options are the options of one run. The zero value has no restrictions.
 type Options struct {
 	Preset  string     // only the tools of these presets; "" = all
-	Context []Fact     // facts for plugins that were given for this run
-	Cache   cache.Mode // what to make of listings that are kept
-	Still   bool       // nothing is started, not even for a reference in the settings; Cache is cache.Offline
-	Counts  bool       // prompts and resources of servers are counted too
-	Uncut   bool       // results are not cut
+	Context []Fact     // context values for this run
+	Cache   cache.Mode // how cached listings are used
+	Still   bool       // start nothing, not even a command reference in the settings; Cache must be cache.Offline
+	Counts  bool       // also count prompts and resources of servers
+	Uncut   bool       // do not shorten results
 	Locked  bool       // refuse tools that differ from toolreg.lock
-	// Noticed is what was noticed before, while the settings were read; it opens
+	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Session.Diagnostics] returns.
 	Noticed []registry.Diagnostic
-	// Last is a filter after all others, in place of Locked. nil: none.
+	// Last is a filter that runs after all others, instead of Locked. nil:
+	// none.
 	Last registry.Filter
 }
 
-// InputError is a mistake in what the person gave: a flag, a variable, an entry
-// of the settings that only the whole shows.
+// InputError is a mistake in a flag, a variable, or an entry of the settings
+// that shows only in combination with others.
 type InputError struct {
 	Err  error
 	Hint string // what to do; may be empty
@@ -92,7 +94,7 @@ type InputError struct {
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// run is what every part of a session knows of the run.
+// run is what all parts of a session know about the run.
 type run struct {
 	set      *settings.Settings
 	deps     Deps
@@ -115,7 +117,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	return r
 }
 
-// warn tells of something that does not stop the run. source may be empty.
+// warn reports a problem that does not stop the run. source may be empty.
 func (r *run) warn(code, source, message, hint string) {
 	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: source, Message: message, Hint: hint})
 }

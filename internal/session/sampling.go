@@ -26,12 +26,11 @@ const (
 	samplingTail   = 500 // bytes of stderr that a failure shows
 )
 
-// sampler answers the sampling requests of one server: by the command of
-// sampling.command, behind the same gate as a call of a tool. It costs the
-// person money, so it is decided on like a tool of that server, named
-// SERVER__sampling: a trusted server is not asked about, others are, at the
-// terminal, and an answer of always is kept; rules, modes, hooks and the audit
-// log hold for it.
+// sampler answers the sampling requests of one server with the command of
+// sampling.command. A request costs money, so it is decided on like a call of a
+// tool of that server, named SERVER__sampling: a trusted server needs no
+// confirmation, others do, and "always" is remembered; rules, approval modes,
+// hooks and the audit log apply.
 type sampler struct {
 	*run
 	server    settings.Server
@@ -48,7 +47,7 @@ func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if s.executor == nil { // the first request pays for what most runs never need
+	if s.executor == nil { // created on the first request, because most runs do not need it
 		var err error
 		if s.executor, err = s.newExecutor(ctx); err != nil {
 			return nil, err
@@ -75,7 +74,7 @@ func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 	case result.Structured != nil:
 		return result.Structured, nil
 	}
-	message, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook put words in its place
+	message, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -96,8 +95,8 @@ func (s *sampler) newExecutor(ctx context.Context) (*exec.Executor, error) {
 	return x, nil
 }
 
-// samplingDecider offers to remember an answer for sampling alone: nobody who is
-// asked about a model means every tool of the server.
+// samplingDecider restricts "always" to sampling: a person who is asked about a
+// model does not mean all tools of the server.
 type samplingDecider struct{ exec.Decider }
 
 // Decide implements exec.Decider.
@@ -107,11 +106,11 @@ func (d samplingDecider) Decide(ctx context.Context, t *registry.Tool, call regi
 	return v
 }
 
-// tool makes a tool of the command.
+// tool returns the command as a tool.
 func (s *sampler) tool(during string) *registry.Tool {
 	command, server := s.set.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
-	// What is behind an approval: this command for this server, as written.
+	// An approval is tied to this command for this server, as written.
 	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
 		"args": server.Args, "url": server.URL, "httpUrl": server.HTTPURL}) // strings alone: cannot fail
 	return &registry.Tool{
@@ -131,8 +130,8 @@ func (s *sampler) tool(during string) *registry.Tool {
 	}
 }
 
-// call runs the command: the params of the request on its stdin, the
-// result or plain text on its stdout.
+// call runs the command: the params of the request are its stdin, the result or
+// plain text its stdout.
 func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
 	argv, err := s.expander.Command(s.set.Sampling.Command)
 	if err != nil {
@@ -158,8 +157,8 @@ func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Re
 	return r, nil
 }
 
-// failed tells the person how the command failed, and the server no more
-// than that it did.
+// failed shows the person how the command failed; the server only learns that
+// it did.
 func (s *sampler) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
 	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-samplingTail):]), ""))
@@ -170,8 +169,8 @@ func (s *sampler) failed(why string, stderr []byte) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
-// samplingResult reads what the command printed: a result of
-// sampling/createMessage, or a text that is the assistant's answer.
+// samplingResult parses the command's output: a result of
+// sampling/createMessage, or text that is the assistant's answer.
 func samplingResult(printed []byte, model string) (json.RawMessage, error) {
 	printed = bytes.TrimSpace(printed)
 	var head struct {

@@ -17,9 +17,9 @@ type Ranked struct {
 	Score float64
 }
 
-// Search returns those of tools that fit a query, the best first and at most limit
-// of them, and how many fit at all (spec section 12). A search.command that fails
-// leaves the order as it is and a warning.
+// Search returns the tools that match a query, the best first and at most limit
+// of them, and the number of all matches (spec section 12). If search.command
+// fails, the order stays unchanged and there is a warning.
 func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
 	descriptions := map[string]string{}
 	for i := range s.set.Servers {
@@ -45,8 +45,8 @@ func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query stri
 	return found[:min(limit, len(found))], matched, nil
 }
 
-// reordered lets search.command put what was found into its order; what it does
-// not name stays behind that. The error is the cause of ctx.
+// reordered runs search.command to reorder the results. Tools that it does not
+// name come last. The error is the cause of ctx.
 func (s *Session) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
 	candidates := make([]search.Candidate, len(found))
 	for i, f := range found {

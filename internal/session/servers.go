@@ -17,11 +17,11 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// NoServerError tells that the settings have no server of a name. It counts as
-// [registry.ErrNotFound].
+// NoServerError reports that the settings have no server of this name. It
+// matches [registry.ErrNotFound].
 type NoServerError struct {
 	Name  string
-	Known []string // the servers there are
+	Known []string // names of all servers
 }
 
 func (e *NoServerError) Error() string {
@@ -32,12 +32,12 @@ func (e *NoServerError) Error() string {
 	return message
 }
 
-// Is reports that it is a [registry.ErrNotFound].
+// Is reports whether target is [registry.ErrNotFound].
 func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
 
-// Servers returns the servers whose names match patterns, those that are
-// switched off apart; all without any pattern. A pattern that matches neither is
-// a *NoServerError. None of them is started.
+// Servers returns the servers whose names match one of the patterns, or all
+// servers without patterns; those that are turned off are returned separately.
+// A pattern that matches none is a *NoServerError. It starts no server.
 func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
 	if len(patterns) == 0 {
 		return s.sources.servers, s.sources.off, nil
@@ -47,7 +47,7 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 		for _, server := range s.sources.servers {
 			if registry.MatchName(pattern, server.Info().Name) {
 				matched = true
-				s.cached.failures.Expire(server.Name()) // whoever names a server wants it asked
+				s.cached.failures.Expire(server.Name()) // a named server is started even if it failed recently
 				if !slices.Contains(on, server) {
 					on = append(on, server)
 				}
@@ -68,8 +68,8 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 	return on, off, nil
 }
 
-// Infos is what there is to show of the servers of a registry, those that are
-// switched off last. Their tools are those that are registered.
+// Infos describes the servers of a registry, with servers that are turned off
+// last. Their tools are the registered ones.
 func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mcpclient.Info {
 	out := make([]mcpclient.Info, 0, len(on)+len(off))
 	for _, server := range on {
@@ -83,7 +83,7 @@ func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mc
 	return out
 }
 
-// LoadServers connects servers and lists their tools, which go by qualified
+// LoadServers connects to servers and lists their tools, which have qualified
 // names. The error is the cause of ctx.
 func (s *Session) LoadServers(ctx context.Context, servers []*mcpclient.Source) (*registry.Registry, error) {
 	from := make([]registry.Source, len(servers))
@@ -93,9 +93,9 @@ func (s *Session) LoadServers(ctx context.Context, servers []*mcpclient.Source) 
 	return s.finder.loadSources(ctx, from, true), context.Cause(ctx)
 }
 
-// Discovery runs all sources, or the servers of some names alone, and tells what
-// became of each; the tools are in the registry. The error is a *NoServerError,
-// or the cause of ctx.
+// Discovery runs all sources, or only the named servers, and returns a report
+// on each; the tools are in the registry. The error is a *NoServerError or the
+// cause of ctx.
 func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
 	from := s.sources.all()
 	on, off, err := s.Servers(servers...)
@@ -118,7 +118,7 @@ func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.R
 	return reg, s.Reports(reg, off), nil
 }
 
-// SourceReport tells what one source gave (spec section 3, discover).
+// SourceReport describes the outcome of one source (spec section 3, discover).
 type SourceReport struct {
 	Name       string         `json:"name"`
 	Kind       string         `json:"kind"`
@@ -126,12 +126,12 @@ type SourceReport struct {
 	Tools      int            `json:"tools"`
 	DurationMs int64          `json:"durationMs"`
 	Error      string         `json:"error,omitempty"`
-	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // of a source that was not asked
-	AgeMs      int64          `json:"ageMs,omitempty"`    // likewise
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // if the listing was cached
+	AgeMs      int64          `json:"ageMs,omitempty"`    // if the listing was cached
 }
 
-// Reports lists what became of each source of a registry, servers that are
-// switched off last.
+// Reports returns the outcome of each source of a registry, with servers that
+// are turned off last.
 func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceReport {
 	out := []SourceReport{}
 	for _, r := range reg.Reports() {
@@ -151,8 +151,8 @@ func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceRepor
 	return out
 }
 
-// RemoteServer returns a server of the settings that is reached over HTTP. The
-// error is a *NoServerError, an *InputError or a *settings.Error.
+// RemoteServer returns a server of the settings that uses HTTP. The error is a
+// *NoServerError, an *InputError or a *settings.Error.
 func (s *Session) RemoteServer(name string) (settings.Server, error) {
 	names := make([]string, 0, len(s.set.Servers))
 	for _, server := range s.set.Servers {
@@ -170,8 +170,8 @@ func (s *Session) RemoteServer(name string) (settings.Server, error) {
 	return settings.Server{}, &NoServerError{name, names}
 }
 
-// ForgetListing drops what is kept of a server's listing: another login may get
-// to see other tools.
+// ForgetListing removes the cached listing of a server, because another login
+// may see other tools.
 func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
 	l := s.cached.ofServer(server)
 	key, err := l.listingKey(ctx)
@@ -183,10 +183,10 @@ func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
 	}
 }
 
-// CachedListings tells what the cache holds of sources, the oldest first.
+// CachedListings describes the cached listings of sources, the oldest first.
 func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }
 
-// ServerOptions say how to reach a server of the settings.
+// ServerOptions returns the options for connecting to a server of the settings.
 func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
 	kept := s.cached.ofServer(server)
 	logins := s.Logins()
@@ -216,15 +216,15 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 	return o
 }
 
-// Logins returns where logins to servers are kept. Servers are connected at
-// once, so the folder is looked for here and not when they ask for it.
+// Logins returns the store of logins. Servers connect concurrently, so the
+// folder is opened here and not when they need it.
 func (s *Session) Logins() *oauth.Store {
 	dir, err := s.deps.Folders.State()
 	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
 }
 
-// OAuthClient has the tokens of an expanded server. It reads nothing before it
-// is asked.
+// OAuthClient returns a client for an expanded server. It reads nothing until
+// it is used.
 func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
 	return oauth.New(server, logins, func(err error) {
 		s.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")

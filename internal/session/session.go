@@ -1,11 +1,11 @@
-// Package session is the engine: settings go in, one registry and calls come
-// out. It makes the sources of a run, starts those that a request needs, finds
-// tools by name, and puts every call through the one gate of package exec with
+// Package session is the engine: it takes settings and provides one registry
+// and calls. It creates the sources of a run, starts those that a request
+// needs, finds tools by name, and makes every call through package exec with
 // everything around it that the settings ask for (spec sections 5, 6 and 8).
 //
-// It knows neither flags, terminals nor exit codes: what it needs of them comes
-// in as [Deps], and what went wrong goes out as typed errors and diagnostics.
-// The commands of internal/cli are one front of it.
+// It knows nothing about flags, terminals or exit codes: what it needs of them
+// is passed in [Deps], and failures are returned as typed errors and
+// diagnostics. The commands of internal/cli are one front end for it.
 package session
 
 import (
@@ -26,20 +26,20 @@ import (
 type Session struct {
 	*run
 	sources   *sources
-	cached    *listings // what earlier runs left
+	cached    *listings // caches of earlier runs
 	loader    *registry.Loader
 	finder    *finder
 	gate      *gate
 	audit     *auditor
 	questions *questions
-	announced atomic.Bool // the hooks know the registry
+	announced atomic.Bool // whether the hooks were told about the registry
 
 	mu      sync.Mutex // guards notices
 	notices []registry.Diagnostic
 }
 
-// New makes the sources of a run and starts none of them. The error is an
-// *InputError. Whoever made the session closes it.
+// New creates the sources of a run without starting them. The error is an
+// *InputError. The caller must call Close.
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	return s, nil
 }
 
-// lastFilters are what comes after all filters of the settings.
+// lastFilters returns the filters that run after all filters of the settings.
 func (s *Session) lastFilters() ([]registry.Filter, error) {
 	if s.opts.Last != nil {
 		return []registry.Filter{s.opts.Last}, nil
@@ -73,21 +73,21 @@ func (s *Session) lastFilters() ([]registry.Filter, error) {
 	return []registry.Filter{file.Filter(s.deps.Warn)}, nil
 }
 
-// Settings are those of the session. They are not to be changed.
+// Settings returns the settings of the session, which must not be changed.
 func (s *Session) Settings() *settings.Settings { return s.set }
 
-// Expander expands what the settings hold unexpanded.
+// Expander returns the expander for the session's settings.
 func (s *Session) Expander() *settings.Expander { return s.expander }
 
-// ToolEnviron is the environment of the commands that tools run.
+// ToolEnviron returns the environment of the commands that tools run.
 func (s *Session) ToolEnviron() []string { return s.env }
 
-// Plugins are all plugins that were found, those that do not count too, in the
-// order in which they take names.
+// Plugins returns all plugins that were found, including disabled ones, in the
+// order in which they claim names.
 func (s *Session) Plugins() []Plugin { return s.sources.plugins }
 
-// Diagnostics is everything that was noticed until now: by the session itself,
-// then while loading reg. What both say of a source stands once.
+// Diagnostics returns all diagnostics so far: those of the session, then those
+// of loading reg. If both report the same, it appears once.
 func (s *Session) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Session) notice(d registry.Diagnostic) {
 	}
 }
 
-// Close writes what is to be remembered and ends every server and child. What
-// is wrong with a server that is being closed concerns nobody.
+// Close saves what has to be stored and stops every server and child. Errors of
+// servers while they are being stopped are ignored.
 func (s *Session) Close() {
 	s.cached.flush()
 	if err := s.loader.Close(); err != nil {
@@ -125,7 +125,7 @@ func (s *Session) observeSource(r registry.SourceReport) {
 	s.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }
 
-// announce tells the hooks, once, which tools there are and what was noticed.
+// announce calls the hooks onRegister and onDiagnostic once.
 func (s *Session) announce(ctx context.Context, reg *registry.Registry) error {
 	if s.opts.Still {
 		return nil

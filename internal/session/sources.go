@@ -15,18 +15,18 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// sources are the sources of one run in the order of registration (spec
-// section 5).
+// sources has the sources of one run in the order of registration (spec section
+// 5).
 type sources struct {
 	local   []registry.Source   // started for every request
-	servers []*mcpclient.Source // started for those that need them
+	servers []*mcpclient.Source // started only if needed
 	off     []OffServer         // disabled or not allowed, never started
 
 	plugins    []Plugin             // all that were found
 	composites *discover.Composites // nil: none
 }
 
-// all are all sources in the order of registration.
+// all returns all sources in the order of registration.
 func (s *sources) all() []registry.Source {
 	out := slices.Clone(s.local)
 	for _, server := range s.servers {
@@ -35,9 +35,9 @@ func (s *sources) all() []registry.Source {
 	return out
 }
 
-// withoutPlugins returns the local sources without the plugins for the name of
-// a built-in tool, which no plugin can take: a call to it waits for none of
-// them. nil for other names, and where there are no plugins.
+// withoutPlugins returns the local sources except plugins if name is that of a
+// built-in tool: no plugin can take that name, so a call does not have to wait
+// for plugins. It returns nil for other names, and if there are no plugins.
 func (s *sources) withoutPlugins(name string) []registry.Source {
 	if len(s.plugins) == 0 || builtin.Named(name) == "" {
 		return nil
@@ -47,8 +47,8 @@ func (s *sources) withoutPlugins(name string) []registry.Source {
 	})
 }
 
-// serverOf returns the server that a name of the form server__tool speaks of,
-// nil if none; the longest server name wins.
+// serverOf returns the server that a name of the form server__tool refers to,
+// or nil. The longest server name wins.
 func (s *sources) serverOf(name string) *mcpclient.Source {
 	var found *mcpclient.Source
 	longest := 0
@@ -63,8 +63,8 @@ func (s *sources) serverOf(name string) *mcpclient.Source {
 	return found
 }
 
-// hidden finds the tool that a name would mean if no setting kept it out: by
-// its name, an alias, server__tool or name@version. nil: there is none.
+// hidden finds the tool that a name would refer to if no setting excluded it,
+// by name, alias, server__tool or name@version; nil if there is none.
 func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	plain := name
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
@@ -89,13 +89,13 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	return nil
 }
 
-// OffServer is a server that the settings keep out.
+// OffServer is a server that the settings turn off.
 type OffServer struct {
 	settings.Server
 	options mcpclient.Options
 }
 
-// Reason says which setting keeps it out.
+// Reason says which setting turns it off.
 func (o OffServer) Reason() string {
 	if o.Disabled {
 		return "disabled at " + o.Origin.String()
@@ -103,7 +103,7 @@ func (o OffServer) Reason() string {
 	return "not allowed: " + o.Excluded.String()
 }
 
-// setting is the place that keeps it out.
+// setting returns the place of that setting.
 func (o OffServer) setting() string {
 	if o.Disabled {
 		return o.Origin.String()
@@ -111,14 +111,14 @@ func (o OffServer) setting() string {
 	return o.Excluded.String()
 }
 
-// info is what there is to show of it.
+// info describes the server.
 func (o OffServer) info() mcpclient.Info {
 	info := mcpclient.New(o.options).Info()
 	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
 	return info
 }
 
-// filters turns the settings that keep tools out into filters, in the order of
+// filters converts the settings that exclude tools to filters, in the order of
 // spec section 5.
 func filters(set *settings.Settings) []registry.Filter {
 	out := []registry.Filter{discover.DisabledFilter(entries(set.PluginsOff))}
@@ -140,7 +140,7 @@ func filters(set *settings.Settings) []registry.Filter {
 	return append(out, registry.ExcludeFilter(entries(set.ExcludeTools)))
 }
 
-// originOf is where a list was set, "" where it is empty.
+// originOf returns where a list was set; "" if it is empty.
 func originOf(l settings.List) string {
 	if len(l.Entries) == 0 {
 		return ""
@@ -156,7 +156,7 @@ func entries(l settings.List) []registry.Entry {
 	return out
 }
 
-// deniedPermissions maps each permission that is switched off to its setting.
+// deniedPermissions maps each permission that is turned off to its setting.
 func deniedPermissions(set *settings.Settings) map[string]string {
 	out := map[string]string{}
 	for name, allowed := range set.Permissions {
@@ -167,7 +167,7 @@ func deniedPermissions(set *settings.Settings) map[string]string {
 	return out
 }
 
-// presetFilters hide the built-in tools that are not in the preset.
+// presetFilters hides the built-in tools that are not in the preset.
 func presetFilters(preset string) []registry.Filter {
 	if preset == "" {
 		return nil
@@ -180,8 +180,8 @@ func presetFilters(preset string) []registry.Filter {
 	}}
 }
 
-// CheckPreset refuses the name of a preset that does not exist; "" is none and
-// fine. The error is an *InputError.
+// CheckPreset returns an *InputError if a preset does not exist; "" is no
+// preset and valid.
 func CheckPreset(preset string) error {
 	for _, p := range presets(preset) {
 		if !slices.Contains(builtin.Presets(), p) {
@@ -191,7 +191,7 @@ func CheckPreset(preset string) error {
 	return nil
 }
 
-// presets splits what --preset names; nil of "".
+// presets splits the value of --preset; nil if it is empty.
 func presets(text string) []string {
 	if text == "" {
 		return nil
@@ -203,8 +203,9 @@ func presets(text string) []string {
 	return all
 }
 
-// InPreset reports whether a tool is in one of the presets; "" holds all, only
-// "full" has tools that are not built in, and "mcp" those of MCP servers.
+// InPreset reports whether a tool is in one of the presets. "" includes all
+// tools. Only "full" includes tools that are not built in, and "mcp" those of
+// MCP servers.
 func InPreset(preset string, t *registry.Tool) bool {
 	if preset == "" {
 		return true
@@ -214,8 +215,8 @@ func InPreset(preset string, t *registry.Tool) bool {
 	})
 }
 
-// narrow drops the sources that no tool of the preset comes from: only "full"
-// has tools that are not built in.
+// narrow removes the sources that have no tools in the preset: only "full"
+// includes tools that are not built in.
 func (s *sources) narrow(preset string) {
 	given := presets(preset)
 	if len(given) == 0 || slices.Contains(given, "full") {
@@ -227,7 +228,8 @@ func (s *sources) narrow(preset string) {
 	}
 }
 
-// serverNames are the names of all servers, those that are switched off last.
+// serverNames returns the names of all servers, with those that are turned off
+// last.
 func (s *sources) serverNames() []string {
 	var out []string
 	for _, server := range s.servers {
@@ -239,7 +241,7 @@ func (s *sources) serverNames() []string {
 	return out
 }
 
-// newSources makes the sources without starting any.
+// newSources creates the sources without starting any.
 func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
 	env, envErr := ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
 	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
@@ -273,8 +275,8 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 	return out
 }
 
-// commandOptions describes the discovery and call commands. A variable that is
-// not set fails this source alone, when it is used.
+// commandOptions returns the options of the discovery and call commands. A
+// variable that is not set disables only this source, when it is used.
 func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 	return discover.CommandOptions{
 		Discovery: s.set.DiscoveryCommand, Call: s.set.CallCommand,
@@ -288,7 +290,7 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 	}
 }
 
-// builtinOptions tells the built-in tools where they may work.
+// builtinOptions returns the options of the built-in tools.
 func (s *Session) builtinOptions() builtin.Options {
 	set := s.set
 	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
@@ -302,14 +304,14 @@ func (s *Session) builtinOptions() builtin.Options {
 	return o
 }
 
-// shellOutput is what run_shell_command keeps of stdout and of stderr: half of
-// the limit each, so that its report is not cut a second time.
+// shellOutput is how much run_shell_command keeps of stdout and of stderr: half
+// of the limit each, so that its report is not cut again.
 func shellOutput(set *settings.Settings) int64 {
 	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
 	limit := set.Limits.Output
 	if m := optionsOf(set, shell).maxOutput; m != nil {
 		limit = *m
 	}
-	const labels = 1 << 10 // the lines of the report beside the output
+	const labels = 1 << 10 // the other lines of the report
 	return max(limit/2-labels, limit/4, 1)
 }

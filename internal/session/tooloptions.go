@@ -12,17 +12,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// toolOptions is what all matching entries of the setting toolOptions make
-// together; nil fields are not set.
+// toolOptions is the combination of all matching entries of the setting
+// toolOptions. Fields that are not set are nil.
 type toolOptions struct {
 	timeout, retryDelay, cache *time.Duration
 	maxOutput                  *int64
 	retries                    *int
 	log                        string
-	named                      bool // by its very name, not by a glob
+	named                      bool // whether an entry names the tool exactly, not by a glob
 }
 
-// optionsOf looks the options of a tool up, by any of its names.
+// optionsOf returns the options of a tool, which entries may refer to by any of
+// its names.
 func optionsOf(set *settings.Settings, t *registry.Tool) toolOptions {
 	var out toolOptions
 	for i := range set.ToolOptions {
@@ -114,8 +115,8 @@ func (r *run) retryCalls(t registry.Tool) registry.Tool {
 	return middleware.Retry{Retries: *o.retries, Delay: valueOf(o.retryDelay)}.Wrap(t)
 }
 
-// optionIgnored tells that an option that names a tool does not count for it. A
-// glob may well hold tools that it is not meant for.
+// optionIgnored warns about an option that names a tool but does not apply to
+// it. For a glob that is not a mistake.
 func (r *run) optionIgnored(t *registry.Tool, o toolOptions, key, why string) {
 	if !o.named {
 		return

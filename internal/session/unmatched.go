@@ -10,14 +10,15 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// named is a name or glob of tools or servers that a setting has.
+// named is a name or glob of tools or servers in a setting.
 type named struct {
 	setting string // such as excludeTools
 	value   string
 	origin  string // file:line, a variable or a flag
 }
 
-// matcher compares the names in the settings with what the sources gave.
+// matcher compares the names in the settings with the tools and servers that
+// exist.
 type matcher struct {
 	*run
 	sources *sources
@@ -25,13 +26,13 @@ type matcher struct {
 	notice  func(registry.Diagnostic)
 }
 
-// check warns of names in the settings that match nothing in the
-// registry: a rule that silently matches nothing fails open. Tools that another
-// setting hides count as known. Where a source failed or is switched off a name
-// could be one of its tools, so that only probable typing errors are reported.
+// check warns about names in the settings that match nothing in the registry,
+// because a rule that silently matches nothing fails open. Tools that another
+// setting hides are known. If a source failed or is turned off, a name could be
+// one of its tools, so that only probable typos are reported.
 func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
 	if m.opts.Preset != "" {
-		return // it leaves sources out
+		return // a preset omits sources
 	}
 	m.checkServerLists(reg)
 	tools, servers := m.namesOfTools(ctx), m.namedServers()
@@ -54,8 +55,8 @@ func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
 	}
 }
 
-// isOfAbsent reports whether a name speaks of a server that is switched off or
-// failed, whose tools nobody knows.
+// isOfAbsent reports whether a name refers to a server that is turned off or
+// failed, so that its tools are unknown.
 func (m *matcher) isOfAbsent(reg *registry.Registry, name string) bool {
 	if server := m.sources.serverOf(name); server != nil && sourceError(reg, server) != nil {
 		return true
@@ -63,7 +64,7 @@ func (m *matcher) isOfAbsent(reg *registry.Registry, name string) bool {
 	return slices.ContainsFunc(m.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
 }
 
-// checkName warns where a name matches none of the known ones.
+// checkName warns if a name matches none of the known ones.
 func (m *matcher) checkName(n named, known []string, what string, complete bool) {
 	pattern := strings.ToLower(n.value)
 	if slices.ContainsFunc(known, func(k string) bool { return registry.MatchName(pattern, strings.ToLower(k)) }) {
@@ -81,7 +82,7 @@ func (m *matcher) checkName(n named, known []string, what string, complete bool)
 		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
 }
 
-// namesOfTools lists the names of tools that the settings have.
+// namesOfTools returns the names of tools that occur in the settings.
 func (m *matcher) namesOfTools(ctx context.Context) []named {
 	var out []named
 	add := func(setting, value, origin string) {
@@ -106,7 +107,7 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String())
 	}
 	set, _, err := ReadHooks(ctx, m.set, m.expander, m.deps.Environ)
-	if err == nil && set != nil { // mistakes in hooks are reported where they run
+	if err == nil && set != nil { // errors in hooks are reported when they run
 		for i := range set.Hooks {
 			for _, name := range set.Hooks[i].Tools {
 				add("hooks", name, set.Hooks[i].Origin)
@@ -116,7 +117,7 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 	return out
 }
 
-// namedServers lists the names of servers that rules have.
+// namedServers returns the names of servers that occur in rules.
 func (m *matcher) namedServers() []named {
 	var out []named
 	for _, r := range m.set.Rules {
@@ -127,8 +128,8 @@ func (m *matcher) namedServers() []named {
 	return out
 }
 
-// knownNames are all names by which the tools of all sources could be meant,
-// those that are hidden too.
+// knownNames returns all names of the tools of all sources, including hidden
+// ones.
 func (m *matcher) knownNames() []string {
 	var out []string
 	for _, source := range m.sources.all() {
@@ -141,7 +142,8 @@ func (m *matcher) knownNames() []string {
 	return slices.Compact(out)
 }
 
-// allowable are the words that tools.allow may hold: tools, plugins, all plugins.
+// allowable returns the valid values of tools.allow: tools, plugins and
+// group:plugins.
 func (m *matcher) allowable(tools []string) []string {
 	out := append(slices.Clone(tools), registry.GroupPlugins)
 	for _, p := range m.sources.plugins {
@@ -150,8 +152,8 @@ func (m *matcher) allowable(tools []string) []string {
 	return out
 }
 
-// checkServerLists warns of entries of includeTools and excludeTools of servers
-// that no tool of theirs has.
+// checkServerLists warns about entries of a server's includeTools and
+// excludeTools that match none of its tools.
 func (m *matcher) checkServerLists(reg *registry.Registry) {
 	for _, server := range m.sources.servers {
 		if sourceError(reg, server) != nil {

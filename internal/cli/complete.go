@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,13 +17,13 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // This file is what commands complete their words with: each function is a
 // cobra.CompletionFunc, for CompleteArgs or CompleteFlag. Completion runs at a
 // press of Tab, so it starts nothing, contacts nothing, asks nobody and fails
-// silently. What package completioncmd does with the words makes them safe to
-// show and to insert.
+// silently. Package completioncmd makes the words safe to insert.
 
 // CompleteArgs completes the arguments of a command, the first by the first
 // function and so on; the last function is for all that follow. What is an
@@ -74,7 +76,7 @@ func (e *Env) CompleteSettings(list func(context.Context, *settings.Settings) []
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return list(cmd.Context(), set), cobra.ShellCompDirectiveNoFileComp
+		return safe(list(cmd.Context(), set)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -89,8 +91,35 @@ func (e *Env) CompleteSession(list func(ctx context.Context, s *session.Session,
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return list(cmd.Context(), s, argv, word), cobra.ShellCompDirectiveNoFileComp
+		return safe(list(cmd.Context(), s, argv, word)), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// safe leaves out the words that a terminal would act on or cobra would cut, and
+// from descriptions what a terminal would act on: strangers have thought them up.
+func safe(list []cobra.Completion) []cobra.Completion {
+	var out []cobra.Completion
+	for _, c := range list {
+		word, description, _ := strings.Cut(c, "\t")
+		if word != "" && strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
+			out = append(out, cobra.CompletionWithDesc(word, strings.TrimSpace(strings.Map(visible, description))))
+		}
+	}
+	return out
+}
+
+func invisible(r rune) bool { return text.Invisible(r) || r == utf8.RuneError }
+
+// visible is a character of a description: a blank for white space, none for one
+// that is not seen.
+func visible(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case invisible(r):
+		return -1
+	}
+	return r
 }
 
 // prepareCompletion reads the global flags as they stand on the line that is

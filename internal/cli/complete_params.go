@@ -39,6 +39,9 @@ func (e *Env) CompleteArguments(params []args.Param, given []string, word string
 	}
 	var required, optional []cobra.Completion
 	for i, p := range params {
+		if strings.ContainsFunc(p.Name, invisible) {
+			continue
+		}
 		nested := i+1 < len(params) && strings.HasPrefix(params[i+1].Name, p.Name+".")
 		repeated := !isList(p) && slices.ContainsFunc(given, func(arg string) bool {
 			return strings.HasPrefix(arg, p.Name+"=") || strings.HasPrefix(arg, p.Name+":=")
@@ -86,6 +89,9 @@ func (e *Env) completeValue(p args.Param, value string) []cobra.Completion {
 	}
 	var out []cobra.Completion
 	for _, v := range p.Values {
+		if strings.ContainsFunc(v, invisible) {
+			continue
+		}
 		if strings.HasPrefix(v, "@") { // which is how a file is named
 			v = "@" + v
 		}
@@ -132,7 +138,7 @@ func (e *Env) filesBehind(prefix, typed string) []cobra.Completion {
 	for _, entry := range entries {
 		name := entry.Name()
 		switch {
-		case !strings.HasPrefix(name, base), name[0] == '.' && base == "", strings.ContainsFunc(name, text.Invisible):
+		case !strings.HasPrefix(name, base), name[0] == '.' && base == "", strings.ContainsFunc(name, invisible):
 			continue
 		case isDir(f.Name(), entry):
 			name += "/"

@@ -186,6 +186,8 @@ func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.Serve
 		sess = last
 		if err != nil {
 			diags = append(diags, s.diagnose(registry.SeverityWarning, "count_failed", "", err.Error(), ""))
+		} else {
+			s.storeOffers(ctx, key, l.items)
 		}
 		return len(l.items)
 	}

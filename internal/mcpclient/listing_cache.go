@@ -31,6 +31,9 @@ type Listings interface {
 	Load(context.Context) (l Listing, ok bool, err error)
 	// Save stores what the server has just listed.
 	Save(context.Context, Listing)
+	// SaveOffers stores the prompts or resources that the server has just listed,
+	// for completion.
+	SaveOffers(ctx context.Context, kind string, offers []Offer)
 }
 
 // Failures remembers for a while that servers failed, so that not every command

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // memory is what the store of a program would be.
@@ -22,6 +24,16 @@ type memory struct {
 	listing *Listing
 	kept    int
 	refusal error
+	offers  map[string][]Offer
+}
+
+func (m *memory) SaveOffers(_ context.Context, kind string, offers []Offer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.offers == nil {
+		m.offers = map[string][]Offer{}
+	}
+	m.offers[kind] = offers
 }
 
 func (m *memory) LoadProtocol(context.Context) string { return m.known }
@@ -104,6 +116,36 @@ func TestAStoredListingIsWhatTheServerGave(t *testing.T) {
 	}
 	if m.kept != 2 {
 		t.Errorf("kept %d times, want 2", m.kept)
+	}
+}
+
+// TestOffersAreStoredForCompletion: what a server offers besides tools is stored
+// whenever it is listed, cut to names and short descriptions.
+func TestOffersAreStoredForCompletion(t *testing.T) {
+	m := &memory{}
+	s := source(t, stdioServer(t, "--offers"), func(o *Options) { o.Listings, o.Counts = m, true })
+	discovered(t, s)
+	want := []Offer{{Name: "curious"}, {Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."},
+		{Name: "review", Description: "Reviews code.", Arguments: []PromptArgument{{Name: "code", Description: "what to review", Required: true}, {Name: "style"}}}}
+	if diff := cmp.Diff(want, m.offers[OfferPrompts]); diff != "" {
+		t.Errorf("prompts (-want +stored):\n%s", diff)
+	}
+	if list := m.offers[OfferResources]; len(list) != 6 || !slices.ContainsFunc(list, func(o Offer) bool { return o.Name == "test://docs/notes.txt" && o.Description == "Some notes." }) {
+		t.Errorf("resources %+v", list)
+	}
+
+	m = &memory{}
+	many := strings.Repeat(`{"name":"n","description":"`+strings.Repeat("long ", 100)+`","arguments":[`+strings.Repeat(`{"name":"a"},`, 99)+`{"name":"z"}]},`, 2*maxOffers)
+	s = source(t, scripted(t, refuseProbe,
+		step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{}},"serverInfo":{"name":"s","version":"1"}}}`}},
+		step{On: "prompts/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"prompts":[5,{"name":"` + strings.Repeat("x", maxOfferName+1) + `"},` + many + `{"name":"last"}]}}`}},
+	), func(o *Options) { o.Listings = m })
+	if _, _, err := s.Prompts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list := m.offers[OfferPrompts]
+	if len(list) != maxOffers-2 || len(list[0].Arguments) != maxOfferArguments || len(list[0].Description) > maxOfferDescription+len(text.Ellipsis) {
+		t.Errorf("%d prompts, %d arguments, description %q", len(list), len(list[0].Arguments), list[0].Description)
 	}
 }
 

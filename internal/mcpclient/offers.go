@@ -147,6 +147,7 @@ func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) 
 	if l.cut != "" {
 		o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_cut", "", listMethod(key)+": "+l.cut, ""))
 	}
+	s.storeOffers(ctx, key, l.items)
 	out := make([]T, 0, len(l.items))
 	for i, raw := range l.items {
 		var item T

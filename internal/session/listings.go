@@ -27,6 +27,7 @@ const protocolAge = 30 * 24 * time.Hour
 type listings struct {
 	*run
 	sources   *cache.Store
+	offers    *cache.Store // prompts and resources, for completion
 	protocols *cache.Store
 	failures  *cache.Store
 	still     *settings.Expander // does not run commands
@@ -40,8 +41,12 @@ func newListings(r *run) *listings {
 	if r.opts.Cache == cache.Renew {
 		protocols = cache.Renew
 	}
+	kept := cache.Options{Dir: dir, Kind: "source", TTL: r.set.DiscoveryTTL, Mode: r.opts.Cache, Warn: r.deps.Warn}
+	offers := kept
+	offers.Kind = "offers"
 	return &listings{
-		sources:   cache.NewStore(cache.Options{Dir: dir, Kind: "source", TTL: r.set.DiscoveryTTL, Mode: r.opts.Cache, Warn: r.deps.Warn}),
+		sources:   cache.NewStore(kept),
+		offers:    cache.NewStore(offers),
 		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: r.protocolsDamaged}),
 		failures:  cache.NewStore(failuresOptions(r, dir)),
 		run:       r, still: r.expander.Still(), environ: childEnviron(r.deps.Environ),
@@ -61,6 +66,7 @@ func (r *run) protocolsDamaged(d registry.Diagnostic) {
 // flush writes all pending changes.
 func (l *listings) flush() {
 	l.sources.Flush()
+	l.offers.Flush()
 	l.protocols.Flush()
 	l.failures.Flush()
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
@@ -169,22 +168,6 @@ func (s *Session) RemoteServer(name string) (settings.Server, error) {
 	}
 	return settings.Server{}, &NoServerError{name, names}
 }
-
-// ForgetListing removes the cached listing of a server, because another login
-// may see other tools.
-func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
-	l := s.cached.ofServer(server)
-	key, err := l.listingKey(ctx)
-	if err == nil {
-		err = l.sources.Drop(ctx, key)
-	}
-	if err != nil {
-		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
-	}
-}
-
-// CachedListings describes the cached listings of sources, the oldest first.
-func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.sources.List() }
 
 // ServerOptions returns the options for connecting to a server of the settings.
 func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {

@@ -100,8 +100,7 @@ func (a answer) lines() string {
 }
 
 // ask has cobra complete the last word of a line, whose first is the one behind
-// the program's name. Words that could not be shown or inserted as they are do not
-// come back: they are what strangers have thought up.
+// the program's name.
 func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	var out bytes.Buffer
 	root.SetOut(&out)
@@ -124,7 +123,7 @@ func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 		if prefix != "" && !strings.HasPrefix(word, prefix) { // cobra answers with the value alone
 			word = prefix + word
 		}
-		if !seen[word] && word != "" && !strings.ContainsFunc(word, unsafe) {
+		if !seen[word] && word != "" {
 			seen[word] = true
 			a.candidates = append(a.candidates, candidate{word, plain(description)})
 		}
@@ -147,19 +146,11 @@ func flagPrefix(word string) string {
 	return ""
 }
 
-func unsafe(r rune) bool { return text.Invisible(r) || r == '\uFFFD' }
-
 // maxDescription is where a description is cut.
 const maxDescription = 120
 
-// plain is a description without what a terminal would act on, and without the
-// quotes that set a flag's placeholder off.
+// plain is a description cut to a line, without the quotes that set a flag's
+// placeholder off.
 func plain(description string) string {
-	visible := strings.Map(func(r rune) rune {
-		if r == '`' || unsafe(r) {
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(description, "\t", " "))
-	return text.ClipRunes(strings.TrimSpace(visible), maxDescription)
+	return text.ClipRunes(strings.ReplaceAll(description, "`", ""), maxDescription)
 }

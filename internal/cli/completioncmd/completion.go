@@ -32,10 +32,14 @@ Tab: commands and flags, tools and their params, values, servers, settings.
   PowerShell  in $PROFILE:
       toolreg completion powershell | Out-String | Invoke-Expression
 
-Completion starts and contacts nothing: its words come from the
-settings, the built-in tools, the manifests of plugins and the discovery cache.
-Tools, prompts and resources of MCP servers complete once the setting
-cache.discovery is on, such as 24h, and they have been listed.
+Completion starts and contacts nothing: its words come from the settings, the
+built-in tools, the manifests of plugins and the discovery cache. Tools, prompts
+and resources of MCP servers complete once cache.discovery is set, for example
+to 24h, and a command such as "toolreg servers" has listed them.
+
+In bash, zsh and fish, Tab never runs what is on the command line. PowerShell
+evaluates the line up to the cursor when you press Tab, subexpressions such as
+$(…) included; what completion itself inserts is escaped.
 
 Exit codes: 0, 2.`,
 		Example: `  eval "$(toolreg completion bash)"

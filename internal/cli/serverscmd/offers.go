@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -37,7 +40,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 		return &cli.UsageError{Err: errors.New("--prompts and --resources are two tables"), Hint: "ask for one at a time, or for both with --json"}
 	}
 	if e.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("--cached asks no server, and prompts and resources are not kept"), Hint: "leave --cached (TOOLREG_CACHED) out"}
+		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "leave out --cached (TOOLREG_CACHED)"}
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -142,6 +145,35 @@ func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.So
 	}
 	wg.Wait()
 	return out
+}
+
+// completeOffers completes the prompts or the resources of the server that the
+// first argument names, as the discovery cache has them.
+func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
+	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, _ string) []cobra.Completion {
+		var out []cobra.Completion
+		for _, o := range s.CachedOffers(ctx, argv[0], kind) {
+			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
+		}
+		return out
+	})
+}
+
+// completePromptArguments completes the arguments of the prompt that the first two
+// arguments name.
+func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
+	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
+		var params []args.Param
+		for _, o := range s.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
+			if o.Name != argv[1] {
+				continue
+			}
+			for _, a := range o.Arguments {
+				params = append(params, args.Param{Name: a.Name, Type: "string", Required: a.Required, Description: a.Description})
+			}
+		}
+		return e.CompleteArguments(params, argv[2:], word)
+	})
 }
 
 func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnostic) error {

@@ -31,7 +31,8 @@ Exit codes: 0, 2, 3 (no such server or prompt), 4 (arguments), 7 (the server
 refused), 8 (the server failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
-		Args: cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
+		Args:              cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers, completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runPrompt(cmd.Context(), e, argv[0], argv[1], argv[2:])
 		},

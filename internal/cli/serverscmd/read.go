@@ -43,7 +43,8 @@ Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
 8 (the server failed), 124 (time limit).`,
 		Example: `  toolreg servers read docs docs://guide/intro
   toolreg servers read shots shot://latest --output shot.png`,
-		Args: cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
+		Args:              cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers, completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runRead(cmd.Context(), e, o, argv[0], argv[1])
 		},

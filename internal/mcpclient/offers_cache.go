@@ -1,0 +1,66 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Offer is a prompt or a resource of a server, cut to what completion shows. The
+// texts are the server's.
+type Offer struct {
+	Name        string           `json:"name"` // the URI of a resource
+	Description string           `json:"description,omitempty"`
+	Arguments   []PromptArgument `json:"arguments,omitempty"` // of a prompt
+}
+
+// Kinds of an [Offer].
+const (
+	OfferPrompts   = listPrompts
+	OfferResources = listResources
+)
+
+// The bounds of what is stored for completion. What goes beyond them is left out.
+const (
+	maxOffers           = 500
+	maxOfferName        = 1024 // bytes
+	maxOfferDescription = 120  // characters
+	maxOfferArguments   = 30
+)
+
+// storeOffers stores the prompts or the resources that the server has just listed.
+func (s *Source) storeOffers(ctx context.Context, kind string, items []json.RawMessage) {
+	if s.opts.Listings == nil || kind == listTemplates {
+		return
+	}
+	offers := []Offer{}
+	for _, raw := range items[:min(len(items), maxOffers)] {
+		var item struct {
+			Offer
+			URI   string `json:"uri"`
+			Title string `json:"title"`
+		}
+		if json.Unmarshal(raw, &item) != nil {
+			continue
+		}
+		o := Offer{Name: item.Name, Description: clipOffer(cmp.Or(item.Description, item.Title))}
+		if kind == OfferResources {
+			o.Name, o.Description = item.URI, cmp.Or(o.Description, clipOffer(item.Name))
+		}
+		for _, a := range item.Arguments[:min(len(item.Arguments), maxOfferArguments)] {
+			if len(a.Name) <= maxOfferName {
+				o.Arguments = append(o.Arguments, PromptArgument{Name: a.Name, Description: clipOffer(cmp.Or(a.Description, a.Title)), Required: a.Required})
+			}
+		}
+		if o.Name != "" && len(o.Name) <= maxOfferName {
+			offers = append(offers, o)
+		}
+	}
+	s.opts.Listings.SaveOffers(ctx, kind, offers)
+}
+
+func clipOffer(description string) string {
+	return text.ClipRunes(text.FirstSentence(description), maxOfferDescription)
+}

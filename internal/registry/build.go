@@ -12,15 +12,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// builder registers tools by the rules of spec section 5.
+// builder registers tools according to spec section 5.
 type builder struct {
 	opts     Options
 	partial  bool
 	reg      *Registry
 	position map[string]int   // name -> index in reg.tools
-	builtins map[string]bool  // lower-case names and aliases that a plugin id must not have
-	core     map[string]*Tool // built-in tools by name and alias in lower case: no plugin's tool takes one
-	aliases  map[string]*Tool // of built-in tools: no server's tool takes one
+	builtins map[string]bool  // names and aliases in lower case that a plugin id must not have
+	core     map[string]*Tool // built-in tools by name and alias in lower case; tools of plugins cannot take these names
+	aliases  map[string]*Tool // of built-in tools; tools of servers cannot take them
 	folded   map[string]string
 }
 
@@ -72,7 +72,7 @@ func (b *builder) add(f *finding) {
 }
 
 func (b *builder) register(found *Tool) {
-	t := *found // sources keep theirs; another registry may name it otherwise
+	t := *found // copy: another registry may give the tool another name
 	if t.Source == SourceBuiltin {
 		for _, name := range append([]string{t.Name}, t.Aliases...) {
 			b.builtins[strings.ToLower(name)] = true
@@ -116,17 +116,17 @@ func (b *builder) register(found *Tool) {
 	}
 }
 
-// yieldsToCore reports whether a tool must not have a name that a built-in tool
-// has as an alias or in other letters: rules and models that say it mean the
-// built-in tool.
+// yieldsToCore reports whether a tool must not have a name that is an alias of
+// a built-in tool or differs from its name only in case, because rules and
+// models that use this name mean the built-in tool.
 func yieldsToCore(t *Tool) bool {
 	return strings.HasPrefix(t.Source, PluginPrefix) || t.Source == SourceComposite
 }
 
-// defaultIcon is that of a tool whose source names none.
+// defaultIcon is the icon of tools whose source does not set one.
 const defaultIcon = "hammer"
 
-// hides returns why a tool is not registered; nil: it is.
+// hides returns why a tool is not registered, or nil if it is.
 func (b *builder) hides(t *Tool) *Hidden {
 	for _, filter := range b.opts.Filters {
 		if h := filter(t); h != nil {
@@ -152,7 +152,7 @@ func (b *builder) conflict(t, old *Tool) {
 			"set conflicts.discovered to reject or qualify to keep both")
 		if t.Name == old.Name {
 			b.replace(t, old)
-		} else { // an alias of old, which keeps its own name
+		} else { // an old alias, which keeps its name
 			b.put(t)
 		}
 	default:
@@ -165,7 +165,7 @@ func (b *builder) conflict(t, old *Tool) {
 	}
 }
 
-// owned names the source of a tool, and the tool itself where it goes by another
+// owned returns the source of a tool, with the tool's name if that differs from
 // name.
 func owned(name string, t *Tool) string {
 	if t.Name == name {
@@ -174,8 +174,9 @@ func owned(name string, t *Tool) string {
 	return fmt.Sprintf("%s tool %q", t.Source, t.Name)
 }
 
-// qualify registers t under name, or under name with a hash of the original
-// when that is taken too. old is what took the plain name, nil if nothing did.
+// qualify registers t under name or, if that is taken too, under name with a
+// hash of the original name. old is the tool that has the plain name, nil if
+// there is none.
 func (b *builder) qualify(t, old *Tool, name string) {
 	plain := t.Name
 	if _, taken := b.reg.names[name]; taken {
@@ -218,8 +219,8 @@ func (b *builder) put(t *Tool) {
 	}
 }
 
-// warnOfCaseTwin warns of names that differ in case alone: people and file systems
-// take one for the other.
+// warnOfCaseTwin warns about names that differ only in case, because people and
+// file systems confuse them.
 func (b *builder) warnOfCaseTwin(t *Tool) {
 	key := strings.ToLower(t.Name)
 	if first, ok := b.folded[key]; ok && first != t.Name {
@@ -236,8 +237,9 @@ func (b *builder) replace(t, old *Tool) {
 	delete(b.reg.versions, t.Name)
 }
 
-// isVersionOf reports whether t may stand beside old under one name: versions
-// come from one source, so that nobody takes another's name with a high number.
+// isVersionOf reports whether t and old may have the same name as different
+// versions. Both must come from the same source, so that no source can replace
+// another's tool by a higher version.
 func isVersionOf(t, old *Tool) bool {
 	return t.Source == old.Source && !t.IsMCP() && t.Version != "" && old.Version != "" && t.Version != old.Version
 }
@@ -263,8 +265,8 @@ func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
 		Diagnostic{Severity: sev, Code: code, Source: source, Tool: tool, Message: msg, Hint: hint})
 }
 
-// registry finishes: aliases and qualified names come last, so that they never
-// take a name from a registered tool.
+// registry returns the finished registry. It adds aliases and qualified names
+// last, so that they never take a name from a registered tool.
 func (b *builder) registry() *Registry {
 	for _, t := range b.reg.tools {
 		b.addAlias(t, t.Qualified())

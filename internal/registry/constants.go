@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// ofConstants returns the one violation that a union of constants is where no
-// branch fits: each branch by itself would tell of its own constant alone.
+// ofConstants returns a single violation for a union of constants if no branch
+// matches. Each branch alone would report only its own constant.
 func (v *Validator) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
 	keyword := keywordOf(e)
 	if keyword != "anyOf" && keyword != "oneOf" || len(e.Causes) == 0 {
@@ -39,7 +39,8 @@ func (v *Validator) ofConstants(e *jsonschema.ValidationError) (Violation, bool)
 		Expected: describe(jsonx.NewArray(values...))}, true
 }
 
-// constants are the values that a schema allows, nil where it allows others.
+// constants returns the values that a schema allows, or nil if it does not
+// consist of constants.
 func (v *Validator) constants(branch *jsonx.Value) []*jsonx.Value {
 	branch, err := v.refs.Resolve(branch)
 	if err != nil {
@@ -57,7 +58,7 @@ func (v *Validator) constants(branch *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// keywordOf is the keyword of the schema that was not met.
+// keywordOf returns the schema keyword that failed.
 func keywordOf(e *jsonschema.ValidationError) string {
 	return e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]
 }

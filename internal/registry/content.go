@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ParseContent reads the content of a result that a program prints: a string, or
-// a list of parts as in MCP.
+// ParseContent parses the content of a result that a program printed: a string,
+// or a list of parts as in MCP.
 func ParseContent(raw json.RawMessage) ([]Content, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Category says what a tool does to the world; policy defaults hang on it.
-// The zero value counts as [CategoryOther]: mutating until proven otherwise.
+// Category says what effects a tool has; policy defaults depend on it. The zero
+// value means [CategoryOther], which is treated as mutating.
 type Category string
 
 // The categories of spec section 5.
@@ -28,8 +28,8 @@ func (c Category) Valid() bool {
 	return false
 }
 
-// Source names of spec section 3. Plugins and servers add their own id behind
-// the prefix: "plugin:ID", "mcp:SERVER".
+// Source names of spec section 3. For plugins and servers, their id follows the
+// prefix: "plugin:ID", "mcp:SERVER".
 const (
 	SourceBuiltin   = "builtin"
 	SourceCommand   = "command"
@@ -38,16 +38,16 @@ const (
 	MCPPrefix       = "mcp:"
 )
 
-// Example is one use of a tool, shown in its full view.
+// Example is an example call of a tool.
 type Example struct {
 	Description string          `json:"description,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"`
 }
 
 // Definition is what list and schema show of a tool: plain data with the JSON
-// shape of `toolreg list` (spec section 3). Absent values are left out. The
-// schemas are kept exactly as the source sent them: key order, unknown
-// keywords and big numbers intact.
+// format of `toolreg list` (spec section 3). Absent values are omitted. The
+// schemas are kept exactly as the source sent them, including key order,
+// unknown keywords and large numbers.
 type Definition struct {
 	Name            string          `json:"name"`
 	DisplayName     string          `json:"displayName,omitempty"`
@@ -77,7 +77,7 @@ type Definition struct {
 func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
 
 // Qualified returns the name under which an MCP tool can always be called,
-// server__tool made valid (spec section 5), and "" for every other tool.
+// server__tool made valid (spec section 5), and "" for all other tools.
 func (d *Definition) Qualified() string {
 	if !d.IsMCP() {
 		return ""
@@ -86,9 +86,8 @@ func (d *Definition) Qualified() string {
 }
 
 // TakesParams reports whether a call may have params (spec section 8.1): the
-// input schema names properties, required ones or others that it takes, or
-// combines schemas. One that is missing takes none; one that cannot be read
-// counts as taking some.
+// input schema has properties, required properties or other ones, or combines
+// schemas. Without a schema it returns false; for an unreadable schema, true.
 func (d *Definition) TakesParams() bool {
 	if len(d.InputSchema) == 0 {
 		return false

@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// Sentinel errors; exit codes hang on them.
+// Sentinel errors. The exit codes depend on them.
 var (
 	ErrNotFound          = errors.New("no such tool")
 	ErrDenied            = errors.New("denied")
 	ErrNeedsConfirmation = errors.New("approval is needed and nobody can be asked")
 	ErrSourceFailed      = errors.New("source failed")
-	// ErrNeedsLogin tells of a source that wants a person to log in first. It
-	// comes beside ErrSourceFailed.
+	// ErrNeedsLogin reports that a person has to log in to a source first. It
+	// is combined with ErrSourceFailed.
 	ErrNeedsLogin = errors.New("needs login")
 )
 
-// FailedError tells, from a preview, that the call would fail and how: the params
-// do not fit what they are about, such as a text to replace that the file does
-// not hold. Whoever asks before a call shows the result in place of asking.
+// FailedError is returned by a preview if the call would fail because the
+// params do not match the current state, for example if the file does not
+// contain the text to replace. The caller shows the result instead of asking.
 type FailedError struct {
 	Result Result // with IsError set
 }
 
 func (e *FailedError) Error() string { return e.Result.Text() }
 
-// Violation is one way in which params break the schema.
+// Violation is one violation of the schema by params.
 type Violation struct {
-	Pointer  string `json:"pointer"`            // JSON pointer into the params, "" for the whole
-	Keyword  string `json:"keyword,omitempty"`  // schema keyword, "" for a tool's own check
+	Pointer  string `json:"pointer"`            // JSON pointer into the params; "" for the whole
+	Keyword  string `json:"keyword,omitempty"`  // schema keyword; "" for a tool's own check
 	Message  string `json:"message"`            // what is wrong
-	Expected string `json:"expected,omitempty"` // what was wanted
+	Expected string `json:"expected,omitempty"` // what was expected
 }
 
-// ArgsError tells that params are invalid. Violations is sorted by pointer and
-// never empty.
+// ArgsError reports that params are invalid. Violations is sorted by pointer
+// and never empty.
 type ArgsError struct {
 	Tool       string
 	Violations []Violation

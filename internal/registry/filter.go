@@ -7,14 +7,14 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Entry is one element of a filter setting with the place it was set.
+// Entry is one element of a filter setting with the place where it was set.
 type Entry struct {
 	Value   string
 	Setting string // file:line, flag or variable
 }
 
 // MatchName reports whether a name matches a pattern with *, ?, [...] and
-// {a,b}. A broken pattern matches its own text alone.
+// {a,b}. A malformed pattern matches only itself.
 func MatchName(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -22,7 +22,7 @@ func MatchName(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, "*?[{") {
 		return false
 	}
-	// A slash, which names of servers may hold, is a character like others here.
+	// In names of servers, a slash is an ordinary character.
 	slash := strings.NewReplacer("/", "\x00")
 	ok, err := doublestar.Match(slash.Replace(pattern), slash.Replace(name))
 	return err == nil && ok
@@ -38,8 +38,8 @@ func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Spellings returns every name under which the tool could be meant: its name,
-// its aliases, name@version, the server's own name for it and server__tool, raw
+// Spellings returns every name that can refer to the tool: its name, its
+// aliases, name@version, the server's own name for it, and server__tool, raw
 // and cleaned.
 func (d *Definition) Spellings() []string {
 	out := append([]string{d.Name}, d.Aliases...)
@@ -52,8 +52,8 @@ func (d *Definition) Spellings() []string {
 	return out
 }
 
-// CoreToolsFilter lets only those built-in tools in that an entry names, by
-// name or alias, with or without "(...)" behind it (setting coreTools).
+// CoreToolsFilter hides the built-in tools that no entry names, by name or
+// alias, with or without "(...)" after it (setting coreTools).
 func CoreToolsFilter(entries []Entry, setting string) Filter {
 	bare := withoutArgs(entries)
 	return func(t *Tool) *Hidden {
@@ -68,8 +68,9 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 }
 
 // ServerToolsFilter applies includeTools and excludeTools of one server, which
-// match the server's own name of a tool; exclude wins. included tells an
-// absent includeTools (false: all) from an empty one (true: none).
+// match the server's own name of a tool; exclude takes precedence. included
+// distinguishes an absent includeTools (false: all) from an empty one (true:
+// none).
 func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
 	bare := withoutArgs(include)
 	return func(t *Tool) *Hidden {
@@ -89,8 +90,8 @@ func ServerToolsFilter(server string, included bool, include, exclude []Entry, s
 	}
 }
 
-// PermissionsFilter hides tools that need a permission which is switched off.
-// denied maps the permission to the setting that switched it off.
+// PermissionsFilter hides tools that need a permission which is turned off.
+// denied maps the permission to the setting that turns it off.
 func PermissionsFilter(denied map[string]string) Filter {
 	return func(t *Tool) *Hidden {
 		for _, p := range t.Permissions {
@@ -102,14 +103,15 @@ func PermissionsFilter(denied map[string]string) Filter {
 	}
 }
 
-// GroupPlugins stands in tools.allow for the tools of all plugins.
+// GroupPlugins in tools.allow means the tools of all plugins.
 const GroupPlugins = "group:plugins"
 
-// Folded is a name of a list as it is compared: trimmed and without case.
+// Folded returns a name in the form in which lists compare it: trimmed and in
+// lower case.
 func Folded(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // OptionalFilter hides optional tools that no entry of tools.allow names: by
-// tool, plugin id or [GroupPlugins], trimmed and without case.
+// tool, plugin id or [GroupPlugins], trimmed and ignoring case.
 func OptionalFilter(allowed []Entry) Filter {
 	folded := make([]Entry, len(allowed))
 	for i, e := range allowed {
@@ -133,8 +135,8 @@ func OptionalFilter(allowed []Entry) Filter {
 	}
 }
 
-// OnlyFilter lets only those tools in, of any source, that an entry names by any
-// of their spellings (setting tools.only).
+// OnlyFilter hides all tools, of any source, that no entry names by any of
+// their spellings (setting tools.only).
 func OnlyFilter(entries []Entry, setting string) Filter {
 	return func(t *Tool) *Hidden {
 		if _, ok := MatchAny(entries, t.Spellings()...); ok {
@@ -145,7 +147,7 @@ func OnlyFilter(entries []Entry, setting string) Filter {
 }
 
 // ExcludeFilter hides every tool that an entry names by any of its spellings,
-// case aside. An entry with "(...)" is a rule for policy and hides nothing.
+// ignoring case. An entry with "(...)" is a policy rule and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {
 	folded := make([]Entry, 0, len(entries))
 	for _, e := range entries {

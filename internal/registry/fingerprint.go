@@ -13,9 +13,9 @@ type Part struct {
 	Value string `json:"value"`
 }
 
-// Parts returns what the fingerprint covers, in a fixed order: the definition,
-// and as "behind" the command or server that stands behind it. Values are
-// canonical JSON or text; they hold no secrets.
+// Parts returns what the fingerprint covers, in a fixed order: the definition
+// and, as "behind", the command or server that provides it. Values are
+// canonical JSON or text without secrets.
 func (t *Tool) Parts() []Part {
 	return []Part{
 		{"source", t.Source},
@@ -28,9 +28,9 @@ func (t *Tool) Parts() []Part {
 	}
 }
 
-// Fingerprint returns the hash, in hex, of everything about a tool that an
-// approval or a lock is tied to (spec section 8.5). It does not depend on the
-// name under which the tool is registered, nor on key order.
+// Fingerprint returns the hash, in hex, of everything about a tool to which an
+// approval or a lock is tied (spec section 8.5). It depends neither on the name
+// under which the tool is registered nor on key order.
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
 	for _, p := range t.Parts() {
@@ -39,8 +39,8 @@ func (t *Tool) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// OriginalName returns the name as the source gave it: of an MCP tool that of
-// its server.
+// OriginalName returns the name as the source gave it; for an MCP tool, the
+// server's name for it.
 func (d *Definition) OriginalName() string {
 	if d.IsMCP() {
 		return d.ServerTool

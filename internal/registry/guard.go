@@ -12,13 +12,13 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// maxBranches bounds how many subschemas one place of the params can be
-// checked against. A schema of 1 KB can ask for 2^29.
+// maxBranches limits how many subschemas one place in the params can be checked
+// against. A schema of 1 KB can require 2^29.
 const maxBranches = 1_000_000
 
-// guardSchema reads a schema from outside and makes it safe to compile: it
-// refuses what would cost without bound and drops patterns that RE2 cannot
-// take, telling of each. The input stays as it is.
+// guardSchema parses an untrusted schema and makes it safe to compile: it
+// rejects schemas of unbounded cost and removes patterns that RE2 does not
+// support, with a note for each. The input is not modified.
 func guardSchema(raw json.RawMessage) (tree *jsonx.Value, notes []string, err error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, nil, fmt.Errorf("schema has %d bytes, but the limit is %d", len(raw), MaxSchemaBytes)
@@ -52,11 +52,11 @@ func decodeSchema(raw json.RawMessage) (*jsonx.Value, error) {
 type guard struct {
 	refs     *schema.Refs
 	notes    []string
-	branches map[string]int // in-place cost of a $ref target; -1 while counting
+	branches map[string]int // cost of a $ref target; -1 while counting
 }
 
-// walk checks v and all below it; is says what v is. A keyword that nobody knows
-// is taken for one that holds a schema.
+// walk checks v and everything below it; is says what v is. It assumes that an
+// unknown keyword contains a schema.
 func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
@@ -88,8 +88,8 @@ func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	return nil
 }
 
-// lowerType turns the types of Gemini's own schemas (STRING, OBJECT, …) into
-// those of JSON Schema; discovered tools are often declared so.
+// lowerType converts the types of Gemini's own schemas (STRING, OBJECT, …) to
+// those of JSON Schema, because discovered tools are often declared with them.
 func lowerType(n *jsonx.Value) {
 	switch t := n.Get("type").Text(); t {
 	case "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL":
@@ -97,7 +97,7 @@ func lowerType(n *jsonx.Value) {
 	}
 }
 
-// patterns rewrites or drops the regular expressions of one schema.
+// patterns rewrites or removes the regular expressions of one schema.
 func (g *guard) patterns(n *jsonx.Value) {
 	if p := n.Get("pattern"); p.Is(jsonx.String) {
 		if re, ok := toRE2(p.Text()); ok {
@@ -121,15 +121,15 @@ func (g *guard) patterns(n *jsonx.Value) {
 			props.Set(re, m.Value)
 			continue
 		}
-		// Without the pattern nobody can tell which keys are additional.
+		// Without the pattern, it is unknown which keys are additional.
 		n.Remove("additionalProperties")
 		n.Remove("unevaluatedProperties")
 		g.notes = append(g.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 does not support it", m.Name))
 	}
 }
 
-// toRE2 turns an ECMA regular expression into Go's syntax, or says that it
-// cannot.
+// toRE2 converts an ECMA regular expression to Go's syntax. It reports whether
+// this was possible.
 func toRE2(p string) (string, bool) {
 	if _, err := regexp.Compile(p); err == nil {
 		return p, true
@@ -154,8 +154,8 @@ func toRE2(p string) (string, bool) {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// count returns how many subschemas may be tried on one and the same value,
-// saturating just above maxBranches, as the largest over all below v.
+// count returns how many subschemas may be tried on the same value, as the
+// maximum over everything below v, saturating just above maxBranches.
 func (g *guard) count(v *jsonx.Value) int {
 	most := 0
 	if v.Kind == jsonx.Object {
@@ -170,7 +170,7 @@ func (g *guard) count(v *jsonx.Value) int {
 	return most
 }
 
-// inPlace counts the subschemas that apply to the same value as v does.
+// inPlace counts the subschemas that apply to the same value as v.
 func (g *guard) inPlace(v *jsonx.Value, depth int) int {
 	if v.Kind != jsonx.Object || depth > maxRefDepth {
 		return 1
@@ -198,13 +198,13 @@ func (g *guard) inPlace(v *jsonx.Value, depth int) int {
 	return total
 }
 
-// maxRefDepth bounds chains of references; a longer one is cut by the deadline
-// around validation.
+// maxRefDepth limits chains of references; the time limit of validation stops
+// longer ones.
 const maxRefDepth = 5000
 
 func (g *guard) target(ref string, depth int) int {
 	if n, ok := g.branches[ref]; ok {
-		return max(n, 1) // -1: a cycle, which the compiler refuses or the data bounds
+		return max(n, 1) // -1: a cycle, which the compiler rejects or the data limits
 	}
 	g.branches[ref] = -1
 	n := 1

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Loader runs sources and builds registries from what they gave. Each source
-// is discovered at most once in the life of a Loader, so that a registry can be
-// widened by further sources at no further cost.
+// Loader runs sources and builds registries from their tools. It discovers each
+// source at most once, so that a registry can be extended by further sources at
+// no additional cost.
 type Loader struct {
 	opts  Options
 	mu    sync.Mutex
@@ -20,15 +20,15 @@ type Loader struct {
 	later sync.WaitGroup // sources that LoadFor did not wait for
 }
 
-// NewLoader returns a Loader that has run nothing yet.
+// NewLoader returns a Loader that has not run any source.
 func NewLoader(opts Options) *Loader {
 	return &Loader{opts: opts, found: map[Source]*finding{}}
 }
 
-// Load discovers the sources all at once and registers their tools in the
-// order of the slice, whatever finishes first. With partial set the slice does
-// not hold all sources there are, so that a plain name of an MCP tool could
-// belong to another server: MCP tools then go by their qualified names alone.
+// Load discovers the sources concurrently and registers their tools in the
+// order of the slice, regardless of which finishes first. partial says that the
+// slice does not have all sources, so that a plain name of an MCP tool could
+// belong to another server; MCP tools then have only their qualified names.
 func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Registry {
 	findings := make([]*finding, len(sources))
 	var wg sync.WaitGroup
@@ -49,10 +49,10 @@ func (l *Loader) build(findings []*finding, partial bool) *Registry {
 	return b.registry()
 }
 
-// LoadFor is Load for a registry of all sources in which one tool is wanted. It
-// waits for them in their order, and no longer than until one has the tool: what
-// comes after it cannot take its name. The others go on until they answer or
-// Close ends them.
+// LoadFor is Load for a registry of all sources from which only one tool is
+// needed. It waits for the sources in order until one has the tool, since later
+// sources cannot take its name. The others continue until they finish or Close
+// stops them.
 func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string) *Registry {
 	findings := make([]*finding, len(sources))
 	for i, s := range sources {
@@ -91,9 +91,9 @@ func (f *finding) mayHave(name string) bool {
 	})
 }
 
-// Renew discovers sources once more, all at once, whatever they gave before:
-// those that answered from a cache ask for real the second time. Registries that
-// were built stay as they are; Load builds new ones.
+// Renew discovers sources again, concurrently; sources that used a cached
+// listing do not use it again. Existing registries do not change; Load builds
+// new ones.
 func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	var wg sync.WaitGroup
 	for _, s := range sources {
@@ -106,9 +106,9 @@ func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	wg.Wait()
 }
 
-// Given returns the tools that a source gave, as it named them, before filters
-// and conflicts; nil for one that was not discovered, has not answered yet, or
-// failed.
+// Given returns the tools of a source, with the source's names, before filters
+// and conflicts. It returns nil if the source was not discovered, has not
+// finished or failed.
 func (l *Loader) Given(s Source) []Tool {
 	l.mu.Lock()
 	f := l.found[s]
@@ -124,7 +124,7 @@ func (l *Loader) Given(s Source) []Tool {
 	}
 }
 
-// Close closes every source that was discovered and can be closed, all at once.
+// Close closes all discovered sources that can be closed, concurrently.
 func (l *Loader) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *Loader) Close() error {
 		})
 	}
 	wg.Wait()
-	l.later.Wait() // their sources are closed, so they end
+	l.later.Wait() // their sources are closed, so they will end
 	return errors.Join(errs...)
 }
 

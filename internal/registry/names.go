@@ -5,7 +5,7 @@ import "strings"
 // maxName is the longest registered name in characters.
 const maxName = 63
 
-// ValidName makes a registered name of any text: each UTF-16 code unit outside
+// ValidName makes a valid name of any text: each UTF-16 code unit outside
 // [a-zA-Z0-9_.-] becomes "_", and a name of more than 63 characters becomes its
 // first 28, "___" and its last 32 (spec section 5).
 func ValidName(name string) string {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State says what became of a source (spec section 3, discover).
+// State is the state of a source (spec section 3, discover).
 type State string
 
 // The states of a source.
@@ -15,7 +15,7 @@ const (
 	StateSkipped State = "skipped"
 )
 
-// SourceReport tells what one source gave.
+// SourceReport describes the outcome of one source.
 type SourceReport struct {
 	Name     string
 	State    State
@@ -24,7 +24,7 @@ type SourceReport struct {
 	Err      error // why it failed
 }
 
-// Hidden is a tool that a setting kept out of the registry, or that is
+// Hidden is a tool that a setting excludes from the registry, or that is
 // quarantined.
 type Hidden struct {
 	Name    string `json:"name"`
@@ -34,8 +34,8 @@ type Hidden struct {
 	Err     error  `json:"-"`                 // of a quarantine
 }
 
-// Filter decides whether a tool is registered: nil lets it in. The Hidden it
-// returns needs no Name and Source; they are filled in.
+// Filter decides whether a tool is registered; nil registers it. It may leave
+// Name and Source of Hidden empty; they are filled in.
 type Filter func(*Tool) *Hidden
 
 // Conflict rules for discovered tools (setting conflicts.discovered).
@@ -45,25 +45,25 @@ const (
 	ConflictQualify   = "qualify"
 )
 
-// Options tune a [Loader]. The zero value registers everything.
+// Options are the options of a [Loader]. The zero value registers everything.
 type Options struct {
-	// Filters run in order on each tool before it takes a name; the first that
-	// hides it is the one reported.
+	// Filters run in order on each tool before it takes a name. The first that
+	// hides the tool is reported.
 	Filters []Filter
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string
 	// MaxDescription is how many bytes of a description are kept; 0 = all.
 	MaxDescription int64
-	// Observe is called as each source finishes, from that source's goroutine.
-	// May be nil.
+	// Observe is called when a source finishes, from the goroutine of the
+	// source. May be nil.
 	Observe func(SourceReport)
 }
 
-// finding is what one source gave.
+// finding is the outcome of one source.
 type finding struct {
 	once   sync.Once
-	done   chan struct{} // closed when the rest is there
+	done   chan struct{} // closed when the other fields are set
 	tools  []Tool
 	diags  []Diagnostic
 	report SourceReport

@@ -10,10 +10,11 @@ import (
 )
 
 // collation lists printable ASCII in the order of listings: punctuation,
-// symbols, digits, then letters, whose case counts only as tie-break.
+// symbols, digits, then letters, whose case is only a tie-breaker.
 const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 
-// compareNames orders display names as spec section 5 wants listings.
+// compareNames compares display names in the order of listings (spec section
+// 5).
 func compareNames(a, b string) int {
 	ar, br := []rune(a), []rune(b)
 	for i := range min(len(ar), len(br)) {
@@ -38,8 +39,8 @@ func weight(r rune) int {
 	return len(collation) + int(r)
 }
 
-// Near returns up to three of the candidates that a typing person may have
-// meant by name, best first. Aimed at "did you mean".
+// Near returns up to three candidates that the user may have meant by name,
+// best first, for "did you mean".
 func Near(name string, candidates []string) []string {
 	limit := max(1, len(name)/3)
 	lower := strings.ToLower(name)
@@ -57,8 +58,9 @@ func Near(name string, candidates []string) []string {
 	return best[:min(3, len(best))]
 }
 
-// distance is the Damerau-Levenshtein distance (adjacent swaps count one) of
-// two strings in bytes, or limit+1 as soon as it must exceed limit.
+// distance returns the Damerau-Levenshtein distance of two strings in bytes, in
+// which swapping adjacent bytes is one operation. It returns limit+1 as soon as
+// the distance exceeds limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
@@ -84,8 +86,8 @@ func distance(a, b string, limit int) int {
 	return last[len(b)]
 }
 
-// compareVersions orders semantic versions (semver 2.0.0). Text that is no
-// semantic version sorts below every one that is, and among itself by bytes.
+// compareVersions compares semantic versions (semver 2.0.0). Other text sorts
+// below every semantic version, in byte order.
 func compareVersions(a, b string) int {
 	av, bv := "v"+strings.TrimPrefix(a, "v"), "v"+strings.TrimPrefix(b, "v")
 	if !semver.IsValid(av) && !semver.IsValid(bv) {

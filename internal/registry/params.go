@@ -10,18 +10,19 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Limits on params and schemas from outside (spec section 9).
+// Limits on untrusted params and schemas (spec section 9).
 const (
 	MaxParamsBytes = 64 << 20 // one call's params
 	MaxSchemaBytes = 1 << 20  // one schema
 	MaxDepth       = 100      // nesting of params and schemas
-	maxExponent    = 1000     // of a number; larger ones cost time and memory to compare
+	maxExponent    = 1000     // of a number; larger ones take too much time and memory to compare
 )
 
-// DecodeParams checks that data is one JSON object fit to be params: valid
-// UTF-8, no duplicate keys, nothing behind it, bounded in size, depth and
-// exponents (spec section 8.1). Empty input means {}. It returns the object's
-// bytes as they came, without a byte order mark. The error is an *ArgsError.
+// DecodeParams checks that data is one JSON object that can be used as params:
+// valid UTF-8, no duplicate keys, no trailing data, and limits on size, depth
+// and exponents (spec section 8.1). Empty input means {}. It returns the bytes
+// of the object unchanged, without a byte order mark. The error is an
+// *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	if len(data) == 0 {
@@ -39,9 +40,9 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	return json.RawMessage(data), nil
 }
 
-// CheckJSON reports what makes data unfit as one strict JSON value: invalid
-// UTF-8, duplicate keys, trailing text, nesting over MaxDepth, numbers with
-// absurd exponents. nil means none of these.
+// CheckJSON returns what is wrong with data as one strict JSON value: invalid
+// UTF-8, duplicate keys, trailing data, nesting over MaxDepth, or numbers with
+// too large exponents. It returns nil if nothing is wrong.
 func CheckJSON(data []byte) *jsonx.SyntaxError {
 	return jsonx.Check(data, jsonx.Options{Depth: MaxDepth, Strict: true, Number: func(token string) string {
 		if saneNumber(token) {

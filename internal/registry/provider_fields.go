@@ -6,39 +6,41 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// ProviderFields are what the APIs of providers take of a tool beyond its name,
-// description and schemas. They come from the settings and never from the source
-// of a tool. A field that is not set is not declared; one that a provider does
-// not have is left out of its declarations.
+// ProviderFields are the fields that providers' APIs accept for a tool besides
+// its name, description and schemas. They come from the settings and never from
+// the source of a tool. Fields that are not set, or that a provider does not
+// support, are not declared.
 type ProviderFields struct {
 	// DeferLoading says that the model finds the tool by a search instead of
-	// reading its declaration at the start, and false that it never has to.
+	// reading its declaration at the start; false says that it never has to.
 	DeferLoading *bool `json:"deferLoading,omitempty"`
-	// Strict asks for calls that follow the schema to the letter.
+	// Strict requires calls to follow the schema exactly.
 	Strict *bool `json:"strict,omitempty"`
-	// InputExamples are params of calls, each a JSON object.
+	// InputExamples are examples of params, each a JSON object.
 	InputExamples []json.RawMessage `json:"inputExamples,omitempty"`
-	// CacheControl ends a part of the request that the provider caches.
+	// CacheControl marks the end of a part of the request that the provider
+	// caches.
 	CacheControl *CacheControl `json:"cacheControl,omitempty"`
-	// AllowedCallers says who may call the tool, in the provider's own words.
+	// AllowedCallers says who may call the tool, in the provider's words.
 	AllowedCallers []string `json:"allowedCallers,omitempty"`
-	// OutputSchema is true where the tool's own output schema is to be declared,
-	// false where it never is, or the JSON Schema to declare in its place.
+	// OutputSchema is true to declare the tool's own output schema, false never
+	// to declare one, or the JSON Schema to declare instead.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// EagerInputStreaming says whether params come as the model writes them.
+	// EagerInputStreaming says whether params are streamed as the model writes
+	// them.
 	EagerInputStreaming *bool `json:"eagerInputStreaming,omitempty"`
 	// Behavior is BLOCKING or NON_BLOCKING, for Gemini's Live API.
 	Behavior string `json:"behavior,omitempty"`
 }
 
-// CacheControl is a point up to which a provider caches a request. TTL is how
-// long: "5m" or "1h", "" for the provider's default.
+// CacheControl is a point up to which a provider caches a request. TTL is "5m",
+// "1h" or, for the provider's default, "".
 type CacheControl struct {
 	TTL string `json:"ttl,omitempty"`
 }
 
 // DeclaredOutputSchema returns the output schema for declarations to providers
-// that older clients send without one; nil unless the settings ask for it.
+// whose clients may not support one; nil unless the settings ask for it.
 func (d *Definition) DeclaredOutputSchema() json.RawMessage {
 	switch jsonx.KindOf(d.Provider.OutputSchema) {
 	case jsonx.True:

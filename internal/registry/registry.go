@@ -11,12 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Registry holds the tools of one run. It does not change once built and is
-// safe for concurrent use; look-ups take constant time.
+// Registry has the tools of one run. It is immutable and safe for concurrent
+// use. Lookups take constant time.
 type Registry struct {
 	tools       []*Tool // registration order
 	names       map[string]*Tool
-	versions    map[string][]*Tool // highest version first, only where there are several
+	versions    map[string][]*Tool // highest version first, only if there are several
 	other       map[string]*Tool   // aliases and qualified names
 	hidden      []Hidden
 	diagnostics []Diagnostic
@@ -26,14 +26,14 @@ type Registry struct {
 	validators map[*Tool]*Validator
 }
 
-// NotFoundError tells that no tool has a name. It wraps [ErrNotFound], and what
-// is wrong with a tool that is quarantined.
+// NotFoundError reports that no tool has a name. It wraps [ErrNotFound] and,
+// for a quarantined tool, the reason.
 type NotFoundError struct {
 	Name     string
-	Near     []string // names that look like it, best first
-	Count    int      // how many tools there are
-	Hidden   *Hidden  // set when a setting keeps such a tool out
-	Versions []string // that there are, where the name was one with another version
+	Near     []string // similar names, best first
+	Count    int      // number of tools
+	Hidden   *Hidden  // set if a setting excludes such a tool
+	Versions []string // existing versions, if only the version does not exist
 }
 
 func (e *NotFoundError) Error() string {
@@ -53,7 +53,7 @@ func (e *NotFoundError) Error() string {
 	return msg
 }
 
-// Unwrap returns ErrNotFound, and the reason of a quarantine.
+// Unwrap returns ErrNotFound and the reason of a quarantine.
 func (e *NotFoundError) Unwrap() []error {
 	if e.Hidden != nil && e.Hidden.Err != nil {
 		return []error{ErrNotFound, e.Hidden.Err}
@@ -98,12 +98,12 @@ func (r *Registry) version(name, version string) *Tool {
 		t = r.other[name]
 	}
 	if t != nil && (version == latest || t.Version == version && version != "") {
-		return t // the highest stands under the plain name
+		return t // the plain name means the highest version
 	}
 	return nil
 }
 
-// latest is the version that means the highest there is.
+// latest is the version that means the highest one.
 const latest = "latest"
 
 func (r *Registry) notFound(name string) error {
@@ -126,7 +126,8 @@ func (r *Registry) notFound(name string) error {
 	return e
 }
 
-// otherVersions are the versions that there are of a name@version which is not.
+// otherVersions returns the existing versions of a name if name@version does
+// not exist.
 func (r *Registry) otherVersions(name string) []string {
 	plain, _, ok := cutVersion(name)
 	if !ok {
@@ -142,11 +143,11 @@ func (r *Registry) otherVersions(name string) []string {
 }
 
 // Tools returns the tools in registration order, which is the order of
-// declarations. The slice is the caller's.
+// declarations. The caller owns the slice.
 func (r *Registry) Tools() []*Tool { return slices.Clone(r.tools) }
 
-// Versions returns all versions of a name, highest first; one element where
-// there is one version, nil where the name is unknown.
+// Versions returns all versions of a name, highest first. It has one element if
+// there is only one version, and is nil if the name is unknown.
 func (r *Registry) Versions(name string) []*Tool {
 	if vs := r.versions[name]; vs != nil {
 		return slices.Clone(vs)
@@ -157,7 +158,7 @@ func (r *Registry) Versions(name string) []*Tool {
 	return nil
 }
 
-// Sorted returns the tools as listings show them: by display name, ties by
+// Sorted returns the tools in the order of listings: by display name, then by
 // name.
 func (r *Registry) Sorted() []*Tool {
 	out := r.Tools()
@@ -170,7 +171,7 @@ func (r *Registry) Sorted() []*Tool {
 	return out
 }
 
-// ByServer returns the tools of one MCP server sorted by name.
+// ByServer returns the tools of one MCP server, sorted by name.
 func (r *Registry) ByServer(server string) []*Tool {
 	var out []*Tool
 	for _, t := range r.tools {
@@ -185,16 +186,16 @@ func (r *Registry) ByServer(server string) []*Tool {
 // Len returns the number of tools.
 func (r *Registry) Len() int { return len(r.tools) }
 
-// Hidden returns the tools that settings kept out, in the order found.
+// Hidden returns the tools that settings exclude, in the order found.
 func (r *Registry) Hidden() []Hidden { return slices.Clone(r.hidden) }
 
-// Diagnostics returns what was noticed while loading, in source order.
+// Diagnostics returns the diagnostics of loading, in source order.
 func (r *Registry) Diagnostics() []Diagnostic { return slices.Clone(r.diagnostics) }
 
 // Reports returns one report per source, in source order.
 func (r *Registry) Reports() []SourceReport { return slices.Clone(r.reports) }
 
-// Validator returns the one validator of a tool's input schema.
+// Validator returns the validator of a tool's input schema.
 func (r *Registry) Validator(t *Tool) *Validator {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,9 +207,9 @@ func (r *Registry) Validator(t *Tool) *Validator {
 	return v
 }
 
-// Validate checks params against the input schema of a tool. Violations come
-// as *ArgsError; any other error means that the schema cannot be used, and
-// wraps [ErrSourceFailed]: whoever sent it has to mend it.
+// Validate checks params against the input schema of a tool. Violations are
+// returned as *ArgsError. Any other error means that the schema cannot be used;
+// it wraps [ErrSourceFailed], because the source has to fix it.
 func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage) error {
 	violations, err := r.Validator(t).Validate(ctx, params)
 	if err != nil {
@@ -221,7 +222,7 @@ func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage
 }
 
 // CompileAll compiles the input schema of every tool and returns a diagnostic
-// for each that does not compile or is checked in part only.
+// for each that does not compile or can be checked only in part.
 func (r *Registry) CompileAll(ctx context.Context) []Diagnostic {
 	var out []Diagnostic
 	for _, t := range r.tools {

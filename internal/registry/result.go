@@ -21,9 +21,9 @@ const (
 	ContentResourceLink ContentType = "resource_link"
 )
 
-// Content is one part of a result. Which fields count depends on Type:
-// text: Text; image, audio: Data and MIMEType; resource: URI, MIMEType and
-// either Text or Data; resource_link: URI, Name, Title, Description, MIMEType.
+// Content is one part of a result. The fields used depend on Type: text: Text;
+// image, audio: Data and MIMEType; resource: URI, MIMEType and either Text or
+// Data; resource_link: URI, Name, Title, Description, MIMEType.
 type Content struct {
 	Type        ContentType
 	Text        string
@@ -88,7 +88,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 type FileDiff struct {
 	FileDiff        string  `json:"fileDiff"`
 	FileName        string  `json:"fileName"`
-	OriginalContent *string `json:"originalContent"` // nil where there was no file
+	OriginalContent *string `json:"originalContent"` // nil if there was no file
 	NewContent      string  `json:"newContent"`
 }
 
@@ -101,13 +101,13 @@ type Todo struct {
 }
 
 // Display is what a person sees of a result: a diff, a todo list or Markdown
-// text, the first of these that is set. The zero value is empty text.
+// text, whichever is set first. The zero value is empty text.
 type Display struct {
 	Text  string
 	Diff  *FileDiff
 	Todos []Todo
-	// Plain tells that the result is no Markdown, whatever the definition of
-	// the tool says.
+	// Plain says that the result is not Markdown, regardless of the tool's
+	// definition.
 	Plain bool
 }
 
@@ -125,7 +125,7 @@ func (d Display) MarshalJSON() ([]byte, error) {
 	return jsonx.Marshal(d.Text)
 }
 
-// ErrorCategory says in which stage a call failed (spec section 8.7).
+// ErrorCategory is the stage in which a call failed (spec section 8.7).
 type ErrorCategory string
 
 // The error categories.
@@ -136,8 +136,8 @@ const (
 	ErrorTimeout      ErrorCategory = "timeout"
 )
 
-// Location is a place in a file that a call read or changed. Line counts from
-// 1; 0 means the whole file.
+// Location is a place in a file that a call read or changed. Line starts at 1;
+// 0 means the whole file.
 type Location struct {
 	Path string `json:"path"`
 	Line int    `json:"line,omitempty"`
@@ -148,7 +148,7 @@ type Result struct {
 	Summary       string        // one line for a person
 	Content       []Content     // for the model
 	Display       Display       // for a person; zero: Content is shown
-	IsError       bool          // the tool ran and said no
+	IsError       bool          // the tool ran and failed
 	ErrorCategory ErrorCategory // "" unless IsError
 	// Structured is the structured result as the tool sent it, nil if none.
 	Structured json.RawMessage
@@ -156,16 +156,16 @@ type Result struct {
 	Locations  []Location
 	Duration   time.Duration
 	Truncated  bool // something was cut; Content says what
-	Cached     bool // taken from the cache of results, not run
-	Asked      bool // a person or a model answered questions of the tool: another time they may answer otherwise
-	Attempts   int  // how often it ran, where more than once
+	Cached     bool // from the cache of results
+	Asked      bool // a person or a model answered questions of the tool and may answer differently next time
+	Attempts   int  // number of attempts, if more than one
 }
 
 // TextResult returns a result that is one text.
 func TextResult(text string) Result { return Result{Content: []Content{TextContent(text)}} }
 
-// WithNote returns the result with a note of ours for the model behind what the
-// tool said.
+// WithNote returns the result with a note from toolreg for the model after the
+// tool's output.
 func (r Result) WithNote(note string) Result {
 	r.Content = slices.Clone(r.Content)
 	if n := len(r.Content); n > 0 && r.Content[n-1].Type == ContentText {
@@ -176,7 +176,7 @@ func (r Result) WithNote(note string) Result {
 	return r
 }
 
-// ErrorResult returns a failed result whose text is for the model to act on.
+// ErrorResult returns a failed result with text on which the model can act.
 func ErrorResult(category ErrorCategory, text string) Result {
 	return Result{Content: []Content{TextContent(text)}, IsError: true, ErrorCategory: category}
 }

@@ -2,14 +2,14 @@ package registry
 
 import "context"
 
-// Source gives tools. Discover must return soon after ctx is done. It is called
-// at most once, but again by [Loader.Renew], which wants what the source has
-// now. What could not be used of a working source is a diagnostic; the error
-// means that the source as a whole failed, and then the tools count no more.
-// Discover may be called from its own goroutine.
+// Source provides tools. Discover must return soon after ctx is done. It is
+// called at most once, except that [Loader.Renew] calls it again for current
+// tools. Tools of a working source that cannot be used are reported as
+// diagnostics. An error means that the whole source failed; the tools are then
+// ignored. Discover may be called from its own goroutine.
 //
-// A source that holds processes or connections also implements io.Closer;
-// whoever loads the registry closes it, after a failed Discover too.
+// A source that has processes or connections also implements io.Closer. Whoever
+// loads the registry closes it, even after Discover failed.
 type Source interface {
 	// Name is the value of Definition.Source for its tools: "builtin",
 	// "plugin:ID", "command", "composite", "mcp:SERVER".
@@ -17,7 +17,7 @@ type Source interface {
 	Discover(context.Context) ([]Tool, []Diagnostic, error)
 }
 
-// Severity grades a diagnostic.
+// Severity is the severity of a diagnostic.
 type Severity string
 
 // The severities.
@@ -27,8 +27,8 @@ const (
 	SeverityInfo    Severity = "info"
 )
 
-// Diagnostic tells of something that did not stop the run (spec section 3,
-// shape D). Code is a stable snake_case word.
+// Diagnostic is a problem that did not stop the run (spec section 3, shape D).
+// Code is a stable snake_case word.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Code     string   `json:"code"`

@@ -6,57 +6,57 @@ import (
 	"time"
 )
 
-// Tool is a definition with the functions that act on it. Tool is a struct,
-// not an interface, so that a middleware copies the value, replaces Run and
-// keeps everything else.
+// Tool is a definition with the functions that act on it. It is a struct, not
+// an interface, so that a middleware can copy the value, replace Run and keep
+// everything else.
 //
-// Run is required; every other function may be nil. The functions are safe for
+// Run is required; all other functions may be nil. The functions are safe for
 // concurrent use.
 type Tool struct {
 	Definition
 
-	// Identity tells what stands behind the tool beyond its definition: the
-	// command line, URL and names of environment variables of a server, the
-	// argv of a call command. It holds no secret values. Approvals are tied to
-	// it together with the definition (spec section 8.5). nil for built-ins.
+	// Identity describes what provides the tool: the command line, URL and
+	// names of environment variables of a server, or the argv of a call
+	// command. It contains no secrets. Approvals are tied to it together with
+	// the definition (spec section 8.5). nil for built-in tools.
 	Identity json.RawMessage
 
-	// Trusted is set when the settings say that this tool's server is not to
-	// be asked about (mcpServers.NAME.trust).
+	// Trusted is set if the settings trust the tool's server
+	// (mcpServers.NAME.trust).
 	Trusted bool
 
 	// Declared is the file that declares the tool, for messages; "" if none.
 	Declared string
 
-	// Unmet says which of the tool's conditions (channels, when) does not hold in
-	// this run; "" = it applies.
+	// Unmet is the condition of the tool (channels, when) that is not true in
+	// this run; "" if there is none.
 	Unmet string
 
-	// Quarantine is why the tool cannot be used though its source has it; nil: it
-	// can. It is listed as hidden, and a call of it has this error.
+	// Quarantine is why the tool cannot be used; nil if it can. A quarantined
+	// tool is listed as hidden, and a call of it returns this error.
 	Quarantine error
 
-	// Timeout bounds one call; 0 means no limit of the tool's own.
+	// Timeout limits one call; 0 means that the tool has no limit.
 	Timeout time.Duration
 
-	// Run makes the call. A non-nil error means that the call could not be
-	// made; a Result with IsError means that the tool ran and said no.
+	// Run makes the call. An error means that the call could not be made; a
+	// Result with IsError means that the tool ran and failed.
 	Run func(context.Context, Call) (Result, error)
 
-	// Check is the tool's own validation behind the schema. It returns an
-	// *ArgsError where the params are at fault.
+	// Check is the tool's own validation after that of the schema. It returns
+	// an *ArgsError if the params are wrong.
 	Check func(Call) error
 
-	// Subject tells what the call would touch, for policy rules. nil: nothing
-	// that rules could match beside the tool itself.
+	// Subject returns what the call would access, for policy rules. nil: rules
+	// can match only the tool.
 	Subject func(Call) (Subject, error)
 
-	// Confirm says why a person is to be asked about the call though policy
-	// allows it. nil: policy alone decides.
+	// Confirm returns why the person should confirm the call although policy
+	// allows it. nil: only policy decides.
 	Confirm func(context.Context, Call) Asking
 
-	// Preview tells what a person should see before the call. nil: the params.
-	// It changes nothing.
+	// Preview returns what a person should see before the call. It changes
+	// nothing. nil: the params are shown.
 	Preview func(context.Context, Call) (Preview, error)
 
 	// Revise returns the call whose outcome is content, the person's edit of
@@ -64,50 +64,49 @@ type Tool struct {
 	Revise func(ctx context.Context, call Call, content string) (Call, error)
 }
 
-// Call is one request to run a tool.
+// Call is a request to run a tool.
 type Call struct {
 	// Tool is the name of the tool as the caller wrote it.
 	Tool string
-	// Params is one JSON object, byte for byte what was validated.
+	// Params is one JSON object, byte for byte as it was validated.
 	Params json.RawMessage
-	// Emit receives output as it comes, for tools with CanUpdateOutput. The
-	// executor makes sure that it is never nil when Run is entered. It may be
-	// called from several goroutines.
+	// Emit receives output while the tool runs, for tools with CanUpdateOutput.
+	// The executor sets it, so it is never nil in Run. It may be called from
+	// several goroutines.
 	Emit func(Content)
-	// Keep is how much text of a result is kept, in bytes, and Spill takes all that
-	// a program prints for a file of its own: a tool that gives it all need not hold
-	// more than Keep. nil: nothing is cut. Spill may be called from several
-	// goroutines.
+	// Keep is how many bytes of text of a result are kept. Spill receives the
+	// whole output for a file; a tool that uses it need not store more than
+	// Keep. nil: nothing is cut. Spill may be called from several goroutines.
 	Keep  int64
 	Spill func(p []byte)
-	// Progress receives progress notes (MCP progress and log notifications).
-	// Never nil when Run is entered.
+	// Progress receives progress (MCP progress and log notifications). It is
+	// never nil in Run.
 	Progress func(Progress)
-	// Hides tells the paths, relative to the workspace, that rules keep from the
-	// caller: a search leaves them out and counts them. It may be called from
-	// several goroutines. nil: none.
+	// Hides reports whether rules deny access to a path, relative to the
+	// workspace. A search omits such files and counts them. It may be called
+	// from several goroutines. nil: no path is hidden.
 	Hides func(path string) bool
 }
 
-// Progress is one note on a running call. Total is 0 where it is not known.
+// Progress is the progress of a running call. Total is 0 if unknown.
 type Progress struct {
 	Done, Total float64
 	Message     string
 }
 
-// Subject is what a call would touch, as far as its params tell.
+// Subject is what a call would access, as far as its params show.
 type Subject struct {
 	Command   string   // a shell command line, "" if none
 	Directory string   // where Command would run, relative to the workspace
 	Paths     []string // files or folders, relative to the workspace, slashes
-	URLs      []string // addresses that would be fetched
+	URLs      []string // URLs that would be fetched
 }
 
-// Asking is why a person is to be asked about a call that policy allows. The
-// zero value is no reason to ask.
+// Asking is the reason to ask a person about a call that policy allows. The
+// zero value is no reason.
 type Asking struct {
 	Reason string // one line; foreign text in it is quoted
-	Origin string // what asks: a file, "hook"
+	Origin string // origin of the reason: a file, or "hook"
 }
 
 // PreviewKind is the kind of a confirmation (spec section 8.5).
@@ -122,7 +121,7 @@ const (
 )
 
 // Preview is what a person is shown before a call runs. The zero Kind is shown
-// like PreviewInfo.
+// as PreviewInfo.
 type Preview struct {
 	Kind  PreviewKind
 	Title string

@@ -21,43 +21,43 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Of what the caller gave, errors repeat no more than this, in bytes.
+// Limits, in bytes, on how much of the caller's input an error repeats.
 const (
 	maxPointer = 200
-	maxMessage = 1000 // of the library, which lists what would be right
+	maxMessage = 1000 // of the library, whose messages list the allowed values
 )
 
-// validateLimit bounds one compilation or validation. The library takes no
-// context, so what runs on is left behind; a process that makes one call ends
-// soon after.
+// validateLimit is the time limit of one compilation or validation. The library
+// does not accept a context, so its goroutine is abandoned; a process that
+// makes one call ends soon after.
 const validateLimit = 5 * time.Second
 
 // Validator checks values against one schema (drafts 4 to 2020-12). It is safe
-// for concurrent use and compiles at most once, on first need.
+// for concurrent use and compiles at most once, when first needed.
 type Validator struct {
 	raw  json.RawMessage
 	once sync.Once
 
 	compiled *jsonschema.Schema
-	refs     *schema.Refs // into the schema as it was compiled
+	refs     *schema.Refs // of the schema as compiled
 	notes    []string
 	err      error
 }
 
-// NewValidator returns a Validator for a schema that may be hostile. An empty
-// schema lets everything pass.
+// NewValidator returns a Validator for an untrusted schema. An empty schema
+// accepts everything.
 func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: schema} }
 
-// Compile compiles now and returns notes on what of the schema is not
-// checked. An error means that the schema cannot be used at all.
+// Compile compiles the schema and returns notes on what is not checked. An
+// error means that the schema cannot be used at all.
 func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {
 	v.once.Do(func() { v.err = v.compile(ctx) })
 	return v.notes, v.err
 }
 
-// Validate checks one JSON document and returns every violation, sorted by
+// Validate checks one JSON document and returns all violations, sorted by
 // pointer and keyword. An error means that the check itself failed; the caller
-// must not go on then.
+// must then stop.
 func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violation, error) {
 	if _, err := v.Compile(ctx); err != nil {
 		return nil, err
@@ -96,15 +96,15 @@ func (v *Validator) compile(ctx context.Context) error {
 		if e == nil {
 			return nil
 		}
-		if err == nil { // the newest draft's complaint is the one to report
+		if err == nil { // report the error of the newest draft
 			err = schemaError(e)
 		}
 	}
 	return err
 }
 
-// draftsFor returns the drafts to try, in order: schemas without $schema are
-// often older ones in fact (array items, boolean exclusiveMinimum).
+// draftsFor returns the drafts to try, in order. Schemas without $schema are
+// often written for older drafts (array items, boolean exclusiveMinimum).
 func draftsFor(tree *jsonx.Value) []*jsonschema.Draft {
 	if named := tree.Get("$schema"); named != nil && named.Kind != jsonx.Null {
 		return []*jsonschema.Draft{jsonschema.Draft2020}
@@ -119,7 +119,8 @@ func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, err
 	c := jsonschema.NewCompiler()
 	c.Draft = draft
 	c.AssertFormat = true
-	// The library's own loader opens files; nothing outside the schema is read.
+	// The library's own loader opens files. Nothing outside the schema may be
+	// read.
 	c.LoadURL = func(u string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("references outside the schema are not followed: %q", u)
 	}
@@ -141,7 +142,7 @@ func schemaError(err error) error {
 	return se.Err
 }
 
-// withTimeLimit runs f with a deadline and turns its panics into errors.
+// withTimeLimit runs f with a time limit and converts its panics to errors.
 func withTimeLimit(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, validateLimit, fmt.Errorf("took longer than %s", validateLimit))
 	defer cancel()
@@ -162,8 +163,8 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 	}
 }
 
-// leavesOf returns the causes of an error that have no causes of their own, or
-// whose own do not count.
+// leavesOf returns the causes of an error that have no further causes, or whose
+// further causes are not reported because of last.
 func leavesOf(e *jsonschema.ValidationError, last func(*jsonschema.ValidationError) bool) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 || last(e) {
 		return []*jsonschema.ValidationError{e}
@@ -183,7 +184,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	if err != nil {
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
-	places := schema.NewRefs(value) // values are looked up in the same way
+	places := schema.NewRefs(value) // values are looked up the same way
 	var out []Violation
 	isUnion := func(e *jsonschema.ValidationError) bool { _, ok := v.ofConstants(e); return ok }
 	for _, leaf := range leavesOf(e, isUnion) {
@@ -216,7 +217,7 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	return []Violation{base}
 }
 
-// missing makes one violation of each required property that is not there.
+// missing returns one violation for each missing required property.
 func missing(base Violation, required, object *jsonx.Value) []Violation {
 	given := make(map[string]bool, len(object.Members))
 	for _, m := range object.Members {
@@ -234,7 +235,8 @@ func missing(base Violation, required, object *jsonx.Value) []Violation {
 	return out
 }
 
-// unknown makes one violation of each property that the schema does not know.
+// unknown returns one violation for each property that the schema does not
+// have.
 func unknown(base Violation, message string, parent, object *jsonx.Value) []Violation {
 	var known []string
 	if props := parent.Get("properties"); props != nil {
@@ -265,7 +267,7 @@ func unknown(base Violation, message string, parent, object *jsonx.Value) []Viol
 	return out
 }
 
-// describe shows a schema keyword's value as what was expected.
+// describe shows the value of a schema keyword as what was expected.
 func describe(rule *jsonx.Value) string {
 	if rule.Is(jsonx.String) {
 		return rule.Text()
@@ -276,8 +278,7 @@ func describe(rule *jsonx.Value) string {
 	return ""
 }
 
-// pointerOf undoes the percent-encoding that the library puts on top of JSON
-// pointers.
+// pointerOf undoes the percent-encoding that the library adds to JSON pointers.
 func pointerOf(location string) string {
 	if p, err := url.PathUnescape(location); err == nil {
 		return p

@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// assertionTime is how long what a key signed is valid.
+// assertionTime is how long a signed assertion is valid.
 const assertionTime = 5 * time.Minute
 
-// sign returns the assertion by which a client proves itself (RFC 7523 section
-// 3): a token about itself for the issuer, signed with its private key.
+// sign returns the assertion that authenticates a client (RFC 7523 section 3):
+// a token about itself for the issuer, signed with its private key.
 func sign(key, client, audience string, now time.Time) (string, error) {
 	private, err := readKey(key)
 	if err != nil {
@@ -56,9 +56,9 @@ func segment(v any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
-// readKey reads a private key in PEM: PKCS #8, PKCS #1 or SEC 1. A key that
-// stands in a variable may have \n in place of line ends. No error holds any
-// of it.
+// readKey reads a private key in PEM: PKCS #8, PKCS #1 or SEC 1. A key from a
+// variable may have \n instead of line breaks. Errors never contain parts of
+// the key.
 func readKey(text string) (any, error) {
 	block, _ := pem.Decode([]byte(strings.ReplaceAll(text, `\n`, "\n")))
 	if block == nil {
@@ -76,7 +76,8 @@ func readKey(text string) (any, error) {
 	return nil, fmt.Errorf("oauth.privateKey is a %q, which is not supported; use an unencrypted PKCS #8 key", block.Type)
 }
 
-// signerOf returns the algorithm of a key (RFC 7518, RFC 8037) and its signing.
+// signerOf returns the algorithm of a key (RFC 7518, RFC 8037) and a function
+// that signs with it.
 func signerOf(key any) (alg string, sign func([]byte) ([]byte, error), err error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
@@ -97,7 +98,8 @@ func signerOf(key any) (alg string, sign func([]byte) ([]byte, error), err error
 	return "", nil, errors.New("the key type of oauth.privateKey is not supported; use RSA, P-256, P-384 or Ed25519")
 }
 
-// signPoint signs as RFC 7518 section 3.4 wants it: r and s of fixed length.
+// signPoint signs as RFC 7518 section 3.4 requires: r and s have a fixed
+// length.
 func signPoint(key *ecdsa.PrivateKey, sum []byte) ([]byte, error) {
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum)
 	if err != nil {

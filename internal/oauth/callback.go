@@ -17,18 +17,19 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// reply is what the browser came back with (RFC 6749 section 4.1.2, RFC 9207).
+// reply is the response that the browser delivers (RFC 6749 section 4.1.2, RFC
+// 9207).
 type reply struct {
 	code, state, issuer string
 	err, description    string
-	codeOnly            bool // a code was pasted, without what came with it
+	codeOnly            bool // only a code was pasted, without state and issuer
 }
 
 func readReply(q url.Values) reply {
 	return reply{code: q.Get("code"), state: q.Get("state"), issuer: q.Get("iss"), err: q.Get("error"), description: q.Get("error_description")}
 }
 
-// readPasted reads what a person pasted: an address, its query, or a code.
+// readPasted parses what a person pasted: a URL, its query, or a code.
 func readPasted(pasted string) (reply, error) {
 	pasted = strings.Trim(strings.TrimSpace(pasted), `"'<>`)
 	query := pasted
@@ -47,8 +48,8 @@ func readPasted(pasted string) (reply, error) {
 	return reply{code: pasted, codeOnly: true}, nil
 }
 
-// check makes sure that the reply is the one to our question, from the
-// authorization server that was asked.
+// check verifies that the reply belongs to our request and comes from the right
+// authorization server.
 func (r reply) check(state string, a *authority) error {
 	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
 		return errors.New("the browser returned the answer to another login (its state is not ours); nothing was sent")
@@ -70,29 +71,29 @@ func (r reply) check(state string, a *authority) error {
 	return nil
 }
 
-// callback waits for the browser to come back.
+// callback waits for the browser to return.
 type callback struct {
 	redirect string
 	replies  chan reply   // of the listener
-	server   *http.Server // nil where the redirect address is not ours to listen on
+	server   *http.Server // nil if the redirect URI is not on this machine
 	served   sync.WaitGroup
 }
 
-// listen opens the door that the browser comes back to: where the settings say,
-// else where the registered client has it, else at any free port. Only this
-// machine can reach it.
+// listen starts the server for the browser's return: at the redirect URI of the
+// settings, or that of the registered client, or at any free port. It accepts
+// connections only from this machine.
 func (c *Client) listen(ctx context.Context, old *record, state string) (*callback, error) {
 	fixed := c.config.RedirectURI
 	if fixed == "" && old != nil && old.Client.Registered {
 		if back, err := openCallback(ctx, old.Client.RedirectURI, state); err == nil {
 			return back, nil
-		} // the port is taken: a new client has a new one
+		} // the port is taken: a new client gets a new one
 	}
 	return openCallback(ctx, fixed, state)
 }
 
-// openCallback listens at a redirect address, "" for one at a free port. Only an
-// answer with our state counts there: anybody on this machine can knock.
+// openCallback listens at a redirect URI; "" means any free port. It accepts
+// only answers with our state, because anybody on this machine can connect.
 func openCallback(ctx context.Context, redirect, state string) (*callback, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/callback"}
 	if redirect != "" {
@@ -147,7 +148,7 @@ func (b *callback) serve(l net.Listener, u *url.URL, state string) {
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
 		q := r.URL.Query()
-		// Another site's page may reach us under a name of its own.
+		// Another site's page may reach us under its own host name.
 		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) && r.Host != u.Host ||
 			r.Method != http.MethodGet || r.URL.Path != path || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
 			w.WriteHeader(http.StatusNotFound)
@@ -157,18 +158,18 @@ func (b *callback) serve(l net.Listener, u *url.URL, state string) {
 		_, _ = fmt.Fprintf(w, page, "Return to the terminal", "toolreg has received the answer. You can close this page.")
 		select {
 		case b.replies <- readReply(q):
-		default: // the first answer counts
+		default: // only the first answer is used
 		}
 	})
 	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // else it writes to stderr
-	b.served.Go(func() { _ = b.server.Serve(l) }) // it ends with close
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // the default would write to stderr
+	b.served.Go(func() { _ = b.server.Serve(l) }) // close ends it
 }
 
-// maxLastPage is how long the last page may take to reach the browser.
+// maxLastPage is the time limit for delivering the last page to the browser.
 const maxLastPage = time.Second
 
-// close closes the door and waits until it is.
+// close stops the server and waits until it has stopped.
 func (b *callback) close(ctx context.Context) {
 	if b.server == nil {
 		return
@@ -176,13 +177,13 @@ func (b *callback) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLastPage)
 	defer cancel()
 	if b.server.Shutdown(ctx) != nil {
-		_ = b.server.Close() // the browser had its time
+		_ = b.server.Close() // the browser had its chance
 	}
 	b.served.Wait()
 }
 
-// await sends the person to the address and waits for what comes first: the
-// browser, or what they paste.
+// await sends the person to the URL and waits for the first answer: from the
+// browser, or pasted.
 func (b *callback) await(ctx context.Context, address string, o LoginOptions) (reply, error) {
 	asking, stop := context.WithCancel(ctx)
 	var asked sync.WaitGroup
@@ -192,7 +193,7 @@ func (b *callback) await(ctx context.Context, address string, o LoginOptions) (r
 		text string
 		err  error
 	}
-	var pasted chan result // nil blocks for ever
+	var pasted chan result // a nil channel blocks forever
 	if o.Browse != nil {
 		if err := o.Browse(ctx, address); err != nil && o.Paste == nil && b.server == nil {
 			return reply{}, err

@@ -15,12 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// Client does the OAuth of one MCP server. Making one costs nothing; it is safe
-// for concurrent use.
+// Client handles OAuth for one MCP server. Creating one costs nothing. It is
+// safe for concurrent use.
 type Client struct {
-	name   string // of the server in the settings
-	server string // its address, see address
-	query  string // of its address: it may hold a secret
+	name   string // name of the server in the settings
+	server string // its URL without user, query and fragment
+	query  string // query of its URL, which may contain a secret
 	config settings.OAuth
 	store  *Store
 	now    func() time.Time
@@ -29,13 +29,13 @@ type Client struct {
 	mu        sync.Mutex // one renewal at a time
 	loaded    bool
 	record    *record   // nil = not logged in
-	renewed   string    // access token that a refusal made us get
-	challenge challenge // the last one
-	agreed    string    // issuer that the person lets have a secret of the settings
+	renewed   string    // access token obtained after a refusal
+	challenge challenge // the most recent one
+	agreed    string    // issuer that the person allows to receive a secret of the settings
 }
 
-// New returns the Client of a server over HTTP, whose strings are expanded. warn
-// is told when a token is good but cannot be kept; it may be nil.
+// New returns the Client of an HTTP server whose settings are expanded. warn is
+// called if a token is valid but cannot be stored; it may be nil.
 func New(s settings.Server, store *Store, warn func(error)) *Client {
 	c := &Client{name: s.Name, store: store, now: time.Now, warn: warn}
 	if s.OAuth != nil {
@@ -52,8 +52,8 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	return c
 }
 
-// address returns an address in one spelling without user, query and fragment,
-// and its query.
+// address returns a URL in normal form without user, query and fragment, and
+// its query.
 func address(raw string) (plain, query string) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -65,8 +65,8 @@ func address(raw string) (plain, query string) {
 	return u.String(), query
 }
 
-// key names the login: it is for this address under these settings and no
-// other, so that a server whose address or issuer was changed starts without.
+// key returns the key of the login. It depends on the URL and the OAuth
+// settings, so that changing them requires a new login.
 func (c *Client) key() string {
 	o := c.config
 	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
@@ -76,22 +76,22 @@ func (c *Client) key() string {
 	return keyOf(parts...)
 }
 
-// resource is what tokens are for where the server does not say (RFC 8707; MCP,
-// canonical server URI).
+// resource returns the resource of tokens if the server does not name one (RFC
+// 8707; MCP, canonical server URI).
 func (c *Client) resource() string { return c.server }
 
-// unattended reports whether tokens are got without a person.
+// unattended reports whether tokens are obtained without a person.
 func (c *Client) unattended() bool {
 	return c.config.Grant == settings.GrantClientCredentials || c.config.Grant == settings.GrantJWTBearer
 }
 
-// web returns what reaches the authorization server. The caller closes it.
+// web returns the connection to the authorization server. The caller closes it.
 func (c *Client) web() *web {
 	o := c.config
 	return newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
 }
 
-// checkSecure returns why no token may be sent to the server, nil if one may.
+// checkSecure returns why no token may be sent to the server; nil if one may.
 func (c *Client) checkSecure() error {
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
@@ -100,17 +100,17 @@ func (c *Client) checkSecure() error {
 	return nil
 }
 
-// needLoginError tells that a person has to log in.
+// needLoginError reports that a person has to log in.
 type needLoginError struct{ server, reason string }
 
 func (e *needLoginError) Error() string {
 	return fmt.Sprintf("%s; run toolreg servers login %s", e.reason, shellWord(e.server))
 }
 
-// Is makes it a registry.ErrNeedsLogin.
+// Is reports whether target is registry.ErrNeedsLogin.
 func (e *needLoginError) Is(target error) bool { return target == registry.ErrNeedsLogin }
 
-// shellWord writes a name as one word of a shell.
+// shellWord quotes a name as one shell word.
 func shellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
@@ -122,7 +122,7 @@ func shellWord(s string) string {
 
 func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, reason} }
 
-// load reads the stored login once. One that cannot be read is none.
+// load reads the stored login once. An unreadable one is ignored.
 func (c *Client) load() {
 	if c.loaded {
 		return
@@ -135,9 +135,9 @@ func (c *Client) load() {
 	c.record = r
 }
 
-// Token returns the access token for the next request to the server, "" where
-// there is none to send. One that ran out is renewed first; where that is no
-// longer possible the error wraps registry.ErrNeedsLogin.
+// Token returns the access token for the next request to the server; "" if
+// there is none. It renews an expired token first. If that is not possible, the
+// error wraps registry.ErrNeedsLogin.
 func (c *Client) Token(ctx context.Context) (string, error) {
 	if c.checkSecure() != nil {
 		return "", nil
@@ -156,11 +156,11 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	return c.record.Token.Access, nil
 }
 
-// Refused is to be called when the server answered 401 or 403 to a request with
-// the token sent, "" for none, with the WWW-Authenticate headers of that. again
-// tells that there is another token, with which the request may be sent again.
-// Where a person has to log in the error wraps registry.ErrNeedsLogin; nil and
-// false mean that the answer has nothing to do with logins.
+// Refused must be called when the server answered 401 or 403. sent is the token
+// of the request ("" for none), headers are the WWW-Authenticate headers of the
+// response. again says that the request may be sent again with another token.
+// If a person has to log in, the error wraps registry.ErrNeedsLogin. false and
+// nil mean that the response is unrelated to logins.
 func (c *Client) Refused(ctx context.Context, sent string, status int, headers []string) (again bool, err error) {
 	ch := readChallenge(headers)
 	c.mu.Lock()
@@ -174,7 +174,7 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 		return false, err
 	}
 	if r := c.record; r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) {
-		return true, nil // another request was faster
+		return true, nil // another request renewed the token first
 	}
 	switch {
 	case status == 403 && !c.unattended():
@@ -194,12 +194,12 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	return true, nil
 }
 
-// misses reports whether the token was given without some of the scopes.
+// misses reports whether the token lacks any of the scopes.
 func (c *Client) misses(scopes []string) bool {
 	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
-// needMore stores the scopes that the server missed for the next login.
+// needMore stores the missing scopes for the next login.
 func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	if c.record != nil && len(ch.scopes) > 0 {
 		err := c.store.update(ctx, c.key(), func(r *record) (*record, error) {
@@ -220,22 +220,22 @@ func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	return c.needLogin(reason)
 }
 
-// WantsMore reports whether the server refused a request because the login does
-// not allow enough, since that was made.
+// WantsMore reports whether the server refused a request for lack of scopes
+// since the login was made.
 func (c *Client) WantsMore() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.challenge.err == "insufficient_scope"
 }
 
-// Probe uses the Client without its tokens, to learn what the server says to
-// somebody who is not logged in.
+// Probe uses the Client without its tokens, to learn how the server responds to
+// clients that are not logged in.
 type Probe struct{ Client *Client }
 
 // Token returns no token.
 func (p Probe) Token(context.Context) (string, error) { return "", nil }
 
-// Refused remembers what the server said for the [Client.Login] to come.
+// Refused stores the server's challenge for a later [Client.Login].
 func (p Probe) Refused(_ context.Context, _ string, status int, headers []string) (bool, error) {
 	ch := readChallenge(headers)
 	if status != 401 || ch.given && !ch.bearer {

@@ -13,18 +13,18 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// challenge is what a server said when it refused a request (RFC 6750 section
-// 3, RFC 9728 section 5.1).
+// challenge is the server's challenge when it refused a request (RFC 6750
+// section 3, RFC 9728 section 5.1).
 type challenge struct {
-	given    bool // there was a header at all
-	bearer   bool // one of its schemes takes tokens
+	given    bool // there was a header
+	bearer   bool // one of its schemes is Bearer
 	metadata string
 	scopes   []string
 	err      string
 }
 
-// readChallenge reads WWW-Authenticate headers. What cannot be read says
-// nothing.
+// readChallenge parses WWW-Authenticate headers. It ignores what it cannot
+// parse.
 func readChallenge(headers []string) challenge {
 	c := challenge{given: len(headers) > 0}
 	for _, h := range headers {
@@ -53,10 +53,11 @@ func readChallenge(headers []string) challenge {
 	return c
 }
 
-// maxScopes is how many scopes servers may make us ask for.
+// maxScopes is how many scopes a server can make us request.
 const maxScopes = 200
 
-// cleanScopes keeps what are scope tokens (RFC 6749 section 3.3), each once.
+// cleanScopes returns the valid scope tokens (RFC 6749 section 3.3) without
+// duplicates.
 func cleanScopes(in []string) []string {
 	var out []string
 	for _, s := range in {
@@ -74,14 +75,14 @@ func isScope(s string) bool {
 // authority is the authorization server of an MCP server.
 type authority struct {
 	oauthex.AuthServerMeta
-	resource string   // what tokens are for (RFC 8707)
-	scopes   []string // that the MCP server says there are
-	guessed  bool     // it publishes nothing, so its addresses are those of old
+	resource string   // resource of the tokens (RFC 8707)
+	scopes   []string // supported scopes according to the MCP server
+	guessed  bool     // it publishes no metadata, so the default endpoints of revision 2025-03-26 are used
 }
 
-// discover finds the authorization server: by the protected resource metadata
-// of the MCP server, else at its root as in revision 2025-03-26, and by what the
-// settings say in place of either.
+// discover finds the authorization server with the protected resource metadata
+// of the MCP server, or else at its root as in revision 2025-03-26. Settings
+// override both.
 func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
 	o := c.config
 	a := &authority{resource: c.resource()}
@@ -112,7 +113,7 @@ func override(field *string, value string) {
 	}
 }
 
-// checkAuthority checks every address that is going to be used.
+// checkAuthority checks every URL that will be used.
 func (w *web) checkAuthority(a *authority, unattended bool) error {
 	type endpoint struct {
 		name, address string
@@ -138,7 +139,7 @@ func (w *web) checkAuthority(a *authority, unattended bool) error {
 }
 
 // protectedResource reads the metadata of the MCP server (RFC 9728) into a and
-// returns its issuer, "" where there is none.
+// returns its issuer; "" if there is no metadata.
 func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
 	var lost error
 	for _, address := range resourceMetadata(ch.metadata, c.server) {
@@ -165,8 +166,8 @@ func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a 
 	return "", lost
 }
 
-// isAbsent reports whether an error tells that a document is not there, rather
-// than that it could not be had.
+// isAbsent reports whether an error means that a document does not exist,
+// rather than that it could not be fetched.
 func isAbsent(err error) bool {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status >= 400 && e.status < 500
@@ -174,8 +175,8 @@ func isAbsent(err error) bool {
 	return errors.Is(err, errNotJSON)
 }
 
-// resourceMetadata lists where the metadata of an MCP server may be: where its
-// challenge says, at the well-known place of its path, at that of its host.
+// resourceMetadata returns the possible URLs of an MCP server's metadata: the
+// one in its challenge, the well-known URL of its path, and that of its host.
 func resourceMetadata(named, server string) []string {
 	var out []string
 	if named != "" {
@@ -193,7 +194,7 @@ func resourceMetadata(named, server string) []string {
 	return append(out, root(server)+place)
 }
 
-// root returns scheme://host[:port] of an address.
+// root returns scheme://host[:port] of a URL.
 func root(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -202,8 +203,8 @@ func root(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// covers reports whether metadata about resource may speak for the server: it
-// is the server's address, or one above it on the same origin.
+// covers reports whether metadata about resource is valid for the server:
+// resource is the server's URL, or a parent of it on the same origin.
 func covers(resource, server string) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.RawQuery != "" || r.User != nil {
@@ -218,8 +219,8 @@ func covers(resource, server string) bool {
 }
 
 // authority reads the metadata of an authorization server (RFC 8414, OpenID
-// Connect Discovery 1.0). One that publishes none has the addresses of revision
-// 2025-03-26.
+// Connect Discovery 1.0). Without metadata it uses the default endpoints of
+// revision 2025-03-26.
 func (w *web) authority(ctx context.Context, issuer string, a *authority) error {
 	if err := w.check(issuer); err != nil {
 		return err
@@ -245,8 +246,9 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	return nil
 }
 
-// serverMetadata lists where the metadata of an issuer may be, in the order of
-// the MCP specification (2025-11-25, authorization server metadata discovery).
+// serverMetadata returns the possible URLs of an issuer's metadata, in the
+// order of the MCP specification (2025-11-25, authorization server metadata
+// discovery).
 func serverMetadata(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// unknownIssuerError tells that a secret of the settings would go to an
-// authorization server that nobody but the MCP server named.
+// unknownIssuerError reports that a secret of the settings would be sent to an
+// authorization server that only the MCP server named.
 type unknownIssuerError struct{ server, issuer, setting string }
 
 func (e *unknownIssuerError) Error() string {
@@ -17,20 +17,20 @@ func (e *unknownIssuerError) Error() string {
 		e.issuer, e.setting, shellWord(e.server))
 }
 
-// Is makes it a registry.ErrNeedsConfirmation.
+// Is reports whether target is registry.ErrNeedsConfirmation.
 func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
-// disclosing reports whether a secret of the settings goes to an authorization
-// server that the MCP server names. What a private key signs is of use at one
-// issuer alone, so it is no such secret.
+// disclosing reports whether a secret of the settings would be sent to an
+// authorization server that the MCP server names. Signatures of a private key
+// are not such secrets, because they are valid for only one issuer.
 func (c *Client) disclosing() bool {
 	o := c.config
 	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
 }
 
-// checkIssuer refuses to prove ourselves with what the settings hold to an issuer
-// that neither they nor the person chose: it is the MCP server that names it.
-// A login that was kept stands for the person's consent to its issuer.
+// checkIssuer refuses to authenticate with secrets of the settings at an issuer
+// that neither the settings nor the person chose, because the MCP server names
+// it. A stored login counts as the person's consent to its issuer.
 func (c *Client) checkIssuer(old *record, issuer string) error {
 	o := c.config
 	switch {
@@ -46,7 +46,7 @@ func (c *Client) checkIssuer(old *record, issuer string) error {
 	return nil
 }
 
-// consent asks the person about an issuer that may not have a secret otherwise.
+// consent asks the person whether an issuer may receive a secret.
 func (c *Client) consent(ctx context.Context, old *record, issuer string, agree func(ctx context.Context, issuer, setting string) (bool, error)) error {
 	err := c.checkIssuer(old, issuer)
 	unknown, ok := errors.AsType[*unknownIssuerError](err)
@@ -63,8 +63,9 @@ func (c *Client) consent(ctx context.Context, old *record, issuer string, agree 
 	return err
 }
 
-// revocation returns where tokens are revoked, with the secret as proof: nowhere
-// where the settings choose the token endpoint and the MCP server the rest.
+// revocation returns the endpoint that revokes tokens, which requires the
+// secret; "" if the settings choose the token endpoint but the MCP server
+// chooses the others.
 func (c *Client) revocation(a *authority) string {
 	if c.config.TokenURL != "" && c.config.Issuer == "" && c.config.ClientSecret != "" {
 		return ""

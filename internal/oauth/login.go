@@ -13,34 +13,33 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// LoginOptions say how the person is reached. At least one of Browse and Paste
-// is wanted.
+// LoginOptions says how to reach the person. At least one of Browse and Paste
+// is required.
 type LoginOptions struct {
-	Scopes []string // to ask for, in place of what settings and server say
+	Scopes []string // scopes to request instead of those of the settings and the server
 
-	// Agree asks whether an authorization server that the MCP server names may
-	// have a secret, by the setting that holds it. nil: it may not.
+	// Agree asks whether an authorization server named by the MCP server may
+	// receive a secret; setting is the setting that has it. nil: it may not.
 	Agree func(ctx context.Context, issuer, setting string) (bool, error)
 
-	// Browse opens an address, which was checked, in the person's browser. An
-	// error only means that they have to do it themselves. May be nil.
+	// Browse opens a URL, which was checked, in the person's browser. An error
+	// only means that the person has to open it. May be nil.
 	Browse func(ctx context.Context, address string) error
 
-	// Paste gives the person the address and returns what they paste: the
-	// address that the browser ended at, or the code within. It returns when ctx
-	// ends. An error is no answer; the login goes on waiting for the browser.
-	// May be nil.
+	// Paste shows the person the URL and returns what they paste: the URL at
+	// which the browser ended, or the code in it. It returns when ctx ends.
+	// After an error the login continues to wait for the browser. May be nil.
 	Paste func(ctx context.Context, address string) (string, error)
 }
 
-// Login is what may be shown of a login.
+// Login is the public information about a login.
 type Login struct {
-	Server   string    // address
-	Issuer   string    // who gave the tokens
-	Resource string    // what they are for
+	Server   string    // URL
+	Issuer   string    // issuer of the tokens
+	Resource string    // resource of the tokens
 	Scopes   []string  // granted
-	Expires  time.Time // of the access token; zero = not said
-	Renews   bool      // it is renewed without a person
+	Expires  time.Time // of the access token; zero = unknown
+	Renews   bool      // whether it is renewed automatically
 }
 
 func (r *record) login() Login {
@@ -51,12 +50,12 @@ func (r *record) login() Login {
 	return l
 }
 
-// ErrRefused tells that the person, or the authorization server for them, said
-// no.
+// ErrRefused reports that the person or the authorization server refused the
+// login.
 var ErrRefused = errors.New("the login was refused")
 
-// Offered reports whether the server publishes that one can log in to it,
-// whether or not it asks for that.
+// Offered reports whether the server publishes that it supports logins, even if
+// it does not require one.
 func (c *Client) Offered(ctx context.Context) bool {
 	w := c.web()
 	defer w.close()
@@ -64,8 +63,8 @@ func (c *Client) Offered(ctx context.Context) bool {
 	return err == nil && issuer != ""
 }
 
-// Moved reports whether the server, which refused its login, names another
-// authorization server by now than the one that gave it (SEP-2352).
+// Moved reports whether the server, which refused its login, now names a
+// different authorization server (SEP-2352).
 func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,9 +78,9 @@ func (c *Client) Moved(ctx context.Context) bool {
 	return err == nil && issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(c.record.Issuer, "/")
 }
 
-// Login lets a person log in and stores the tokens (MCP 2025-11-25, authorization
-// code flow; PKCE with S256). It ends with ctx. A server whose settings need no
-// person gets its token at once.
+// Login lets a person log in and stores the tokens (MCP 2025-11-25,
+// authorization code flow; PKCE with S256). It ends when ctx ends. If the
+// settings need no person, it gets a token at once.
 func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +90,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	if c.unattended() {
 		return c.loginUnattended(ctx, o)
 	}
-	// Whoever cannot store a login learns it before the browser opens.
+	// If the login cannot be stored, fail before the browser opens.
 	var old *record
 	err := c.store.update(ctx, c.key(), func(r *record) (*record, error) { old = r; return nil, nil })
 	if err != nil {
@@ -110,8 +109,8 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	return r.login(), nil
 }
 
-// loginUnattended gets a token without a browser. The person is asked about the
-// issuer before the login is locked.
+// loginUnattended gets a token without a browser. It asks the person about the
+// issuer before it locks the login.
 func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, error) {
 	if c.disclosing() {
 		c.load()
@@ -131,7 +130,7 @@ func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, er
 	return c.record.login(), nil
 }
 
-// authorize goes through the authorization code flow.
+// authorize performs the authorization code flow.
 func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOptions) (*record, error) {
 	a, err := c.discover(ctx, w, c.challenge)
 	if err != nil {
@@ -178,9 +177,9 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 		Client: id, Token: t, LoggedInAt: c.now().Unix()}, nil
 }
 
-// protected refuses an authorization server that does not say it protects codes
-// from being stolen, as the MCP specification demands. Settings that name the
-// endpoint, and servers that publish nothing, are taken at their word.
+// checkPKCE refuses an authorization server that does not declare support for
+// PKCE, as the MCP specification demands. Endpoints from the settings, and
+// servers that publish no metadata, are accepted.
 func (c *Client) checkPKCE(a *authority) error {
 	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.CodeChallengeMethodsSupported, "S256") {
 		return nil
@@ -191,7 +190,7 @@ func (c *Client) checkPKCE(a *authority) error {
 
 func (c *Client) authorizationURL(a *authority, id identity, redirect string, scopes []string, state, verifier string) (string, error) {
 	u, err := url.Parse(a.AuthorizationEndpoint)
-	if err != nil { // it was checked
+	if err != nil { // cannot happen: the URL was checked
 		return "", fmt.Errorf("the authorization endpoint of %s is not a web address", a.Issuer)
 	}
 	q := u.Query()

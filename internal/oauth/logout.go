@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Logout is what may be shown of the end of a login.
+// Logout is the public information about a logout.
 type Logout struct {
 	Had     bool  // there was a login
-	Revoked bool  // the authorization server was told, and agreed
-	Err     error // why it could not be told; nil where it takes no such thing
+	Revoked bool  // the authorization server confirmed the revocation
+	Err     error // why the tokens were not revoked; nil if the server does not support it
 }
 
-// Logout forgets the login, whatever the authorization server says, after
-// telling that to revoke the tokens (RFC 7009). The error is that of the store, or
-// the cause of ctx, with which the login stays.
+// Logout revokes the tokens (RFC 7009) and deletes the login, even if the
+// authorization server fails. The error is that of the store, or the cause of
+// ctx; the login then remains.
 func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,14 +35,14 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	defer w.close()
 	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer), c.now())
 	if cause := context.Cause(ctx); cause != nil {
-		return out, cause // the person changed their mind
+		return out, cause // the person interrupted it
 	}
 	c.record, c.loaded = nil, true
 	return out, c.store.remove(context.WithoutCancel(ctx), c.key())
 }
 
-// revoke tells the authorization server, the refresh token first: that ends
-// both at most servers.
+// revoke revokes the tokens. It begins with the refresh token, which revokes
+// both on most servers.
 func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.Time) (bool, error) {
 	if r.RevokeURL == "" {
 		return false, nil
@@ -62,10 +62,10 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 	return true, nil
 }
 
-// LogoutRest ends every login that is left, such as those of servers that are in
-// no settings any more, and returns the addresses of their servers, "" for one
-// that could not be read. Tokens are revoked where no secret of the settings is
-// needed for that. It goes on after a failure, and err joins them all.
+// LogoutRest ends all remaining logins, such as those of servers that are no
+// longer in the settings, and returns the URLs of their servers; "" for an
+// unreadable login. It revokes tokens if that needs no secret of the settings.
+// It continues after a failure; err joins all of them.
 func (s *Store) LogoutRest(ctx context.Context) (servers []string, err error) {
 	d, err := s.dir()
 	if err != nil {

@@ -14,64 +14,65 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// recordVersion is the version of the layout of a record's file.
+// recordVersion is the version of the file format of a record.
 const recordVersion = 1
 
-// record is what is stored of one login. Every field is either public or a secret;
-// none is shown but through [Login].
+// record is a stored login. Every field is either public or a secret; only
+// [Login] is ever shown.
 type record struct {
 	Version    int      `json:"version"`
-	Key        string   `json:"key"`      // hash of what the login is for, see Client.key
-	Server     string   `json:"server"`   // address of the MCP server without its query
-	Resource   string   `json:"resource"` // what the tokens are for
-	Issuer     string   `json:"issuer"`   // who gave them
-	TokenURL   string   `json:"tokenUrl"` // where they are renewed, never anywhere else
+	Key        string   `json:"key"`      // hash of the login's subject, see Client.key
+	Server     string   `json:"server"`   // URL of the MCP server without its query
+	Resource   string   `json:"resource"` // resource of the tokens
+	Issuer     string   `json:"issuer"`   // issuer of the tokens
+	TokenURL   string   `json:"tokenUrl"` // the only endpoint at which they are renewed
 	RevokeURL  string   `json:"revokeUrl,omitempty"`
 	Client     identity `json:"client"`
 	Token      token    `json:"token"`
-	Wanted     []string `json:"wanted,omitempty"` // scopes that the server missed since the login
+	Wanted     []string `json:"wanted,omitempty"` // scopes that were missing since the login
 	LoggedInAt int64    `json:"loggedInAt"`       // Unix seconds
 }
 
-// identity is who we are to an authorization server.
+// identity is our client at an authorization server.
 type identity struct {
 	ID            string `json:"id"`
-	Secret        string `json:"secret,omitempty"` // of a registered client; one of the settings is not kept
+	Secret        string `json:"secret,omitempty"` // of a registered client; secrets of the settings are not stored
 	Method        string `json:"method,omitempty"` // token_endpoint_auth_method
 	RedirectURI   string `json:"redirectUri,omitempty"`
 	Registered    bool   `json:"registered,omitempty"`    // by us, at the issuer of the record
 	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 = never
 }
 
-// token is what a token endpoint gave.
+// token is the response of a token endpoint.
 type token struct {
 	Access  string   `json:"access,omitempty"`
 	Refresh string   `json:"refresh,omitempty"`
 	Given   int64    `json:"given,omitempty"`   // Unix seconds
-	Expires int64    `json:"expires,omitempty"` // likewise; 0 = not said
-	Scopes  []string `json:"scopes,omitempty"`  // granted; asked for where nothing was said
+	Expires int64    `json:"expires,omitempty"` // Unix seconds; 0 = unknown
+	Scopes  []string `json:"scopes,omitempty"`  // granted, or else requested
 }
 
-// expiryMargin is how many seconds before its end a token counts as expired, so that it
-// does not run out on its way. Of a short life it is a quarter.
+// expiryMargin is how many seconds before its end a token is treated as
+// expired, so that it does not expire in transit. For short-lived tokens it is
+// a quarter of their lifetime.
 const expiryMargin = 20
 
-// fresh reports whether the token can be sent. A clock that was set back makes
-// none last longer.
+// fresh reports whether the token can be sent. Setting the clock back does not
+// make a token last longer.
 func (t token) fresh(now time.Time) bool {
 	left := t.Expires - now.Unix()
 	return t.Access != "" && (t.Expires == 0 || left > min(expiryMargin, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-expiryMargin)
 }
 
-// errDamaged tells of a file that this program did not write.
+// errDamaged reports a file that this program did not write.
 var errDamaged = errors.New("the stored login cannot be read")
 
-// Store holds logins in the user's state directory, one file for each, so that
-// a connection reads and locks no other's. It is safe for concurrent use, by
-// several processes too.
+// Store stores logins in the user's state folder, in one file each, so that a
+// connection locks only its own. It is safe for concurrent use, also by several
+// processes.
 type Store struct {
-	// Open returns the directory. It is called when it is needed first; its
-	// error means that nothing can be kept.
+	// Open returns the folder. It is called when first needed; its error means
+	// that nothing can be stored.
 	Open func() (*state.Dir, error)
 }
 
@@ -80,8 +81,8 @@ const (
 	fileSuffix = ".json"
 )
 
-// lockWait is how long the lock of a login is waited for: its holder may be
-// talking to the authorization server.
+// lockWait is how long to wait for the lock of a login. Its holder may be
+// connected to the authorization server.
 const lockWait = 2*webTimeout + 10*time.Second
 
 func (s *Store) dir() (*state.Dir, error) {
@@ -94,8 +95,8 @@ func (s *Store) dir() (*state.Dir, error) {
 
 func fileName(key string) string { return filePrefix + key[:32] + fileSuffix }
 
-// keyOf hashes what a login is for: nothing of it can be changed without losing
-// the login.
+// keyOf hashes the subject of a login, so that a change of any part requires a
+// new login.
 func keyOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])
@@ -118,7 +119,7 @@ func parseRecord(data []byte, key string) (*record, error) {
 	return &r, nil
 }
 
-// read returns the record of a key, nil where there is none.
+// read returns the record of a key; nil if there is none.
 func (s *Store) read(key string) (*record, error) {
 	d, err := s.dir()
 	if err != nil {
@@ -134,15 +135,15 @@ func (s *Store) read(key string) (*record, error) {
 	return parseRecord(data, key)
 }
 
-// update replaces a record under its lock. change gets nil where there is none
-// or none that can be read; what it returns is saved, nil leaves all as it is.
+// update replaces a record while holding its lock. change receives nil if there
+// is no readable record; its result is saved, and nil changes nothing.
 func (s *Store) update(ctx context.Context, key string, change func(*record) (*record, error)) error {
 	d, err := s.dir()
 	if err != nil {
 		return err
 	}
 	return d.Update(ctx, fileName(key), func(old []byte) ([]byte, error) {
-		was, _ := parseRecord(old, key) // of a damaged one nothing can be used
+		was, _ := parseRecord(old, key) // a damaged record is not used
 		r, err := change(was)
 		if err != nil || r == nil {
 			return nil, err

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// identity says who we are to the authorization server: the client of the
+// identity returns our client at the authorization server: the client of the
 // settings, their client metadata document, the client that an earlier login
-// registered there, or one that is registered now.
+// registered, or one that it registers now.
 func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect string, old *record) (identity, error) {
 	o := c.config
 	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
@@ -35,15 +35,15 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 
 func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }
 
-// isDocument reports whether a client id is the address of a client metadata
+// isDocument reports whether a client id is the URL of a client metadata
 // document (draft-ietf-oauth-client-id-metadata-document).
 func isDocument(id string) bool {
 	u, err := url.Parse(id)
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/"
 }
 
-// register registers us as a new client (RFC 7591), one without a secret where
-// the server takes such.
+// register registers a new client (RFC 7591), without a secret if the server
+// supports that.
 func (c *Client) register(ctx context.Context, w *web, a *authority, redirect string) (identity, error) {
 	takes := a.TokenEndpointAuthMethodsSupported
 	wanted := methodNone

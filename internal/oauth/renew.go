@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// renewalGrace is how long a renewal goes on after its run was told to end: a
-// refresh token that was used and not replaced would be a lost login.
+// renewalGrace is how long a renewal continues after its run was canceled: a
+// refresh token that was used but not replaced would be a lost login.
 const renewalGrace = 2 * time.Second
 
 // outliving returns a context that outlives ctx by renewalGrace.
@@ -26,9 +26,10 @@ func outliving(ctx context.Context) (context.Context, func()) {
 	return long, func() { stop(); cancel() }
 }
 
-// renew replaces the token stale, "" for none, by another. Of many processes
-// that come at once the first talks to the authorization server, and the others
-// read what it saved. c.mu is held; afterwards c.record has the new token.
+// renew replaces the token stale, "" for none, by another. If several processes
+// renew at once, the first contacts the authorization server and the others
+// read what it saved. The caller holds c.mu; afterwards c.record has the new
+// token.
 func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	w := c.web()
 	defer w.close()
@@ -50,7 +51,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	}
 	err := c.store.update(ctx, c.key(), step)
 	if err != nil && !got && outcome == nil && c.unattended() && errors.Is(err, state.ErrUnavailable) {
-		_, err = step(nil) // nothing can be kept, and nothing has to be
+		_, err = step(nil) // there is no folder, and this login needs none
 	}
 	switch {
 	case outcome != nil:
@@ -64,8 +65,8 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	return nil
 }
 
-// next returns the record after a renewal, and with an error what is to be
-// kept nonetheless, if anything.
+// next returns the record after a renewal. If it returns an error together with
+// a record, that record must still be stored.
 func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
 	if c.unattended() {
 		return c.obtain(ctx, w, r, ch)
@@ -81,7 +82,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer), form, c.now())
 	switch {
 	case isRefused(err):
-		r.Token = token{Scopes: r.Token.Scopes} // so that nobody tries it again
+		r.Token = token{Scopes: r.Token.Scopes} // so that it is not tried again
 		return r, c.needLogin("your login has expired")
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
@@ -96,7 +97,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	return r, nil
 }
 
-// target says for whom a token is to be (RFC 8707).
+// target adds the resource of the token (RFC 8707).
 func (c *Client) target(form url.Values, resource string) {
 	form.Set("resource", resource)
 	for _, a := range c.config.Audiences {
@@ -104,7 +105,7 @@ func (c *Client) target(form url.Values, resource string) {
 	}
 }
 
-// credentials adds what the settings have to an identity.
+// credentials adds the secrets of the settings to an identity.
 func (c *Client) credentials(id identity, issuer string) credentials {
 	who := credentials{identity: id, audience: issuer}
 	if !id.Registered {
@@ -146,12 +147,12 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	if next.Token, err = w.tokens(ctx, a.TokenEndpoint, who, form, c.now()); err != nil {
 		return nil, fmt.Errorf("asking %s for a token: %w", a.Issuer, err)
 	}
-	next.Token.Refresh = "" // there is a better way to get the next one
+	next.Token.Refresh = "" // the next token will be obtained with another grant
 	return next, nil
 }
 
-// assertion returns what stands for the person or the workload: that of the
-// settings, or one that their identity provider gives for an identity token
+// assertion returns the assertion for the person or the workload: that of the
+// settings, or one that their identity provider issues for an identity token
 // (MCP extension enterprise-managed authorization).
 func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope string) (string, error) {
 	o := c.config
@@ -182,10 +183,10 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	return got.AccessToken, nil
 }
 
-// scopes returns what to ask for: what the command line says, else the
-// settings, else the server when it refused us, else its metadata (MCP
-// 2025-11-25, scope selection strategy). What an earlier login had is not lost
-// when the server wants more.
+// scopes returns the scopes to request: those of the command line, or else of
+// the settings, of the server's challenge, or of its metadata (MCP 2025-11-25,
+// scope selection strategy). When the server requires more, the scopes of the
+// earlier login are kept.
 func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string) []string {
 	var out []string
 	for _, s := range [][]string{asked, c.config.Scopes, ch.scopes, a.scopes} {
@@ -197,15 +198,15 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 	if old != nil && old.Issuer == a.Issuer && len(asked) == 0 && (len(old.Wanted) > 0 || ch.err == "insufficient_scope") {
 		out = slices.Concat(old.Token.Scopes, old.Wanted, ch.scopes, out)
 	}
-	// A refresh token is asked for where the server knows that scope (SEP-2207).
+	// Request a refresh token if the server supports that scope (SEP-2207).
 	if len(asked) == 0 && !c.unattended() && slices.Contains(a.ScopesSupported, "offline_access") {
 		out = append(out, "offline_access")
 	}
 	return cleanScopes(out)
 }
 
-// ParseScopes reads scopes as a person gives them: several may be in one text,
-// with spaces between.
+// ParseScopes parses scopes of the command line; each text may have several,
+// separated by spaces.
 func ParseScopes(given []string) ([]string, error) {
 	var out []string
 	for _, text := range given {

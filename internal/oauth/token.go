@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Ways in which a client proves itself at the token endpoint (RFC 7591 section
-// 2, RFC 7523).
+// Methods of client authentication at the token endpoint (RFC 7591 section 2,
+// RFC 7523).
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -30,15 +30,15 @@ const (
 	grantJWTBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 )
 
-// credentials are an identity with all that proves it.
+// credentials are an identity with its secrets.
 type credentials struct {
 	identity
 	privateKey string // PEM
-	audience   string // of what the key signs: the issuer
+	audience   string // audience of assertions: the issuer
 }
 
-// tokenError is an error that a token endpoint answered (RFC 6749 section 5.2).
-// Its description is not kept: it may repeat what was sent.
+// tokenError is an error response of a token endpoint (RFC 6749 section 5.2).
+// Its description is dropped, because it may repeat what was sent.
 type tokenError struct {
 	status int
 	code   string
@@ -51,15 +51,15 @@ func (e *tokenError) Error() string {
 	return fmt.Sprintf("it answers %q", e.code)
 }
 
-// isRefused reports whether a token endpoint said no for good, so that asking
-// again is of no use.
+// isRefused reports whether a token endpoint refused permanently, so that
+// retrying is useless.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*tokenError](err)
 	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope"}, e.code)
 }
 
-// post sends a form to an endpoint of the authorization server, with proof of
-// who we are.
+// post sends a form to an endpoint of the authorization server with client
+// authentication.
 func (w *web) post(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (int, []byte, error) {
 	if err := w.check(endpoint); err != nil {
 		return 0, nil, err
@@ -91,7 +91,7 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials, form u
 	return w.do(r)
 }
 
-// answer is what a token endpoint answers (RFC 6749 section 5).
+// answer is a response of a token endpoint (RFC 6749 section 5).
 type answer struct {
 	AccessToken  string          `json:"access_token"`
 	TokenType    string          `json:"token_type"`
@@ -101,8 +101,8 @@ type answer struct {
 	Error        string          `json:"error"`
 }
 
-// ask asks a token endpoint. The error is a *tokenError where the endpoint
-// answered with one.
+// ask sends a request to a token endpoint. If the endpoint returns an error, it
+// is a *tokenError.
 func (w *web) ask(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (answer, error) {
 	var a answer
 	status, data, err := w.post(ctx, endpoint, who, form, now)
@@ -111,7 +111,7 @@ func (w *web) ask(ctx context.Context, endpoint string, who credentials, form ur
 	}
 	err = decode(data, &a)
 	switch {
-	case a.Error != "": // some answer errors with status 200
+	case a.Error != "": // some servers return errors with status 200
 		return a, &tokenError{status, a.Error}
 	case status != http.StatusOK && status != http.StatusCreated:
 		return a, &tokenError{status: status}
@@ -125,12 +125,12 @@ func (w *web) ask(ctx context.Context, endpoint string, who credentials, form ur
 	return a, nil
 }
 
-// isToken reports whether s can be a token in a header.
+// isToken reports whether s is valid as a token in a header.
 func isToken(s string) bool {
 	return s != "" && len(s) <= 64<<10 && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e }) < 0
 }
 
-// tokens asks for an access token that we are going to send to the MCP server.
+// tokens requests an access token for the MCP server.
 func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (token, error) {
 	a, err := w.ask(ctx, endpoint, who, form, now)
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	return t, nil
 }
 
-// lifetime reads expires_in, which some servers write as a string. 0 = not said.
+// lifetime reads expires_in, which some servers send as a string; 0 = unknown.
 func lifetime(raw json.RawMessage) int64 {
 	seconds, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err != nil || !(seconds > 0) {
@@ -159,8 +159,8 @@ func lifetime(raw json.RawMessage) int64 {
 	return int64(min(max(seconds, 1), most))
 }
 
-// method chooses how a client proves itself, of what the server takes. Without
-// a list of those it is the one that RFC 8414 section 2 presumes.
+// method chooses how the client authenticates, from the methods that the server
+// supports. Without a list it uses the default of RFC 8414 section 2.
 func method(secret, privateKey string, takes []string) string {
 	switch {
 	case privateKey != "":

@@ -23,24 +23,24 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // bytes of an answer
+	maxBody      = 1 << 20 // bytes of a response
 	maxRedirects = 5
-	maxAddress   = 8192 // bytes of an address
+	maxAddress   = 8192 // bytes of a URL
 	webTimeout   = 15 * time.Second
 )
 
-// web talks to authorization servers. What it may reach is decided by address,
-// after the name was looked up: public addresses, and the machines that the
+// web connects to authorization servers. After resolving a name, it decides by
+// IP address whether to connect: to public addresses, and to hosts that the
 // settings name. It is used by one goroutine at a time.
 type web struct {
-	named    map[string]bool // host names of the settings, lower case
-	loopback bool            // the server itself is on this machine
+	named    map[string]bool // host names of the settings in lower case
+	loopback bool            // the MCP server itself is on this machine
 	client   *http.Client
-	status   int // of the last answer
+	status   int // of the last response
 }
 
-// newWeb lets the hosts of the given addresses, which come from the settings,
-// be on private addresses. Empty addresses are skipped.
+// newWeb allows private addresses for the hosts of the given URLs, which come
+// from the settings. Empty URLs are skipped.
 func newWeb(addresses ...string) *web {
 	w := &web{named: map[string]bool{}}
 	for _, address := range addresses {
@@ -58,10 +58,10 @@ func newWeb(addresses ...string) *web {
 	return w
 }
 
-// close ends the connections that nobody uses.
+// close closes idle connections.
 func (w *web) close() { w.client.CloseIdleConnections() }
 
-// webTransport tells the dialler for which host a connection is.
+// webTransport tells the dialer the host of a connection.
 type webTransport struct {
 	web  *web
 	base *http.Transport
@@ -69,10 +69,10 @@ type webTransport struct {
 
 type dialKey struct{}
 
-// dialFor is whom a connection is for.
+// dialFor is the target of a connection.
 type dialFor struct {
 	host  string
-	proxy bool // it goes to the proxy of the environment; see allowName
+	proxy bool // it uses the proxy of the environment; see allowName
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -94,7 +94,7 @@ func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections serves http.Client's method of that name.
+// CloseIdleConnections implements the method that http.Client uses.
 func (g *webTransport) CloseIdleConnections() { g.base.CloseIdleConnections() }
 
 func (w *web) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -112,9 +112,9 @@ func (w *web) dial(ctx context.Context, network, address string) (net.Conn, erro
 	return dialer.DialContext(ctx, network, address)
 }
 
-// allowName looks a name up, as a proxy would, and judges what it finds: a proxy
-// may reach what we must not. A name that only the proxy knows has to be named in
-// the settings.
+// allowName resolves a name as a proxy would and checks the addresses, because
+// a proxy may reach hosts that we must not. A name that only the proxy can
+// resolve must be in the settings.
 func (w *web) allowName(ctx context.Context, host string) error {
 	if w.named[host] {
 		return nil
@@ -131,8 +131,8 @@ func (w *web) allowName(ctx context.Context, host string) error {
 	return nil
 }
 
-// allow refuses an address that is not on the public internet, unless its host
-// is one that the settings name.
+// allow refuses an address that is not on the public internet, unless the
+// settings name its host.
 func (w *web) allow(host string, ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	if w.named[host] || w.loopback && ip.IsLoopback() {
@@ -144,7 +144,7 @@ func (w *web) allow(host string, ip netip.Addr) error {
 	return nil
 }
 
-// privateError tells of an address that is not on the public internet.
+// privateError reports an address that is not on the public internet.
 type privateError struct{ host string }
 
 func (e *privateError) Error() string {
@@ -154,7 +154,7 @@ func (e *privateError) Error() string {
 func (w *web) redirect(r *http.Request, via []*http.Request) error {
 	switch {
 	case via[0].Method != http.MethodGet:
-		return http.ErrUseLastResponse // what is posted goes nowhere else
+		return http.ErrUseLastResponse // do not send credentials elsewhere
 	case len(via) > maxRedirects:
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
@@ -163,8 +163,8 @@ func (w *web) redirect(r *http.Request, via []*http.Request) error {
 	return w.check(r.URL.String())
 }
 
-// check returns what is wrong with an address that a server named: it must be
-// https, or http on this machine.
+// check returns what is wrong with a URL from a server: it must be https, or
+// http on this machine.
 func (w *web) check(address string) error {
 	if len(address) > maxAddress {
 		return fmt.Errorf("an address of more than %d characters", maxAddress)
@@ -191,15 +191,15 @@ func (w *web) check(address string) error {
 	return nil
 }
 
-// statusError tells of an answer that is no success. It holds nothing of the
-// body: that may repeat what was sent.
+// statusError reports an unsuccessful response. It omits the body, which may
+// repeat what was sent.
 type statusError struct{ status int }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("it answers %d %s", e.status, http.StatusText(e.status))
 }
 
-// errNotJSON tells of an answer that is something else than a JSON document.
+// errNotJSON reports a response that is not JSON.
 var errNotJSON = errors.New("its answer is not JSON")
 
 // get fetches a JSON document.
@@ -221,8 +221,8 @@ func (w *web) get(ctx context.Context, address string, into any) error {
 	return decode(data, into)
 }
 
-// do sends a request and reads the answer, of which it wants JSON. data is nil
-// where the answer is none.
+// do sends a request and reads the response, which must be JSON. data is nil if
+// it is not.
 func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	r.Header.Set("Accept", "application/json")
 	resp, err := w.client.Do(r)
@@ -244,7 +244,8 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	return resp.StatusCode, body, nil
 }
 
-// withoutAddress takes the address off an error of the HTTP client: it may hold a secret.
+// withoutAddress removes the URL from an error of the HTTP client, because it
+// may contain a secret.
 func withoutAddress(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -255,8 +256,8 @@ func withoutAddress(ctx context.Context, err error) error {
 	return err
 }
 
-// withoutAnswer is withoutAddress for the errors of the SDK, which quote the answer: that
-// may hold a secret.
+// withoutAnswer is withoutAddress for errors of the SDK, which quote the
+// response, because that may contain a secret.
 func (w *web) withoutAnswer(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -282,7 +283,7 @@ func decode(data []byte, into any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(into); err != nil {
-		return errNotJSON // the reason could quote what is secret
+		return errNotJSON // the reason could quote a secret
 	}
 	return nil
 }

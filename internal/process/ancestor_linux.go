@@ -6,13 +6,12 @@ import (
 	"strconv"
 )
 
-// maxAncestors bounds the walk, which ends at the first process anyway.
+// maxAncestors limits the walk up the process tree.
 const maxAncestors = 1000
 
-// HasAncestor reports whether a process that this one descends from runs a
-// program of the name, or one that is called as this one is. Only processes that
-// are still there count: one whose parent has ended descends from whoever has
-// taken it in.
+// HasAncestor reports whether an ancestor of this process runs a program of
+// this name, or has the same name as this process. Only living processes are
+// seen: a process whose parent has exited descends from its new parent.
 func HasAncestor(name string) bool {
 	own, parent := parentOf(os.Getpid())
 	for range maxAncestors {
@@ -25,14 +24,14 @@ func HasAncestor(name string) bool {
 			return true
 		}
 	}
-	return true // nobody descends from so many
+	return true // too many ancestors to be genuine
 }
 
-// parentOf returns what a process is called and the id of its parent; 0 for one
-// that is gone.
+// parentOf returns the name of a process and the id of its parent; 0 if the
+// process is gone.
 func parentOf(pid int) (name string, parent int) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')') // a name may hold both
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')') // a name may contain both
 	if err != nil || open < 0 || end < open {
 		return "", 0
 	}

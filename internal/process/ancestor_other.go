@@ -2,5 +2,5 @@
 
 package process
 
-// HasAncestor cannot tell here.
+// HasAncestor is not supported on this system.
 func HasAncestor(string) bool { return false }

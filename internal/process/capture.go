@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// capture keeps the head and the tail of one stream, in bounded memory. It is
+// capture keeps the beginning and the end of a stream in bounded memory. It is
 // not safe for concurrent use.
 type capture struct {
-	limit   int64 // bytes that may come; negative = any number
+	limit   int64 // bytes allowed; negative = no limit
 	headMax int64 // bytes kept from the start; negative = all
-	tailMax int   // bytes kept from the end, behind the head
+	tailMax int   // bytes kept from the end, after the head
 	total   int64
 	head    []byte
 	tail    []byte // the end of the stream, at most tailMax long
-	oldest  int    // where tail begins once it is full: it is written over in a circle
+	oldest  int    // where tail begins once it is full, as a ring buffer
 }
 
-// newCapture returns a capture for a stream of at most limit bytes, of which keep
-// are kept; 0 = all.
+// newCapture returns a capture for a stream of at most limit bytes, of which it
+// keeps keep bytes; 0 = all.
 func newCapture(limit, keep int64) *capture {
 	if keep > 0 && (limit < 0 || keep < limit) {
 		return &capture{limit: limit, headMax: keep / 2, tailMax: int(keep - keep/2)}
@@ -26,7 +26,7 @@ func newCapture(limit, keep int64) *capture {
 	return &capture{limit: limit, headMax: limit}
 }
 
-// add takes p and reports whether the stream is within its limit.
+// add adds p and reports whether the stream is within its limit.
 func (c *capture) add(p []byte) bool {
 	c.total += int64(len(p))
 	if c.headMax < 0 {
@@ -35,7 +35,7 @@ func (c *capture) add(p []byte) bool {
 	}
 	n := min(int64(len(p)), c.headMax-int64(len(c.head)))
 	if need := len(c.head) + int(n); need > cap(c.head) {
-		// Doubling leaves less behind than append's smaller steps do.
+		// Doubling produces less garbage than append's smaller steps.
 		c.head = slices.Grow(c.head, int(min(max(2*int64(cap(c.head)), int64(need)), c.headMax))-len(c.head))
 	}
 	c.head = append(c.head, p[:n]...)
@@ -59,21 +59,21 @@ func (c *capture) addTail(p []byte) {
 func (c *capture) last() []byte { return slices.Concat(c.tail[c.oldest:], c.tail[:c.oldest]) }
 
 // result returns what was kept, the length of the part before the cut, and
-// whether something was cut between head and tail. The capture is spent then.
+// whether something was cut. The capture must not be used afterwards.
 func (c *capture) result() (out []byte, head int, cut bool) {
 	head = len(c.head)
 	if len(c.tail) == 0 {
 		return c.head, head, false
 	}
 	out = slices.Concat(c.head, c.tail[c.oldest:], c.tail[:c.oldest])
-	c.head, c.tail = nil, nil // they may be large, and so is what follows
+	c.head, c.tail = nil, nil // free them: both may be large
 	if c.total == int64(len(out)) {
 		return out, len(out), false
 	}
 	return out, head, true
 }
 
-// copyChunks hands what f gives to sink until the stream ends.
+// copyChunks passes what it reads from f to sink until the stream ends.
 func copyChunks(f io.Reader, sink func([]byte)) {
 	buf := make([]byte, 32<<10)
 	for {

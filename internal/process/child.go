@@ -15,12 +15,12 @@ import (
 // stderrTail is how much of a long-lived child's stderr is kept, in bytes.
 const stderrTail = 8 << 10
 
-// Child is a started program with open stdin and stdout in a session and
-// process group of its own. Stderr is drained always; the last 8 KiB are kept.
+// Child is a running program with open stdin and stdout in its own session and
+// process group. Stderr is always drained; the last 8 KiB are kept.
 //
-// Stdout ends with io.EOF when the child and its group are gone; what was
-// printed before can still be read. Closing Stdin or Stdout unblocks a write or
-// read in progress. The caller calls Stop, whatever happened to the child.
+// Stdout ends with io.EOF when the child and its group are gone; earlier output
+// can still be read. Closing Stdin or Stdout unblocks a write or read in
+// progress. The caller must always call Stop.
 type Child struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -34,10 +34,9 @@ type Child struct {
 	exit   string
 }
 
-// Start starts a long-lived child (an MCP server). Spec.Stdin, MaxOutput,
-// Keep, Grace and Linger do not count. Spec.Output gets stderr alone. When
-// the child itself ends, the rest of its group is killed. The error is a
-// *[StartError].
+// Start starts a long-lived child (an MCP server). It ignores Spec.Stdin,
+// MaxOutput, Keep, Grace and Linger. Spec.Output receives only stderr. When the
+// child exits, the rest of its group is killed. The error is a *[StartError].
 func Start(spec Spec) (*Child, error) {
 	l, ends, err := begin(spec, true)
 	if err != nil {
@@ -69,13 +68,13 @@ func (c *Child) addStderr(p []byte, output func(int, []byte)) {
 	}
 }
 
-// watch sees the child to its end.
+// watch waits for the child to exit and cleans up.
 func (c *Child) watch(drained <-chan struct{}) {
 	<-c.launched.exited
 	c.launched.finish()
 	limitReading(c.ends.stdout)
 	limitReading(c.ends.stderr)
-	<-drained // so that the tail is whole when Done says so
+	<-drained // so that the tail is complete when Done is closed
 	_ = c.ends.stderr.Close()
 	c.mu.Lock()
 	c.exit = describeExit(c.launched)
@@ -94,20 +93,20 @@ func describeExit(l *launched) string {
 // PID returns the child's process id, which is also that of its group.
 func (c *Child) PID() int { return c.launched.cmd.Process.Pid }
 
-// Done is closed when the child itself has ended and was reaped. Exit and
-// StderrTail are final then.
+// Done is closed when the child has exited and was reaped. Exit and StderrTail
+// are then final.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Exit says how the child ended, like "exit status 1" or "signal: SIGKILL"; ""
-// while it runs.
+// Exit returns how the child exited, such as "exit status 1" or "signal:
+// SIGKILL"; "" while it runs.
 func (c *Child) Exit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.exit
 }
 
-// StderrTail returns the last lines of stderr, at most 8 KiB, as valid UTF-8. A
-// first line that was cut is left out.
+// StderrTail returns the last lines of stderr, at most 8 KiB, as valid UTF-8.
+// It omits a first line that was cut.
 func (c *Child) StderrTail() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,10 +119,10 @@ func (c *Child) StderrTail() string {
 	return tail
 }
 
-// Stop ends the child and its whole group: closes stdin, waits for quiet or until
-// the child does nothing more, SIGTERM to the group, waits for grace, SIGKILL. It
-// returns when the child is reaped, and closes Stdout. It is safe to call more
-// than once and from several goroutines.
+// Stop ends the child and its whole group: it closes stdin, waits for quiet or
+// until the child is idle, sends SIGTERM to the group, waits for grace, and
+// sends SIGKILL. It returns when the child is reaped, and closes Stdout. It may
+// be called more than once and from several goroutines.
 func (c *Child) Stop(quiet, grace time.Duration) {
 	_ = c.ends.stdin.Close()
 	if !c.endsUnlessIdle(quiet) {
@@ -136,9 +135,9 @@ func (c *Child) Stop(quiet, grace time.Duration) {
 	_ = c.ends.stdout.Close()
 }
 
-// endsUnlessIdle waits for the end of the child, at most for d. It gives up where
-// the child, and what it has started, sleeps for two looks in a row: what ends
-// with its stdin is at work on it.
+// endsUnlessIdle waits at most d for the child to exit. It returns early if the
+// child and its descendants sleep at two checks in a row: a program that exits
+// after its stdin is closed would be working on it.
 func (c *Child) endsUnlessIdle(d time.Duration) bool {
 	const look = 10 * time.Millisecond
 	last, idle := int64(-1), 0
@@ -169,7 +168,7 @@ func (c *Child) endsWithin(d time.Duration) bool {
 	}
 }
 
-// childStdout is the stream of a child: however reading ends, it is the end.
+// childStdout is the stdout of a child; any read error is its end.
 type childStdout struct{ *os.File }
 
 func (s *childStdout) Read(p []byte) (int, error) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// BaseEnv picks from environ ("K=V" entries) the minimum a program needs: PATH,
-// HOME, USER, LANG, TMPDIR, XDG_*, proxies, SSL_* (spec section 4), with their
-// companions LOGNAME, SHELL, TZ, LANGUAGE and LC_*, and on Windows what programs
-// there cannot start without. The order is kept.
+// BaseEnv selects from environ ("K=V" entries) the minimum that a program
+// needs: PATH, HOME, USER, LANG, TMPDIR, XDG_*, proxies, SSL_* (spec section
+// 4), the related LOGNAME, SHELL, TZ, LANGUAGE and LC_*, and on Windows the
+// variables without which programs do not start. It keeps the order.
 func BaseEnv(environ []string) []string {
 	out := make([]string, 0, 16)
 	for _, entry := range environ {

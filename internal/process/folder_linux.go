@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// FolderPath is the path by which a child that is being started comes to an open
-// folder, dir where there is none. It counts in the child until the program runs.
+// FolderPath returns the path by which a starting child can reach an open
+// folder; dir if it is nil. The path is valid in the child until the program
+// runs.
 func FolderPath(open *os.File, dir string) string {
 	if open == nil {
 		return dir

@@ -4,5 +4,5 @@ package process
 
 import "os"
 
-// FolderPath is dir: open folders have no path here.
+// FolderPath returns dir: open folders have no path on this system.
 func FolderPath(_ *os.File, dir string) string { return dir }

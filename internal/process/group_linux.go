@@ -13,20 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWithParent has the kernel kill the child when the thread that starts it
-// ends, that is with toolreg, however toolreg ends.
+// endWithParent makes the kernel kill the child when the thread that started it
+// ends, and therefore when toolreg ends in any way.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// sealDescriptors keeps what we inherited ourselves from reaching a child:
-// whatever we opened is marked so already. An old kernel cannot do it.
+// sealDescriptors keeps descriptors that toolreg inherited from reaching a
+// child; those that it opened are close-on-exec already. Old kernels do not
+// support it.
 func sealDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 func (group) adopt(*os.Process) {}
 
-// awaitExit blocks until the child has ended and leaves it unreaped: as long as
-// it is a zombie its pid, which names the group, cannot be given to another.
+// awaitExit blocks until the child has exited and does not reap it: as long as
+// it is a zombie, its pid, which identifies the group, cannot be reused.
 func awaitExit(cmd *osexec.Cmd) {
 	for {
 		var info unix.Siginfo
@@ -37,8 +38,7 @@ func awaitExit(cmd *osexec.Cmd) {
 	}
 }
 
-// allDead reports whether the members of a group are zombies, all of them: dead,
-// and waiting for someone to notice.
+// allDead reports whether all members of a group are zombies.
 func allDead(group int) bool {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -50,7 +50,7 @@ func allDead(group int) bool {
 		}
 		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if err != nil {
-			continue // gone meanwhile
+			continue // exited meanwhile
 		}
 		if state, pgrp := stateAndGroup(stat); pgrp == group && state != "Z" && state != "X" {
 			return false
@@ -60,7 +60,7 @@ func allDead(group int) bool {
 }
 
 // stateAndGroup reads two fields of /proc/PID/stat. The name before them may
-// hold anything, so they are counted from its closing parenthesis.
+// contain anything, so fields are counted from its closing parenthesis.
 func stateAndGroup(stat []byte) (state string, group int) {
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 3 {

@@ -8,24 +8,24 @@ import (
 	"syscall"
 )
 
-// endWithParent does nothing: only Linux can end a child with its parent.
+// endWithParent does nothing: only Linux can kill a child with its parent.
 func endWithParent(*syscall.SysProcAttr) {}
 
-// sealDescriptors does nothing: what we inherited ourselves is passed on.
+// sealDescriptors does nothing: inherited descriptors are passed on.
 func sealDescriptors() {}
 
-// allDead does not know.
+// allDead cannot tell on this system.
 func allDead(int) bool { return false }
 
 func (group) adopt(*os.Process) {}
 
-// awaitExit blocks until the child has ended, and reaps it. A system gives no
-// pid away that still names a group, so that only the signals to an empty group
-// could go astray, in the moment between two calls.
+// awaitExit blocks until the child has exited, and reaps it. The system does
+// not reuse a pid that still identifies a group, so only signals to an empty
+// group could hit the wrong process, in the moment between two calls.
 func awaitExit(cmd *osexec.Cmd) { _ = cmd.Wait() }
 
 func reapGroup(int) {}
 
-// KillChildren does nothing here: which children there are nobody tells, and
-// each ends when its streams do.
+// KillChildren does nothing: the system does not list children. Each child
+// exits when its streams are closed.
 func KillChildren() {}

@@ -12,24 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a session with its first process group, named by the child's pid.
+// group is a session and its first process group, identified by the child's
+// pid.
 type group struct{}
 
-// prepare gives the child a session of its own: no controlling terminal to read
-// answers from or to be stopped by, and one id to signal all that it starts.
+// prepare gives the child its own session, so that it has no controlling
+// terminal from which it could read answers or be stopped, and one id to signal
+// everything that it starts.
 func (group) prepare(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	endWithParent(cmd.SysProcAttr)
 	sealDescriptors()
 }
 
-func (group) terminate(pid int) { _ = unix.Kill(-pid, unix.SIGTERM) } // ESRCH: all gone
+func (group) terminate(pid int) { _ = unix.Kill(-pid, unix.SIGTERM) } // ESRCH: the group is gone
 func (group) kill(pid int)      { _ = unix.Kill(-pid, unix.SIGKILL) }
 
-// awaitGone waits until the kernel has taken down the killed members, which
-// lasts well under a millisecond each on an idle machine. The wait is bounded:
-// members that nobody reaps (a container without an init) never leave the group,
-// and where zombies cannot be told from the living it has to end anyway.
+// awaitGone waits until the kernel has removed the killed members, which takes
+// well under a millisecond each on an idle machine. The wait is limited,
+// because members that nobody reaps (a container without an init) never leave
+// the group, and some systems do not distinguish zombies.
 func (group) awaitGone(pid int) {
 	for wait := 50 * time.Microsecond; wait < 100*time.Millisecond; wait *= 2 {
 		reapGroup(pid)
@@ -42,7 +44,7 @@ func (group) awaitGone(pid int) {
 
 func (group) close() {}
 
-// exitOf tells the exit code and signal of a reaped child.
+// exitOf returns the exit code and signal of a reaped child.
 func exitOf(cmd *osexec.Cmd) (code int, signal string) {
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {

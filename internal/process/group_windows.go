@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object: whatever the child starts belongs to it, and it dies
-// with the last handle, that is with toolreg at the latest.
+// group is a job object: whatever the child starts belongs to it, and it is
+// killed with the last handle, at the latest when toolreg ends.
 type group struct {
-	job   windows.Handle // 0 where none could be made: the child alone is ended then
+	job   windows.Handle // 0 if it could not be created: then only the child is stopped
 	child *os.Process
 }
 
@@ -49,7 +49,7 @@ func (g *group) adopt(p *os.Process) {
 	_ = windows.AssignProcessToJobObject(g.job, h)
 }
 
-// terminate sends Ctrl-Break, the nearest that Windows has to SIGTERM.
+// terminate sends Ctrl-Break, which is the closest to SIGTERM on Windows.
 func (g *group) terminate(pid int) {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(pid))
 }
@@ -70,14 +70,14 @@ func (g *group) close() {
 	}
 }
 
-// awaitExit blocks until the child has ended. Signals go through handles here,
-// so that none can hit a reused pid.
+// awaitExit blocks until the child has exited. Windows signals through handles,
+// so a reused pid cannot be hit.
 func awaitExit(cmd *osexec.Cmd) { _ = cmd.Wait() }
 
 func exitOf(cmd *osexec.Cmd) (code int, signal string) { return cmd.ProcessState.ExitCode(), "" }
 
 func isFormatError(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
 
-// KillChildren does nothing here: a job ends with the last handle to it, which
-// is ours.
+// KillChildren does nothing: a job is killed with the last handle to it, which
+// toolreg has.
 func KillChildren() {}

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// guardAfter is the age from which on a child has a guard. Most children do not
-// get so old, and cost nothing more.
+// guardAfter is the age at which a child gets a guard. Most children exit
+// before.
 const guardAfter = 250 * time.Millisecond
 
-// guardScript waits for the end of its stdin, which toolreg holds open and
-// writes nothing to, and kills the group then.
+// guardScript waits for the end of its stdin, which toolreg keeps open without
+// writing, and then kills the group.
 const guardScript = `read -r nothing; kill -s KILL -- "-$1"`
 
-// guard is a small process that kills a group when toolreg dies without having
-// done so itself, by SIGKILL say: the kernel ends the child with us on Linux
-// (endWithParent), but nowhere what the child has started.
+// guard is a small process that kills a group if toolreg dies without doing so,
+// for example by SIGKILL. On Linux the kernel kills the child (endWithParent),
+// but no system kills what the child has started.
 type guard struct {
 	cmd  *osexec.Cmd
 	pipe io.Closer
 }
 
-// startGuard returns a guard for a group, nil where there is no shell to be it.
+// startGuard returns a guard for a group; nil if there is no shell to run it.
 func startGuard(pgid int) *guard {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -37,7 +37,7 @@ func startGuard(pgid int) *guard {
 	cmd := &osexec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", strconv.Itoa(pgid)},
 		Dir: "/", Env: []string{}, Stdin: r,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // no key pressed at the terminal ends it
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // keys pressed at the terminal do not reach it
 	}
 	sealDescriptors()
 	if err := cmd.Start(); err != nil {
@@ -47,12 +47,12 @@ func startGuard(pgid int) *guard {
 	return &guard{cmd: cmd, pipe: w}
 }
 
-// dismiss ends the guard and reaps it: there is nothing left to guard.
+// dismiss stops the guard and reaps it.
 func (g *guard) dismiss() {
 	if g == nil {
 		return
 	}
 	_ = g.cmd.Process.Kill() // before its stdin ends
 	_ = g.pipe.Close()
-	_ = g.cmd.Wait() // how it ended tells nothing
+	_ = g.cmd.Wait() // its exit state does not matter
 }

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// maxWatched bounds the processes that are looked at below one.
+// maxWatched limits how many descendants are examined.
 const maxWatched = 64
 
-// runTime returns for how many nanoseconds a process and what descends from it
-// have been on a processor, and whether one of their threads is on one, waits
-// for one, or waits for a disk. Where that cannot be read they are busy.
+// runTime returns how many nanoseconds of CPU time a process and its
+// descendants have used, and whether one of their threads is running, runnable
+// or waiting for a disk. If it cannot be read, the process is busy.
 func runTime(pid int) (ran int64, busy bool) {
 	pids := []int{pid}
 	for i := 0; i < len(pids) && i < maxWatched; i++ {
 		tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pids[i]) + "/task/*")
 		if err != nil || len(tasks) == 0 {
-			continue // it has ended
+			continue // it has exited
 		}
 		for _, task := range tasks {
 			stat, _ := os.ReadFile(task + "/stat")
@@ -36,7 +36,7 @@ func runTime(pid int) (ran int64, busy bool) {
 	return ran, len(pids) > maxWatched
 }
 
-// childrenOf returns the processes that a thread has started.
+// childrenOf returns the processes that a thread started.
 func childrenOf(task string) []int {
 	list, _ := os.ReadFile(task + "/children")
 	var out []int

@@ -2,5 +2,5 @@
 
 package process
 
-// runTime does not know, so that a process counts as busy.
+// runTime cannot tell on this system, so a process is always busy.
 func runTime(int) (ran int64, busy bool) { return 0, true }

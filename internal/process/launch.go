@@ -12,15 +12,15 @@ import (
 )
 
 // launched is a running child with its group. One goroutine, locked to its
-// thread, starts the child and waits for it: on Linux the signal that ends the
-// child with its parent (Pdeathsig) fires when the thread that forked ends, not
-// the process, so that thread has to live as long as the child. Waiting blocks
-// a thread anyway; locking it costs nothing more.
+// thread, starts the child and waits for it: on Linux the signal that kills the
+// child with its parent (Pdeathsig) is sent when the thread that forked ends,
+// not the process, so that thread has to live as long as the child. Waiting
+// blocks a thread anyway, so locking it costs nothing.
 type launched struct {
 	cmd    *osexec.Cmd
 	group  group
-	mark   string        // of what is to end with it
-	exited chan struct{} // closed when the child has ended; its pid is still taken
+	mark   string        // mark of processes to kill with the child
+	exited chan struct{} // closed when the child has exited; its pid is not yet free
 	done   chan struct{} // closed when it was reaped
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
@@ -32,8 +32,8 @@ type launched struct {
 	once   sync.Once
 }
 
-// launch starts cmd in a session and group of its own. mark is in its
-// environment. The error is unwrapped.
+// launch starts cmd in its own session and group. mark is in its environment.
+// The error is not wrapped.
 func launch(cmd *osexec.Cmd, mark string) (*launched, error) {
 	l := &launched{
 		cmd:    cmd,
@@ -62,7 +62,7 @@ func (l *launched) protect() {
 	}
 }
 
-// release ends the guard while the pid that it knows is still the child's.
+// release stops the guard while its pid still belongs to the child.
 func (l *launched) release() {
 	l.mu.Lock()
 	l.over = true
@@ -89,17 +89,17 @@ func (l *launched) run(started chan<- error) {
 	close(l.exited)
 	<-l.free
 	l.mu.Lock()
-	_ = l.cmd.Wait() // the state tells how it ended
+	_ = l.cmd.Wait() // the process state has the result
 	l.reaped = true
 	l.mu.Unlock()
 	l.group.close()
 	close(l.done)
 }
 
-// terminate asks the whole group to end.
+// terminate sends SIGTERM to the whole group.
 func (l *launched) terminate() { l.signal(l.group.terminate) }
 
-// kill ends the whole group at once.
+// kill sends SIGKILL to the whole group.
 func (l *launched) kill() { l.signal(l.group.kill) }
 
 func (l *launched) signal(send func(pid int)) {
@@ -110,8 +110,8 @@ func (l *launched) signal(send func(pid int)) {
 	}
 }
 
-// finish kills what is left of the group and reaps the child. It returns when
-// both are gone.
+// finish kills the rest of the group and reaps the child. It returns when both
+// are gone.
 func (l *launched) finish() {
 	l.kill()
 	l.release()
@@ -121,7 +121,7 @@ func (l *launched) finish() {
 	endMarkedOrphans(l.mark)
 }
 
-// newCommand resolves the program. Its streams are still to be set.
+// newCommand resolves the program. The caller sets the streams.
 func newCommand(s Spec) (*osexec.Cmd, error) {
 	path, err := s.Program()
 	if err != nil {
@@ -129,13 +129,13 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	}
 	env := slices.Clone(s.Env)
 	if env == nil {
-		env = []string{} // nil would mean ours to os/exec
+		env = []string{} // nil would mean our environment to os/exec
 	}
 	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: env}, nil
 }
 
-// pipes makes the parent's and the child's ends of a child's streams. After the
-// start, or without one, closeTheirs is called; after a failed start closeOurs.
+// pipes are both ends of a child's streams. Call closeTheirs after the start or
+// without one, and closeOurs after a failed start.
 type pipes struct {
 	stdin          *os.File // ours, nil for /dev/null
 	stdout, stderr *os.File // ours
@@ -184,7 +184,7 @@ func (p *pipes) closeOurs()   { closeAll(p.stdin, p.stdout, p.stderr) }
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {
-			_ = f.Close() // nothing of ours is buffered in a pipe's end
+			_ = f.Close() // pipe ends have no buffer to flush
 		}
 	}
 }
@@ -210,9 +210,10 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	return l, p, nil
 }
 
-// reading is the time that readers get to empty a pipe once its group is dead.
-// Only a program that left the group can make use of it.
+// reading is how long readers may take to empty a pipe once its group is dead.
+// Only a program that left the group can keep it open longer.
 const reading = 200 * time.Millisecond
 
-// limitReading lets reads from f end soon, whoever holds the other end.
+// limitReading makes reads from f end soon, even if another process has the
+// other end.
 func limitReading(f *os.File) { _ = f.SetReadDeadline(time.Now().Add(reading)) }

@@ -13,11 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// Program returns the path of the executable that Argv[0] names. A name without
-// a slash is looked up in the PATH of Env, where empty and relative entries
-// count as absent; a relative path is relative to Dir. The error is a
-// *[StartError]. os/exec would search our own PATH, which is not what the child
-// was given.
+// Program returns the path of the executable in Argv[0]. A name without a slash
+// is looked up in the PATH of Env, ignoring empty and relative entries; a
+// relative path is relative to Dir. The error is a *[StartError]. os/exec would
+// search toolreg's own PATH instead of the child's.
 func (s Spec) Program() (string, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return "", &StartError{Err: errors.New("the command is empty")}
@@ -46,7 +45,7 @@ func find(name string, s Spec) (string, error) {
 	var denied, relative error
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
-			// The current folder may belong to a stranger's project.
+			// The current folder may belong to a project that is not trusted.
 			if _, err := osexec.LookPath(filepath.Join(absolute(s.Dir), dir, name)); err == nil {
 				relative = fmt.Errorf("found only through the relative PATH entry %q, which is not searched; write ./%s", dir, name)
 			}
@@ -69,7 +68,7 @@ func find(name string, s Spec) (string, error) {
 	return "", notFound("not found in its PATH")
 }
 
-// findAt checks a program that is named by a path.
+// findAt checks a program given as a path.
 func findAt(name, dir string) (string, error) {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -103,8 +102,8 @@ func absolute(dir string) string {
 	return dir
 }
 
-// explain turns the error of a failed start into one that tells what to do: the
-// system says "no such file" of a script whose interpreter is missing.
+// explain makes the error of a failed start more specific: the system reports
+// "no such file" for a script whose interpreter is missing.
 func explain(err error, path, dir string) error {
 	if dir != "" {
 		if info, statErr := os.Stat(dir); statErr != nil {
@@ -129,7 +128,7 @@ func explain(err error, path, dir string) error {
 	return err
 }
 
-// firstLine returns the start of a file up to the first newline, or "".
+// firstLine returns the first line of a file; "" if it has none.
 func firstLine(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Open starts a program that goes on without us, such as the person's browser:
-// in a session of its own, with nothing on its standard streams, and not ended
-// when we end. Stdin, MaxOutput, Keep, Grace, Linger and Output of the Spec
-// do not count. It is watched for a while, since what fails does so soon: the
-// error is a *[StartError], or tells how it failed; once watch is over, or the
-// program has ended well, it is nil. When ctx ends first, the error is its cause.
+// Open starts a program that keeps running after toolreg ends, such as the
+// person's browser: in its own session and without standard streams. It ignores
+// Stdin, MaxOutput, Keep, Grace, Linger and Output of the Spec. Because
+// failures occur early, it watches the program for a while: the error is a
+// *[StartError] or describes the failure, and nil once watch is over or the
+// program has exited successfully. If ctx ends first, the error is its cause.
 func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	cmd, err := newCommand(spec)
 	if err != nil {
@@ -30,7 +30,7 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	}
 	GoesOn(cmd.Process.Pid)
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // a zombie would stay as long as we do
+	go func() { ended <- cmd.Wait() }() // reap it, so that no zombie remains
 	timer := time.NewTimer(watch)
 	defer timer.Stop()
 	select {

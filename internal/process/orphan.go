@@ -2,10 +2,11 @@ package process
 
 import "sync"
 
-// goingOn holds the sessions of programs that go on without us. The kernel keeps
-// one list of children for the whole process; this is what it does not note there.
+// goingOn has the sessions of programs that keep running after toolreg ends. It
+// is global like the kernel's list of children, to which it adds this
+// information.
 var goingOn sync.Map
 
-// GoesOn notes that the session of a child, and with it what that starts there,
-// is not ended with us.
+// GoesOn excludes the session of a child, with everything started in it, from
+// being killed when toolreg ends.
 func GoesOn(session int) { goingOn.Store(session, true) }

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt makes this process the parent of what its children leave behind, whatever
-// session they gave it, so that [EndOrphans] finds it. From then on no other
-// process of the same user can read our environment and memory. An old kernel
-// does neither.
+// Adopt makes this process the parent of orphaned descendants, even those in
+// other sessions, so that [EndOrphans] finds them. It also prevents other
+// processes of the same user from reading toolreg's environment and memory. Old
+// kernels support neither.
 func Adopt() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// EndOrphans kills what our children left behind, but for what [GoesOn]. It is
-// for the end of the process, when every child has been waited for.
+// EndOrphans kills orphaned descendants except those excluded by [GoesOn]. Call
+// it at the end of the process, when every child has been waited for.
 func EndOrphans() {
 	pause := 50 * time.Microsecond
 	for range killRounds {
@@ -29,7 +29,7 @@ func EndOrphans() {
 			}
 			found = true
 			_ = unix.Kill(pid, unix.SIGKILL)
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // its own children are ours then
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // its children become ours
 		}
 		if !found {
 			return
@@ -39,21 +39,20 @@ func EndOrphans() {
 	}
 }
 
-// KillChildren kills every child of this process at once, each with all that it
-// started in its group, but for what [GoesOn]. It is for the end of the process:
-// nothing is reaped. The kernel says which children there are; where it does not,
-// none is killed here.
+// KillChildren kills every child of this process at once, each with its group,
+// except those excluded by [GoesOn]. Call it at the end of the process: it
+// reaps nothing. If the kernel does not list the children, it kills none.
 func KillChildren() {
 	for _, pid := range children() {
 		if !mayGoOn(pid) {
-			_ = unix.Kill(-pid, unix.SIGKILL) // ESRCH: it leads no group
+			_ = unix.Kill(-pid, unix.SIGKILL) // ESRCH: it does not lead a group
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
 }
 
-// mayGoOn reports whether a child is in our own session, as an editor is, or in
-// one that goes on without us.
+// mayGoOn reports whether a child is in toolreg's own session, like an editor,
+// or in one that is excluded by GoesOn.
 func mayGoOn(pid int) bool {
 	session, err := unix.Getsid(pid)
 	if err != nil {
@@ -66,11 +65,11 @@ func mayGoOn(pid int) bool {
 	return ok
 }
 
-// children returns the ids of our children, adopted ones included. As long as we
-// do not wait for them no other process gets their ids.
+// children returns the ids of our children, including adopted ones. Their ids
+// are not reused until we wait for them.
 func children() []int {
 	if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD) {
-		return nil // the cheap answer of most runs
+		return nil // no children, the usual case
 	}
 	tasks, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
@@ -83,8 +82,8 @@ func children() []int {
 	return out
 }
 
-// reapGroup waits for the members of a group that came to us as orphans. The
-// leader, our own child, must have been waited for.
+// reapGroup reaps the members of a group that became our children as orphans.
+// The leader, our own child, must have been reaped already.
 func reapGroup(group int) {
 	for {
 		if pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {

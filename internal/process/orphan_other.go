@@ -2,8 +2,8 @@
 
 package process
 
-// Adopt does nothing: orphans are init's.
+// Adopt does nothing: init adopts orphans on this system.
 func Adopt() {}
 
-// EndOrphans does nothing: there is no telling what our children left behind.
+// EndOrphans does nothing: orphans cannot be found on this system.
 func EndOrphans() {}

@@ -8,9 +8,9 @@ import (
 )
 
 // Run starts the program, waits for its end and for its pipes, and returns how
-// it ended. The error is a *[StartError], [ErrOutputLimit], or the cause of ctx;
-// a non-zero exit is no error. When Run returns nothing of the process group is
-// left. With the latter two errors the outcome holds what came until then.
+// it exited. The error is a *[StartError], [ErrOutputLimit], or the cause of
+// ctx; a non-zero exit is not an error. When Run returns, the process group is
+// gone. With the latter two errors the outcome has the output until then.
 func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{ExitCode: -1}, context.Cause(ctx)
@@ -52,7 +52,7 @@ func (r *running) run(ctx context.Context) (Outcome, error) {
 	}()
 	if r.ends.stdin != nil {
 		writer.Go(func() {
-			// A child need not read its input: EPIPE says no more than that.
+			// A child need not read its input, so EPIPE is ignored.
 			_, _ = r.ends.stdin.Write(r.spec.Stdin)
 			_ = r.ends.stdin.Close()
 		})
@@ -69,8 +69,8 @@ func (r *running) run(ctx context.Context) (Outcome, error) {
 	return r.outcome(), err
 }
 
-// wait returns when the child and its pipes have ended, or when it is time to
-// kill what is left.
+// wait returns when the child has exited and its pipes are closed, or when it
+// is time to kill the rest.
 func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error) {
 	exited, canceled := r.child.exited, ctx.Done()
 	timer := time.NewTimer(time.Hour)
@@ -98,8 +98,8 @@ func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error)
 	return r.overOr(err)
 }
 
-// overOr returns ErrOutputLimit when a limit was passed, else err: at the end
-// of a child several channels are ready at once.
+// overOr returns ErrOutputLimit if a limit was exceeded, and err otherwise:
+// when a child exits, several channels are ready at once.
 func (r *running) overOr(err error) error {
 	select {
 	case <-r.over:

@@ -11,19 +11,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// argvHint is what to do about a line that only a shell could run.
+// argvHint is the advice for a line that only a shell could run.
 const argvHint = `write it as a list, ["sh", "-c", "..."], or quote the character`
 
-// maxLine bounds a command line, in bytes: the parser recurses into nesting.
+// maxLine limits a command line, in bytes, because the parser is recursive.
 const maxLine = 32 << 10
 
-// Split splits a command line into words like a POSIX shell, with
-// google/shlex. Unquoted shell operators (pipes, lists, redirections,
-// substitutions, globs, background, comments) are refused with an error that
-// tells to write ["sh","-c",...]; so is an empty line. $VAR, ${VAR} and
-// ${VAR:-default} stay as written, for later expansion; a dollar sign that
-// quotes or a backslash make literal comes out as $$, which expansion turns into
-// one.
+// Split splits a command line into words like a POSIX shell, with google/shlex.
+// Unquoted shell operators (pipes, lists, redirections, substitutions, globs,
+// background, comments) are refused with an error that suggests
+// ["sh","-c",...]; so is an empty line. $VAR, ${VAR} and ${VAR:-default} stay
+// as written, for later expansion; a quoted or escaped dollar sign becomes $$,
+// which expansion turns into one.
 func Split(line string) ([]string, error) {
 	if strings.TrimSpace(line) == "" {
 		return nil, errors.New("the command is empty")
@@ -50,8 +49,8 @@ func Split(line string) ([]string, error) {
 	return words, nil
 }
 
-// checkPlain accepts one simple command of plain words and nothing else. shlex
-// cannot tell a quoted operator from an unquoted one; this parser can.
+// checkPlain accepts only one simple command of plain words. shlex cannot
+// distinguish quoted operators from unquoted ones; this parser can.
 func checkPlain(line string) error {
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(line), "")
@@ -155,7 +154,7 @@ func refuse(what string) error {
 	return fmt.Errorf("the command contains %s, but no shell runs it; %s", what, argvHint)
 }
 
-// parseReason is the parser's message without its position.
+// parseReason returns the parser's message without its position.
 func parseReason(err error) string {
 	var perr syntax.ParseError
 	if errors.As(err, &perr) {
@@ -164,7 +163,8 @@ func parseReason(err error) string {
 	return err.Error()
 }
 
-// hasGlob reports an unescaped * or ? in a literal, which keeps its backslashes.
+// hasGlob reports whether a literal, which keeps its backslashes, has an
+// unescaped * or ?.
 func hasGlob(lit string) bool {
 	for i := 0; i < len(lit); i++ {
 		switch lit[i] {
@@ -177,9 +177,9 @@ func hasGlob(lit string) bool {
 	return false
 }
 
-// posixQuotes rewrites what shlex takes otherwise than POSIX: within double
+// posixQuotes rewrites what shlex parses differently from POSIX: within double
 // quotes a backslash escapes only $ ` " \ and newline, and a backslash before a
-// newline vanishes with it. Literal dollar signs become $$.
+// newline is removed with it. Literal dollar signs become $$.
 func posixQuotes(line string) string {
 	var b strings.Builder
 	double, single := false, false
@@ -205,8 +205,8 @@ func posixQuotes(line string) string {
 	return b.String()
 }
 
-// escaped is what stands before a character that follows a backslash, so that
-// shlex reads it like POSIX.
+// escaped returns the prefix for a character that follows a backslash, so that
+// shlex parses it like POSIX.
 func escaped(c byte, double bool) string {
 	switch {
 	case c == '\n':

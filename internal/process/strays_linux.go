@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// unsureRounds bounds how often those are looked at again that show no
-	// environment: a process does not while it becomes another program.
+	// unsureRounds limits how often processes are checked again that show no
+	// environment: while a process executes another program, it has none.
 	unsureRounds = 8
-	// killRounds bounds how often strays are looked for that are being ended:
-	// one may start another meanwhile.
+	// killRounds limits how often strays are searched for while they are being
+	// killed, because one may start another meanwhile.
 	killRounds = 60
 )
 
-// EndStrays kills the processes that carry a mark in the environment they were
-// started with, as the value of [MarkVariable]. They came into being after the
-// process of the id first. It does nothing where there is no telling.
+// EndStrays kills the processes that have a mark as the value of [MarkVariable]
+// in their initial environment and were started after the process with the id
+// first. It does nothing if the system does not show this.
 func EndStrays(first int, mark string) {
 	endMarked(mark, func() []int { return newerThan(first) })
 }
 
-// endMarkedOrphans is EndStrays for what came to us when its parents ended: our
-// children alone are looked at.
+// endMarkedOrphans is EndStrays for orphans that became our children: it checks
+// only our children.
 func endMarkedOrphans(mark string) { endMarked(mark, children) }
 
 func endMarked(mark string, candidates func() []int) {
 	entry := []byte(MarkVariable + "=" + mark)
 	pause := 50 * time.Microsecond
-	looks := 0 // at those that show none
+	looks := 0 // checks of processes without an environment
 	for range killRounds {
 		found, unsure := false, false
 		for _, pid := range candidates() {
@@ -55,8 +55,8 @@ func endMarked(mark string, candidates func() []int) {
 	}
 }
 
-// newerThan returns the processes that may have been started after one: ids
-// grow until they begin anew.
+// newerThan returns the processes that may have been started after first: ids
+// grow until they wrap around.
 func newerThan(first int) []int {
 	last, newest := first, false
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -84,8 +84,8 @@ func newerThan(first int) []int {
 	return out
 }
 
-// environOf returns the environment that a process was started with, nothing
-// for one that is not ours to look at.
+// environOf returns the initial environment of a process; nil if it cannot be
+// read.
 func environOf(pid int) []byte {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -103,7 +103,7 @@ func holds(environ, entry []byte) bool {
 	return false
 }
 
-// isDead reports whether a process has ended, or is not ours to end.
+// isDead reports whether a process has exited, or is not ours to kill.
 func isDead(pid int) bool {
 	name := "/proc/" + strconv.Itoa(pid)
 	var st unix.Stat_t
@@ -118,8 +118,7 @@ func isDead(pid int) bool {
 	return state == "Z" || state == "X"
 }
 
-// killMarked kills a process by a descriptor, so that no later one of the same
-// id is hit.
+// killMarked kills a process by a descriptor, so that a reused id is not hit.
 func killMarked(pid int, entry []byte) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -127,7 +126,7 @@ func killMarked(pid int, entry []byte) {
 	}
 	defer unix.Close(fd)
 	if holds(environOf(pid), entry) {
-		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // else it is gone
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // otherwise it has exited
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // an orphan is our child
 	}

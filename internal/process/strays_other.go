@@ -2,7 +2,8 @@
 
 package process
 
-// EndStrays does nothing: there is no telling.
+// EndStrays does nothing: the system does not show the environment of
+// processes.
 func EndStrays(int, string) {}
 
 func endMarkedOrphans(string) {}

@@ -163,8 +163,8 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 	}
 }
 
-// leavesOf returns the causes of an error that have no further causes, or whose
-// further causes are not reported because of last.
+// leavesOf returns the causes of an error that have no further causes, or at
+// which last stops the descent.
 func leavesOf(e *jsonschema.ValidationError, last func(*jsonschema.ValidationError) bool) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 || last(e) {
 		return []*jsonschema.ValidationError{e}

@@ -1,6 +1,9 @@
 package declare
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // anthropic declares tools for Anthropic's Messages API. Names match
 // ^[a-zA-Z0-9_-]{1,128}$ there; 64 are used, which older models and Anthropic's
@@ -19,8 +22,31 @@ func anthropic() Format {
 			e.named(t)
 			e.raw(`,"input_schema":`)
 			e.value(t.schema)
+			e.anthropicFields(t)
 			e.raw("}")
 		},
+	}
+}
+
+// anthropicFields writes what the settings say of a tool.
+func (e *encoder) anthropicFields(t *tool) {
+	e.saidStrict(t)
+	e.flag("defer_loading", t.def.Provider.DeferLoading)
+	e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)
+	e.callers(t, isOpenAICaller)
+	e.cacheControl(t)
+	e.examples(t)
+}
+
+// cacheControl writes the cache point of a tool. With one on a deferred tool the
+// API refuses the request.
+func (e *encoder) cacheControl(t *tool) {
+	if deferred := t.def.Provider.DeferLoading; deferred != nil && *deferred && t.def.Provider.CacheControl != nil {
+		e.leaveField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
+	} else if point := e.cachePoint(t); point != nil {
+		e.raw(`,"cache_control":{"type":"ephemeral"`)
+		e.ttl(point)
+		e.raw("}")
 	}
 }
 
@@ -44,4 +70,5 @@ func refuseOddKeys(t *tool) error {
 func (e *encoder) prepareFlat(t *tool) {
 	e.noStrict()
 	e.changed(t, flattened(t, "allOf", "anyOf", "oneOf"))
+	e.prepareGrammar(t)
 }

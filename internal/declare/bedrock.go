@@ -26,7 +26,16 @@ func bedrock() Format {
 			}
 			e.raw(`,"inputSchema":{"json":`)
 			e.value(t.schema)
-			e.raw("}}}")
+			e.raw("}")
+			e.saidStrict(t)
+			e.raw("}}")
+		},
+		behind: func(e *encoder, t *tool) {
+			if point := e.cachePoint(t); point != nil {
+				e.raw(`,{"cachePoint":{"type":"default"`)
+				e.ttl(point)
+				e.raw("}}")
+			}
 		},
 	}
 }

@@ -33,6 +33,9 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		start := len(e.out)
 		f.write(e, &t)
 		done = append(done, Declaration{Tool: t.def.Name, Name: t.name, Data: e.out[start:len(e.out):len(e.out)]})
+		if f.behind != nil {
+			f.behind(e, &t)
+		}
 	}
 	e.raw(lay.close)
 	if len(done) == 0 {

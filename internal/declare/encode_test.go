@@ -53,23 +53,41 @@ func TestGolden(t *testing.T) {
 	for name, opts := range runs {
 		t.Run(name, func(t *testing.T) {
 			format, _, _ := strings.Cut(name, "+")
-			out, diags := encode(t, format, sampleTools(t), opts)
-			var got bytes.Buffer
-			if json.Valid(out.Data) {
-				if err := json.Indent(&got, out.Data, "", " "); err != nil {
-					t.Fatal(err)
-				}
-				got.WriteByte('\n')
-			} else {
-				got.Write(out.Data)
-			}
-			got.WriteString("---\n")
-			for _, d := range diags {
-				fmt.Fprintf(&got, "%s %s %s %q: %s; %s\n", d.Severity, d.Code, d.Source, d.Tool, d.Message, d.Hint)
-			}
-			golden(t, filepath.Join("testdata", "golden", name+".txt"), got.Bytes())
+			goldenEncoding(t, filepath.Join("testdata", "golden", name+".txt"), format, sampleTools(t), opts)
 		})
 	}
+}
+
+// TestGoldenFields shows where each format has the fields of the settings, and
+// what is said of those that it cannot have.
+func TestGoldenFields(t *testing.T) {
+	var defs []registry.Definition
+	readJSON(t, "testdata/fields.json", &defs)
+	for _, format := range []string{"anthropic", "bedrock", "gemini", "mcp", "mistral", "openai", "openai-responses"} {
+		t.Run(format, func(t *testing.T) {
+			goldenEncoding(t, filepath.Join("testdata", "golden", "fields-"+format+".txt"), format, defs, Options{})
+		})
+	}
+}
+
+// goldenEncoding compares an encoding and its diagnostics with a golden file.
+func goldenEncoding(t *testing.T, path, format string, defs []registry.Definition, opts Options) {
+	t.Helper()
+	out, diags := encode(t, format, defs, opts)
+	var got bytes.Buffer
+	if json.Valid(out.Data) {
+		if err := json.Indent(&got, out.Data, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		got.WriteByte('\n')
+	} else {
+		got.Write(out.Data)
+	}
+	got.WriteString("---\n")
+	for _, d := range diags {
+		fmt.Fprintf(&got, "%s %s %s %q: %s; %s\n", d.Severity, d.Code, d.Source, d.Tool, d.Message, d.Hint)
+	}
+	golden(t, path, got.Bytes())
 }
 
 func golden(t *testing.T, path string, got []byte) {

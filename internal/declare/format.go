@@ -2,6 +2,7 @@ package declare
 
 import (
 	"github.com/toolreg/toolreg/internal/declare/gemini"
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -21,6 +22,7 @@ type Format struct {
 	prepare func(*encoder, *tool) // fits the schema to the format
 	refuse  func(*tool) error     // why the fitted tool cannot be declared; nil: it always can
 	write   func(*encoder, *tool)
+	behind  func(*encoder, *tool) // writes further entries behind the tool's; nil: there are none
 }
 
 // Options tune an encoding. The zero value gives plain declarations.
@@ -74,6 +76,11 @@ type encoder struct {
 	fitter gemini.Fitter
 	out    []byte
 	diags  []registry.Diagnostic
+
+	strictTools int             // anthropic, bedrock: how many are declared as strict,
+	grammar     rewrite.Grammar // and what they cost
+	cachePoints int             // anthropic, bedrock: how many are declared,
+	shortCache  bool            // and whether one of them is of 5m
 }
 
 // tool is one definition on its way to a declaration.

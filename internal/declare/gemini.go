@@ -40,9 +40,21 @@ func geminiFormat() Format {
 				e.raw(`,"parametersJsonSchema":`)
 			}
 			e.value(t.schema)
+			if !e.opts.GeminiReference {
+				e.geminiFields(t)
+			}
 			e.raw("}")
 		},
 	}
+}
+
+// geminiFields writes what the settings say of a tool.
+func (e *encoder) geminiFields(t *tool) {
+	if t.def.Provider.Behavior != "" {
+		e.raw(`,"behavior":`)
+		e.string(t.def.Provider.Behavior)
+	}
+	e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 }
 
 // prepareGemini sanitises a schema as the Gemini CLI does and, where the API

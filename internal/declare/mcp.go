@@ -23,7 +23,7 @@ func mcp() Format {
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)
-			if title := t.def.DisplayName; title != "" && title != t.name {
+			if title := t.def.Title(); title != "" && title != t.name {
 				e.raw(`,"title":`)
 				e.string(title)
 			}
@@ -33,11 +33,23 @@ func mcp() Format {
 			}
 			e.raw(`,"inputSchema":`)
 			e.value(t.schema)
-			e.further(t, "outputSchema", t.def.OutputSchema, e.outputSchema)
+			e.further(t, "outputSchema", mcpOutputSchema(t.def), e.outputSchema)
 			e.further(t, "annotations", t.def.Annotations, e.object)
+			e.further(t, "execution", t.def.MCP.Execution, e.object)
+			e.further(t, "icons", t.def.MCP.Icons, e.array)
+			e.further(t, "_meta", t.def.MCP.Meta, e.object)
 			e.raw("}")
 		},
 	}
+}
+
+// mcpOutputSchema returns a tool's own output schema, unless the settings want
+// none or another.
+func mcpOutputSchema(d *registry.Definition) []byte {
+	if jsonx.IsNull(d.Provider.OutputSchema) {
+		return d.OutputSchema
+	}
+	return d.DeclaredOutputSchema()
 }
 
 // prepareMCP makes the root say that it is an object.
@@ -46,7 +58,7 @@ func (e *encoder) prepareMCP(t *tool) {
 	e.changed(t, append(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema)...))
 }
 
-// further writes one more object of a definition, or tells why it is left out.
+// further writes one more value of a definition, or tells why it is left out.
 // It ends the life of the tool's schema.
 func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
 	if jsonx.IsNull(raw) {

@@ -20,6 +20,7 @@ func mistral() Format {
 			e.named(t)
 			e.raw(`,"parameters":`)
 			e.value(t.schema)
+			e.flag("strict", t.def.Provider.Strict)
 			e.raw("}}")
 		},
 	}

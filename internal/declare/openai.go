@@ -24,7 +24,7 @@ func openai() Format {
 			switch { // absent means false here
 			case t.strict:
 				e.raw(`,"strict":true`)
-			case e.opts.Strict:
+			case e.opts.Strict, t.def.Provider.Strict != nil:
 				e.raw(`,"strict":false`)
 			}
 			e.raw("}}")
@@ -48,11 +48,11 @@ func openaiResponses() Format {
 			e.string(t.def.Description)
 			e.raw(`,"parameters":`)
 			e.value(t.schema)
-			if t.strict {
-				e.raw(`,"strict":true}`)
-			} else {
-				e.raw(`,"strict":false}`)
-			}
+			e.flag("strict", &t.strict)
+			e.flag("defer_loading", t.def.Provider.DeferLoading)
+			e.callers(t, isAnthropicCaller)
+			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
+			e.raw("}")
 		},
 	}
 }
@@ -62,7 +62,7 @@ func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
 	changes := openAIRoot(t)
-	if e.opts.Strict {
+	if e.asksStrict(t) {
 		strict := t.schema.Clone()
 		if done, err := rewrite.Strict(strict); err != nil {
 			e.diagnose(registry.SeverityWarning, "strict_impossible", t,

@@ -2,7 +2,6 @@ package declare
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,13 +70,18 @@ func (e *encoder) reread(t *tool) *jsonx.Value {
 }
 
 // object reads a further JSON object of a definition.
-func (e *encoder) object(raw []byte) (*jsonx.Value, error) {
+func (e *encoder) object(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Object) }
+
+// array reads a further JSON array of a definition.
+func (e *encoder) array(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Array) }
+
+func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
 	if len(raw) > registry.MaxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, but the limit is %d", len(raw), registry.MaxSchemaBytes)
 	}
 	n, err := e.parser.Parse(raw)
-	if err == nil && !n.Is(jsonx.Object) {
-		err = errors.New("it is not an object")
+	if err == nil && !n.Is(kind) {
+		err = fmt.Errorf("it is not %s", kind)
 	}
 	return n, err
 }

@@ -70,7 +70,7 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return d, errors.New("it is not an object")
 	}
-	var name, description, execution json.RawMessage
+	var name, description json.RawMessage
 	for key, value := range jsonx.Members(raw) {
 		if jsonx.IsNull(value) {
 			continue
@@ -86,8 +86,8 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 			d.OutputSchema = value
 		case "annotations":
 			d.Annotations = value
-		case "execution":
-			execution = value
+		default:
+			s.keepField(&d.MCP, key, value)
 		}
 	}
 	var ok bool
@@ -107,10 +107,27 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(noParams)
 	}
-	if support, _ := jsonx.Text(jsonx.Get(execution, "taskSupport")); support == "required" {
+	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == "required" {
 		return d, errNeedsTask
 	}
 	return d, s.checkParts(&d)
+}
+
+// keepField keeps a field that toolreg only hands on. A malformed one is no reason
+// to do without the tool, so it is dropped.
+func (s *Source) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
+	kind := jsonx.KindOf(value)
+	switch {
+	case int64(len(value)) > s.opts.Limits.Schema:
+	case key == "title":
+		f.Title, _ = jsonx.Text(value)
+	case key == "icons" && kind == jsonx.Array:
+		f.Icons = value
+	case key == "execution" && kind == jsonx.Object:
+		f.Execution = value
+	case key == "_meta" && kind == jsonx.Object:
+		f.Meta = value
+	}
 }
 
 // checkParts checks the parts that are kept as sent.

@@ -71,10 +71,29 @@ type Definition struct {
 	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
 	Provider        ProviderFields  `json:"provider,omitzero"`
+	MCP             MCPFields       `json:"mcp,omitzero"`
+}
+
+// MCPFields are what an MCP server lists of a tool that only other MCP clients
+// can use, each as the server sent it.
+type MCPFields struct {
+	Title     string          `json:"title,omitempty"`
+	Icons     json.RawMessage `json:"icons,omitempty"`
+	Execution json.RawMessage `json:"execution,omitempty"`
+	Meta      json.RawMessage `json:"_meta,omitempty"`
 }
 
 // IsMCP reports whether the tool comes from an MCP server.
 func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
+
+// Title returns what other MCP clients are to show a person for the tool: of a
+// server's tool what the server says, "" where it says nothing.
+func (d *Definition) Title() string {
+	if d.IsMCP() {
+		return d.MCP.Title
+	}
+	return d.DisplayName
+}
 
 // Qualified returns the name under which an MCP tool can always be called,
 // server__tool made valid (spec section 5), and "" for all other tools.

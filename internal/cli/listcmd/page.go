@@ -14,6 +14,7 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	if t.DisplayName != t.Name {
 		p.Field("display name", t.DisplayName, 0)
 	}
+	p.Field("title", t.MCP.Title, 0)
 	p.Field("source", t.Source, 0)
 	p.Field("server tool", t.ServerTool, 0)
 	p.Field("declared in", t.Declared, 0)

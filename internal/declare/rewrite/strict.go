@@ -11,16 +11,18 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// stricter turns a schema into the subset that OpenAI can hold a model to:
-// objects are closed, every property is required, what was optional takes null
-// instead, and keywords outside the subset go.
+// stricter turns a schema into the subset that an API can hold a model to:
+// objects are closed and keywords outside the subset go. In OpenAI's every
+// property is required, and what was optional takes null instead.
 type stricter struct {
 	refs     *schema.Refs
+	grammar  bool // the subset is that of Anthropic's models
 	dropped  map[string]bool
 	closed   bool
 	nullable []string // properties that were optional
 	other    []string // further changes
 	size     size
+	found    Grammar
 }
 
 // Why a schema cannot be strict.
@@ -38,6 +40,49 @@ func Strict(root *jsonx.Value) (changes []string, err error) {
 		return nil, err
 	}
 	return s.changes(), s.size.check()
+}
+
+// Grammar is what a schema costs of the grammar that a request with strict tools
+// of Anthropic's models is compiled to.
+type Grammar struct {
+	Optional int // properties that are not required
+	Unions   int // parts with several types
+}
+
+// Add returns the costs of two schemas.
+func (g Grammar) Add(other Grammar) Grammar {
+	return Grammar{g.Optional + other.Optional, g.Unions + other.Unions}
+}
+
+// StrictGrammar makes root a strict schema for Anthropic's models, like [Strict].
+func StrictGrammar(root *jsonx.Value) (changes []string, cost Grammar, err error) {
+	s := stricter{refs: schema.NewRefs(root), grammar: true, dropped: map[string]bool{}}
+	if err := s.schema(root, 0); err != nil {
+		return nil, Grammar{}, err
+	}
+	if s.recursive(root, map[*jsonx.Value]bool{}) {
+		return nil, Grammar{}, errors.New("it contains itself")
+	}
+	return s.changes(), s.found, nil
+}
+
+// recursive reports whether a schema leads back to itself. State has the schemas
+// that were looked at, with true while one is being looked at.
+func (s *stricter) recursive(n *jsonx.Value, state map[*jsonx.Value]bool) bool {
+	if within, seen := state[n]; seen {
+		return within
+	}
+	state[n] = true
+	if target, err := s.refs.Resolve(n); err != nil || target != n && s.recursive(target, state) {
+		return true
+	}
+	for sub := range schema.Within(n) {
+		if s.recursive(sub, state) {
+			return true
+		}
+	}
+	state[n] = false
+	return false
 }
 
 // maxNamed is how many properties the list of changes names.
@@ -81,6 +126,7 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 		return err
 	}
 	if list := n.Get("anyOf"); list != nil {
+		s.found.Unions++
 		if err := s.branches(list.Items, depth); err != nil || n.Get("type") == nil {
 			return err
 		}
@@ -99,6 +145,9 @@ func (s *stricter) branches(list []*jsonx.Value, depth int) error {
 
 // typed rewrites what the types of a schema speak of.
 func (s *stricter) typed(n *jsonx.Value, depth int) error {
+	if n.Get("type").Is(jsonx.Array) {
+		s.found.Unions++
+	}
 	if schema.HasType(n, "array") {
 		items := n.Get("items")
 		if items == nil {
@@ -141,7 +190,7 @@ func (s *stricter) drop(n *jsonx.Value) error {
 		switch {
 		case m.Name == "patternProperties" || m.Name == "prefixItems":
 			return errors.New("a part of it uses " + m.Name)
-		case m.Name == "format" && !strictFormat(m.Value.Text()), !strictKeyword(m.Name):
+		case !s.keeps(m):
 			s.dropped[m.Name] = true
 		default:
 			kept = append(kept, m)

@@ -55,12 +55,19 @@ func (s *size) check() error {
 	return nil
 }
 
-// strictKeyword reports whether OpenAI's subset has a keyword.
-func strictKeyword(name string) bool {
-	switch name {
+// keeps reports whether the subset has a keyword with this value. That of
+// Anthropic's models knows no bounds (documentation of structured outputs, "JSON
+// Schema limitations"); its patterns are few, so none is kept.
+func (s *stricter) keeps(m jsonx.Member) bool {
+	switch m.Name {
+	case "format":
+		return strictFormat(m.Value.Text()) || s.grammar && m.Value.Text() == "uri"
+	case "default":
+		return s.grammar
+	case "pattern", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems":
+		return !s.grammar
 	case "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
-		"$ref", "$defs", "definitions", "title", "description", "pattern", "format",
-		"multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems":
+		"$ref", "$defs", "definitions", "title", "description":
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -27,6 +28,7 @@ func (s *stricter) object(n *jsonx.Value, depth int) error {
 	return s.properties(n, properties, depth)
 }
 
+// properties rewrites the properties of an object and says which are required.
 func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 	required := schema.Required(n)
 	names := make([]*jsonx.Value, 0, len(properties.Members))
@@ -35,7 +37,12 @@ func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 		if err := s.schema(m.Value, depth+1); err != nil {
 			return err
 		}
-		if !required[m.Name] {
+		switch {
+		case required[m.Name]:
+		case s.grammar:
+			s.found.Optional++
+			continue
+		default:
 			m.Value = nullable(m.Value)
 			s.nullable = append(s.nullable, m.Name)
 		}
@@ -50,6 +57,9 @@ func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 // scalar makes sure that a value says of what type it is.
 func (s *stricter) scalar(n *jsonx.Value) error {
 	values, constant := n.Get("enum"), n.Get("const")
+	if s.grammar && (isCompound(constant) || values != nil && slices.ContainsFunc(values.Items, isCompound)) {
+		return errors.New("an enum or const in it has objects or arrays")
+	}
 	if values != nil {
 		if err := s.size.enum(values.Items); err != nil {
 			return err
@@ -69,6 +79,8 @@ func (s *stricter) scalar(n *jsonx.Value) error {
 	s.note("type added next to enum")
 	return nil
 }
+
+func isCompound(v *jsonx.Value) bool { return v.Is(jsonx.Object) || v.Is(jsonx.Array) }
 
 // typesOf returns the type of values as a keyword has it: a name, or a list of
 // several.

@@ -1,0 +1,152 @@
+package declare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// asksStrict reports whether a tool is to be declared as strict.
+func (e *encoder) asksStrict(t *tool) bool {
+	if said := t.def.Provider.Strict; said != nil {
+		return *said
+	}
+	return e.opts.Strict
+}
+
+// Anthropic's limits on a request with strict tools, which Bedrock has too
+// (documentation of structured outputs, "Schema complexity limits").
+const (
+	maxGrammarTools    = 20
+	maxGrammarOptional = 24
+	maxGrammarUnions   = 16
+)
+
+// prepareGrammar makes the schema of a tool strict for Anthropic's models, where
+// the settings ask for that. One that cannot be strict is declared as not strict.
+func (e *encoder) prepareGrammar(t *tool) {
+	if !e.asksStrict(t) {
+		return
+	}
+	strict := t.schema.Clone()
+	changes, cost, err := rewrite.StrictGrammar(strict)
+	total := e.grammar.Add(cost)
+	switch {
+	case err != nil:
+	case e.format.Name == "anthropic" && slices.ContainsFunc(t.def.Provider.AllowedCallers, isAnthropicCaller):
+		err = errors.New("a strict tool cannot be called from code")
+	case e.strictTools == maxGrammarTools:
+		err = fmt.Errorf("a request takes %d strict tools", maxGrammarTools)
+	case total.Optional > maxGrammarOptional:
+		err = fmt.Errorf("the strict tools of a request may have %d optional params in all", maxGrammarOptional)
+	case total.Unions > maxGrammarUnions:
+		err = fmt.Errorf("the strict tools of a request may have %d params of several types in all", maxGrammarUnions)
+	}
+	if err != nil {
+		e.diagnose(registry.SeverityWarning, "strict_impossible", t, "declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
+		return
+	}
+	e.strictTools++
+	e.grammar = total
+	t.schema, t.strict = strict, true
+	e.changed(t, changes)
+}
+
+// saidStrict writes the field strict of a tool for which the settings have it.
+func (e *encoder) saidStrict(t *tool) {
+	if t.def.Provider.Strict != nil {
+		e.flag("strict", &t.strict)
+	}
+}
+
+// flag writes a boolean field, nil: none.
+func (e *encoder) flag(key string, b *bool) {
+	if b != nil {
+		e.raw(`,"` + key + `":` + strconv.FormatBool(*b))
+	}
+}
+
+// isAnthropicCaller and isOpenAICaller report whether a caller is one that only
+// the other provider does not know. Both know "direct".
+func isAnthropicCaller(name string) bool { return strings.HasPrefix(name, "code_execution") }
+func isOpenAICaller(name string) bool    { return name == "programmatic" }
+
+// callers writes who may call a tool, without the words that only another
+// provider has.
+func (e *encoder) callers(t *tool, foreign func(string) bool) {
+	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
+	if len(names) == 0 {
+		return
+	}
+	e.raw(`,"allowed_callers":[`)
+	for i, name := range names {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.string(name)
+	}
+	e.raw("]")
+}
+
+// examples writes params of calls. It ends the life of the tool's schema.
+func (e *encoder) examples(t *tool) {
+	separator := `,"input_examples":[`
+	for _, raw := range t.def.Provider.InputExamples {
+		example, err := e.object(raw)
+		if err != nil {
+			e.leaveField(t, "inputExamples", fmt.Errorf("an example is not usable: %w", err))
+			continue
+		}
+		e.raw(separator)
+		e.value(example)
+		separator = ","
+	}
+	if separator == "," {
+		e.raw("]")
+	}
+}
+
+// maxCachePoints is how many points a request may have, and those in the
+// system prompt and the messages count too.
+const maxCachePoints = 4
+
+// cachePoint returns the point that ends with a tool, nil where there is none or
+// where the request would be refused for it.
+func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
+	point := t.def.Provider.CacheControl
+	var err error
+	switch {
+	case point == nil:
+		return nil
+	case e.cachePoints == maxCachePoints:
+		err = fmt.Errorf("a request takes %d of them", maxCachePoints)
+	case point.TTL == "1h" && e.shortCache:
+		err = errors.New("1h may not follow 5m")
+	}
+	if err != nil {
+		e.leaveField(t, "cacheControl", err)
+		return nil
+	}
+	e.cachePoints++
+	e.shortCache = e.shortCache || point.TTL != "1h"
+	return point
+}
+
+// ttl writes how long a cache lives.
+func (e *encoder) ttl(point *registry.CacheControl) {
+	if point.TTL != "" {
+		e.raw(`,"ttl":`)
+		e.string(point.TTL)
+	}
+}
+
+// leaveField tells that a field of the settings is not declared.
+func (e *encoder) leaveField(t *tool, field string, err error) {
+	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
+		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)
+}

@@ -21,7 +21,7 @@ func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	if last && o.text("stop_reason") == "max_tokens" {
+	if reason := o.text("stop_reason"); last && (reason == "max_tokens" || reason == "model_context_window_exceeded") {
 		t.Calls[len(t.Calls)-1].Fault = cutOff
 	}
 	return nil
@@ -51,7 +51,7 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 }
 
 // anthropicBlock adds the call of a content block and reports whether it had
-// one.
+// one. What the server runs (server_tool_use, mcp_tool_use) needs no answer.
 func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	switch block.text("type") {
 	case "":

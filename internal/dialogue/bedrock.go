@@ -24,8 +24,8 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	if last {
-		t.Calls[len(t.Calls)-1].Fault = bedrockFault(o.text("stopReason"))
+	if fault := bedrockFault(o.text("stopReason")); last && fault != "" {
+		t.Calls[len(t.Calls)-1].Fault = fault
 	}
 	return nil
 }
@@ -81,6 +81,9 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
 		if c.id == nil {
 			return false, errors.New("a call in it has no toolUseId")
+		}
+		if kind := use.text("type"); kind != "" {
+			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
 		}
 		t.Calls = append(t.Calls, c)
 		return true, nil

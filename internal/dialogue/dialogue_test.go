@@ -1,8 +1,11 @@
 package dialogue
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"image/png"
 	"strings"
 	"testing"
 
@@ -57,8 +60,8 @@ func TestDecode(t *testing.T) {
 		{"items", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","arguments":"{\"a\":1}"}]`, one},
 		{"item", "openai-responses", `{"type":"function_call","call_id":"x","name":"f","arguments":"{\"a\":1}"}`, one},
 		{"incomplete", "openai-responses", `{"output":[{"type":"function_call","status":"incomplete","call_id":"x","name":"f","arguments":"{\"a\":1}"}]}`, cut},
-		{"calls of its own tools", "openai-responses", `[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"shell_call","call_id":"s","environment":{"type":"local"}},{"type":"apply_patch_call","call_id":"a"},{"type":"local_shell_call","call_id":"l"},{"type":"juggle_call","call_id":"j"}]`,
-			[]call{{Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}}},
+		{"calls of its own tools", "openai-responses", `[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"shell_call","call_id":"s","environment":{"type":"local"}},{"type":"apply_patch_call","call_id":"a"},{"type":"local_shell_call","call_id":"l"},{"type":"juggle_call","call_id":"j"},{"type":"computer_call","call_id":"c"}]`,
+			[]call{{Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}}},
 		{"a request for approval", "openai-responses", `{"type":"mcp_approval_request","id":"m","name":"x","arguments":"{}"}`, []call{{Name: "x", Params: "{}", Refused: true}}},
 		{"what the server runs", "openai-responses", `[{"type":"web_search_call","id":"w"},{"type":"tool_search_call","execution":"server","call_id":null},{"type":"tool_search_output","execution":"server","tools":[]},{"type":"shell_call","call_id":"s","environment":{"type":"container_reference"}},{"type":"apply_patch_call","call_id":"a"},{"type":"apply_patch_call_output","call_id":"a","status":"completed"},{"type":"program","call_id":"p","code":""},{"type":"mcp_call","id":"m","name":"x","arguments":"{}"}]`, nil},
 		{"text", "openai-responses", `{"output":[{"type":"message","role":"assistant","content":[]}]}`, nil},
@@ -69,7 +72,8 @@ func TestDecode(t *testing.T) {
 		{"text", "anthropic", `{"role":"assistant","content":"hi"}`, nil},
 		{"no text", "anthropic", `{"role":"assistant","content":""}`, nil},
 		{"a toolset of the API", "anthropic", `{"type":"tool_use","id":"x","name":"f","toolset_name":"browser","input":{"a":1}}`, cut},
-		{"server's own tools", "anthropic", `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}`, nil},
+		{"server's own tools", "anthropic", `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"mcp_tool_use","id":"m","name":"f","input":{}}]}`, nil},
+		{"full context", "anthropic", `{"role":"assistant","stop_reason":"model_context_window_exceeded","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, cut},
 		{"cut off", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, cut},
 		{"cut off behind the call", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"text","text":"and"}]}`, one},
 
@@ -79,6 +83,7 @@ func TestDecode(t *testing.T) {
 		{"block", "bedrock", `{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}`, one},
 		{"text", "bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}`, nil},
 		{"server's own tools", "bedrock", `{"role":"assistant","content":[{"toolUse":{"toolUseId":"s","name":"w","input":{},"type":"server_tool_use"}},{"toolResult":{"toolUseId":"s","content":[]}}]}`, nil},
+		{"a later type", "bedrock", `{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1},"type":"juggle"}}`, cut},
 		{"cut off", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}},"stopReason":"max_tokens"}`, cut},
 		{"malformed", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}},"stopReason":"malformed_tool_use"}`, cut},
 		{"cut off behind the call", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}},{"text":"and"}]}},"stopReason":"max_tokens"}`, one},
@@ -95,6 +100,10 @@ func TestDecode(t *testing.T) {
 		{"parts", "gemini", `[{"text":"x"},{"functionCall":{"name":"f","args":{"a":1}}}]`, one},
 		{"calls", "gemini", `[{"name":"f","args":{"a":1}}]`, one},
 		{"no args", "gemini", `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, []call{{Name: "f"}}},
+		{"server's own tools", "gemini", `{"role":"model","parts":[{"toolCall":{"id":"s","toolType":"GOOGLE_SEARCH_WEB","args":{"q":"x"}}},{"toolResponse":{"id":"s"}},{"executableCode":{"code":"1"}}]}`, nil},
+		{"live", "gemini", `{"toolCall":{"functionCalls":[{"id":"1","name":"f","args":{"a":1}}]}}`, one},
+		{"live text", "gemini", `{"serverContent":{"modelTurn":{"parts":[{"text":"x"}]}}}`, nil},
+		{"live cancellation", "gemini", `{"toolCallCancellation":{"ids":["1"]}}`, nil},
 		{"empty", "gemini", `{"candidates":[{"finishReason":"STOP"}]}`, nil},
 
 		{"request", "mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"f","arguments":{"a":1}}}`, one},
@@ -131,7 +140,8 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"history", "anthropic", `[{"role":"user","content":"x"}]`, "list of messages"},
 		{"history", "gemini", `[{"role":"user","parts":[]}]`, "list of contents"},
 		{"answered", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"x","output":""}]`, "answers to calls"},
-		{"a picture of a screen", "openai-responses", `[{"type":"computer_call","call_id":"x"}]`, "computer_call"},
+		{"args in pieces", "gemini", `{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}]}`, "in pieces"},
+		{"no list", "gemini", `{"toolCall":{"functionCalls":{}}}`, "functionCalls is not a list"},
 		{"no id", "openai-responses", `[{"type":"mcp_approval_request","name":"x"}]`, "no id"},
 		{"no id", "openai-responses", `[{"type":"function_call","name":"f"}]`, "no call_id"},
 		{"no id", "openai", `[{"function":{"name":"f","arguments":"{}"}}]`, "no id"},
@@ -219,6 +229,14 @@ func TestReply(t *testing.T) {
 {"type":"apply_patch_call_output","call_id":"a","status":"failed","output":"no","caller":{"type":"program","caller_id":"p"}}
 {"type":"mcp_approval_response","approval_request_id":"m","approve":false,"reason":"no"}
 {"type":"juggle_call_output","call_id":"j","output":"Error: no"}`},
+		{"structured result of a declared schema", "openai-responses", `[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call","call_id":"b","name":"g"}]`,
+			[]Answer{{Content: []registry.Content{registry.TextContent("one")}, Structured: json.RawMessage(`{"n":1}`), Typed: true}, {Content: []registry.Content{registry.TextContent("no")}, Structured: json.RawMessage(`{"n":1}`), IsError: true, Typed: true}},
+			`{"type":"function_call_output","call_id":"a","output":"{\"n\":1}"}
+{"type":"function_call_output","call_id":"b","output":"Error: no"}`},
+		{"structured result of a declared schema", "gemini", `{"name":"f","args":{}}`, []Answer{{Content: []registry.Content{registry.TextContent("one")}, Structured: json.RawMessage(`{"n":1}`), Typed: true}},
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":{"n":1}}}}]}`},
+		{"live", "gemini", `{"toolCall":{"functionCalls":[{"id":"1","name":"f","args":{}},{"id":"2","name":"g","args":{}}]}}`, []Answer{{Content: []registry.Content{registry.TextContent("one")}}, ErrorAnswer("no")},
+			`{"toolResponse":{"functionResponses":[{"id":"1","name":"f","response":{"output":"one"}},{"id":"2","name":"g","response":{"error":"no"}}]}}`},
 		{"a toolset", "anthropic", `{"type":"tool_use","id":"a","name":"click","toolset_name":"browser"}`, []Answer{ErrorAnswer("no")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser","content":[{"type":"text","text":"no"}],"is_error":true}]}`},
 		{"media and an error", "anthropic", `[{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"b","name":"g"}]`, []Answer{rich, failed},
@@ -285,6 +303,7 @@ func FuzzDecode(f *testing.F) {
 		`{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}},"stopReason":"max_tokens"}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"f","arguments":{}}}`,
 		`[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"mcp_approval_request","id":"m"},{"type":"shell_call","call_id":"s"}]`,
+		`[{"type":"computer_call","call_id":"c","pending_safety_checks":[]}]`, `{"toolCall":{"functionCalls":[{"name":"f"}]}}`,
 		`[null,5,{}]`, `{"choices":null}`, `{"role":"assistant","tool_calls":[null]}`,
 	} {
 		f.Add([]byte(seed))
@@ -303,12 +322,48 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v", format.Name, err)
 			}
-			// An answer to a search has no words, its empty list of tools is one.
-			if n := strings.Count(string(out), "the call was not run") + strings.Count(string(out), `"tools":[]`); n != len(turn.Calls) {
+			// An answer to a search has no words, its empty list of tools is one; that to a
+			// computer call is a picture.
+			if n := strings.Count(string(out), "the call was not run") + strings.Count(string(out), `"tools":[]`) + strings.Count(string(out), `"computer_screenshot"`); n != len(turn.Calls) {
 				t.Fatalf("%s: %d answers for %d calls: %s", format.Name, n, len(turn.Calls), out)
 			}
 		}
 	})
+}
+
+// TestComputerCall: the answer is a picture, which says why.
+func TestComputerCall(t *testing.T) {
+	turn, err := decode(t, "openai-responses", `{"type":"computer_call","call_id":"c","pending_safety_checks":[{"id":"s","code":"malicious_instructions","message":"x"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(turn.Reply(nil)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Type         string
+		CallID       string `json:"call_id"`
+		Acknowledged []any  `json:"acknowledged_safety_checks"`
+		Output       struct {
+			Type     string
+			ImageURL string `json:"image_url"`
+		}
+	}
+	if err := json.Unmarshal(line, &got); err != nil {
+		t.Fatal(err)
+	}
+	encoded, ok := strings.CutPrefix(got.Output.ImageURL, "data:image/png;base64,")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil {
+		t.Fatalf("the picture is %.40s: %v", got.Output.ImageURL, err)
+	}
+	if picture, err := png.Decode(bytes.NewReader(data)); err != nil || picture.Bounds().Dx() < 500 {
+		t.Errorf("the picture: %v", err)
+	}
+	if got.Type != "computer_call_output" || got.CallID != "c" || got.Output.Type != "computer_screenshot" || got.Acknowledged != nil {
+		t.Errorf("%+v", got)
+	}
 }
 
 func BenchmarkRoundTrip(b *testing.B) {

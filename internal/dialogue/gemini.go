@@ -10,7 +10,7 @@ import (
 )
 
 // decodeGemini reads a GenerateContentResponse, the chunks of a streamed one, a
-// content, or a list of parts or function calls.
+// content, a list of parts or function calls, or a message of the Live API.
 func decodeGemini(t *Turn, raw json.RawMessage) error {
 	list, ok := jsonx.Elements(raw)
 	if !ok {
@@ -40,18 +40,36 @@ func (t *Turn) geminiValue(o object) error {
 			return fmt.Errorf("the API blocked the prompt: %s", reason)
 		}
 		return nil // the last chunk of a stream
+	case asObject(o["toolCall"]).has("functionCalls"):
+		return t.geminiLive(asObject(o["toolCall"]))
+	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
+		return nil // of the Live API too, without calls
 	case o.text("role") == "user":
 		return errors.New("it is a user content; send the model's")
 	case o.has("parts") || o.text("role") == "model":
 		return t.geminiContent(o, false)
-	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"):
-		t.geminiPart(o)
-		return nil
+	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
+		_, err := t.geminiPart(o)
+		return err
 	case o.text("name") != "" && o.has("args"):
-		t.addGemini(o)
-		return nil
+		return t.addGemini(o)
 	}
 	return errUnrecognised
+}
+
+// geminiLive reads the toolCall of a message of the Live API.
+func (t *Turn) geminiLive(message object) error {
+	list, ok := jsonx.Elements(message["functionCalls"])
+	if !ok {
+		return errors.New("functionCalls is not a list")
+	}
+	t.live = true
+	for _, raw := range list {
+		if err := t.addGemini(asObject(raw)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *Turn) geminiCandidates(o object) error {
@@ -85,7 +103,10 @@ func (t *Turn) geminiContent(content object, cut bool) error {
 	}
 	last := false
 	for _, raw := range parts {
-		last = t.geminiPart(asObject(raw))
+		var err error
+		if last, err = t.geminiPart(asObject(raw)); err != nil {
+			return err
+		}
 	}
 	if cut && last {
 		t.Calls[len(t.Calls)-1].Fault = cutOff
@@ -93,22 +114,32 @@ func (t *Turn) geminiContent(content object, cut bool) error {
 	return nil
 }
 
-// geminiPart adds the call of a part and reports whether it had one.
-func (t *Turn) geminiPart(part object) bool {
+// geminiPart adds the call of a part and reports whether it had one. What the
+// server runs (toolCall, executableCode) needs no answer.
+func (t *Turn) geminiPart(part object) (called bool, err error) {
 	call := asObject(part.either("functionCall", "function_call"))
 	if call == nil {
-		return false
+		return false, nil
 	}
-	t.addGemini(call)
-	return true
+	return true, t.addGemini(call)
 }
 
-func (t *Turn) addGemini(call object) {
+func (t *Turn) addGemini(call object) error {
+	if call.has("partialArgs") || string(call["willContinue"]) == "true" {
+		return errors.New("a call in it has its args in pieces; request it without streamFunctionCallArguments")
+	}
 	t.Calls = append(t.Calls, Call{id: textID(call["id"]), Name: call.text("name"), Params: params(call["args"])})
+	return nil
 }
 
-// A content with functionResponse parts, as replyGemini writes it.
+// A content with functionResponse parts, as replyGemini writes it, and the
+// message that the Live API takes.
 type (
+	geminiToolResponse struct {
+		Response struct {
+			Responses []geminiResponse `json:"functionResponses"`
+		} `json:"toolResponse"`
+	}
 	geminiReply struct {
 		Role  string `json:"role"`
 		Parts []any  `json:"parts"`
@@ -117,10 +148,10 @@ type (
 		Response geminiResponse `json:"functionResponse"`
 	}
 	geminiResponse struct {
-		ID       json.RawMessage   `json:"id,omitempty"`
-		Name     string            `json:"name"`
-		Response map[string]string `json:"response"`
-		Parts    []geminiMedia     `json:"parts,omitempty"`
+		ID       json.RawMessage `json:"id,omitempty"`
+		Name     string          `json:"name"`
+		Response map[string]any  `json:"response"`
+		Parts    []geminiMedia   `json:"parts,omitempty"`
 	}
 	geminiMedia struct {
 		InlineData geminiBlob `json:"inlineData"`
@@ -136,32 +167,48 @@ type (
 // them as parts of their own.
 func replyGemini(t *Turn, answers []Answer) []any {
 	out := geminiReply{Role: "user"}
+	var live geminiToolResponse
 	var beside []any
 	for i, a := range answers {
-		r := geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
-		text := notes{}
-		for _, p := range a.parts() {
-			if !t.geminiTakes(p) {
-				text.add(p.asText())
-				continue
-			}
-			text.add(p.note())
-			m := geminiMedia{geminiBlob{p.mediaType(), p.Data}}
-			if t.siblings {
-				beside = append(beside, m)
-			} else {
-				r.Parts = append(r.Parts, m)
-			}
-		}
-		key := "output"
-		if a.IsError {
-			key = "error"
-		}
-		r.Response = map[string]string{key: text.result(false)}
+		r, media := t.geminiResponse(i, a)
 		out.Parts = append(out.Parts, geminiReplyPart{r})
+		live.Response.Responses = append(live.Response.Responses, r)
+		beside = append(beside, media...)
+	}
+	if t.live {
+		return []any{live}
 	}
 	out.Parts = append(out.Parts, beside...)
 	return []any{out}
+}
+
+// geminiResponse answers one call. The media that cannot stand in the response
+// come beside it.
+func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) {
+	r = geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
+	text := notes{}
+	for _, p := range a.parts() {
+		if !t.geminiTakes(p) {
+			text.add(p.asText())
+			continue
+		}
+		text.add(p.note())
+		m := geminiMedia{geminiBlob{p.mediaType(), p.Data}}
+		if t.siblings {
+			beside = append(beside, m)
+		} else {
+			r.Parts = append(r.Parts, m)
+		}
+	}
+	switch {
+	case a.IsError:
+		r.Response = map[string]any{"error": text.result(false)}
+	case a.isTyped():
+		r.Response = map[string]any{"output": a.Structured}
+	default:
+		r.Response = map[string]any{"output": text.result(false)}
+	}
+	return r, beside
 }
 
 // geminiTakes reports whether a part can be sent as media. Another type has the

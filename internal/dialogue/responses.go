@@ -80,8 +80,6 @@ func (t *Turn) addResponses(item object) error {
 		if item.text("status") == "incomplete" {
 			c.Fault = cutOff
 		}
-	case kindComputer:
-		return errors.New("a computer_call in it requires a screenshot, which toolreg cannot provide; do not declare a computer tool")
 	case kindApproval:
 		c.id = textID(item["id"])
 		c.Fault = "toolreg does not approve calls to servers that the API contacts itself, so it was not run. Call a declared function."
@@ -108,7 +106,7 @@ func runByServer(item object) bool {
 		return item.text("execution") != "client"
 	case kindShell:
 		return asObject(item["environment"]).text("type") == "container_reference"
-	case kindLocalShell, kindPatch, "custom_tool_call":
+	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
 		return false
 	default: // of later than this was written
 		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil

@@ -1,9 +1,11 @@
 package dialogue
 
 import (
+	_ "embed" // for the picture
 	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // Output items of the Responses API. Caller is who made the call, where that was
@@ -51,6 +53,15 @@ type (
 		Output string          `json:"output"`
 		Caller json.RawMessage `json:"caller,omitempty"`
 	}
+	computerOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Output screenshot      `json:"output"`
+	}
+	screenshot struct {
+		Type string `json:"type"`
+		URL  string `json:"image_url"`
+	}
 	approvalResponse struct {
 		Type    string          `json:"type"`
 		ID      json.RawMessage `json:"approval_request_id"`
@@ -58,6 +69,12 @@ type (
 		Reason  string          `json:"reason"`
 	}
 )
+
+// noScreen is the answer to a computer_call, which takes a picture and nothing
+// else: one with words.
+//
+//go:embed no_screen.png
+var noScreen []byte
 
 // replyResponses writes an output item of its kind for each call.
 func replyResponses(t *Turn, answers []Answer) []any {
@@ -85,6 +102,9 @@ func (c Call) responsesItem(a Answer) any {
 		return localShellOutput{c.kind + "_output", c.id, a.words()}
 	case kindPatch:
 		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
+	case kindComputer: // its safety checks are for a person to acknowledge
+		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
+		return computerOutput{c.kind + "_output", c.id, screenshot{"computer_screenshot", picture.dataURL()}}
 	case kindApproval:
 		return approvalResponse{"mcp_approval_response", c.id, false, a.words()}
 	}
@@ -118,6 +138,9 @@ func (a Answer) words() string {
 func (a Answer) responsesOutput() any {
 	text := notes{}
 	var media []any
+	if a.isTyped() {
+		return string(a.Structured)
+	}
 	for _, p := range a.parts() {
 		if m := responsesMedia(p); m != nil {
 			media = append(media, m)

@@ -3,6 +3,7 @@ package dialogue
 import (
 	"encoding/json"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -34,7 +35,12 @@ type Answer struct {
 	Structured json.RawMessage // used where Content is empty, and by format mcp
 	IsError    bool
 	Unknown    bool // there is no such tool; IsError is set too
+	Typed      bool // the tool was declared with an output schema, which is that of Structured
 }
+
+// isTyped reports whether a provider that was given the output schema is to get
+// what follows it, in place of the content.
+func (a Answer) isTyped() bool { return a.Typed && !a.IsError && !jsonx.IsNull(a.Structured) }
 
 // Turn is one response of a model. Turns come from Decode.
 type Turn struct {
@@ -44,6 +50,7 @@ type Turn struct {
 
 	format   Format
 	siblings bool // gemini: media stand beside the responses, not in them
+	live     bool // gemini: the calls came in a message of the Live API
 }
 
 // Format is one provider's form of calls and results. Formats come from

@@ -135,7 +135,9 @@ func (r *roundTrip) call(ctx context.Context, f session.Found, c dialogue.Call) 
 		return dialogue.ErrorAnswer("The user interrupted the calls before this one was run.")
 	}
 	r.ran.Store(true)
-	return answerOf(result, err)
+	a := answerOf(result, err)
+	a.Typed = f.Tool.DeclaredOutputSchema() != nil
+	return a
 }
 
 // notFound answers a call of a tool that was not found. It names the tools that

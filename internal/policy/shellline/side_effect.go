@@ -27,11 +27,9 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 		if target.known && target.text != "" && strings.Trim(fd, "0123456789") == "" {
 			return
 		}
-		if strings.ContainsAny(target.text, "$`") { // bash expands it twice
-			a.unread(text, "%s", text)
-			return
-		}
-		if strings.HasPrefix(target.text, "-") { // to a shell the word begins after >&-
+		// Bash expands the name of a file twice here, whatever is quoted in it, and to
+		// other shells the word begins after >&-.
+		if !target.known || strings.ContainsAny(target.text, "$`<>(") || strings.HasPrefix(target.text, "-") {
 			a.unread(text, "%s", text)
 			return
 		}

@@ -93,6 +93,47 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 	}
 }
 
+// What git's configuration names is guarded wherever that stands: in the repository
+// around the workspace or one inside it, the user's configuration, a file that it includes.
+func TestWhatGitIsConfiguredToUseIsGuarded(t *testing.T) {
+	top := tooltest.Place(t, map[string]string{
+		".git/config": "[core] hooksPath = \"work/tools/hooks\" # with a comment\n[include]\n\tpath = ../work/git/extra\n" +
+			"[includeIf \"gitdir:a=]b/\"]\n path = ../work/git/\\\nsometimes\n[core]\n\tworktree = " + "/nowhere\n[alias]\n\tx = \"!sh './work/alias.sh'\"\n",
+		"work/git/extra":         "[include]\npath = nested\n[diff \"x\"]\n\ttextconv = work/textconv\n",
+		"work/git/nested":        "[include]\npath = extra\n[init]\ntemplateDir = work/template\n",
+		"work/inner/.git/config": "[core]\n\thooksPath = h\n",
+		"work/shared/pre-push":   "", ".git/hooks/x.sample": "", "work/a.txt": "", "work/tools/a": "", "work/real/a": "",
+	})
+	dir := filepath.Join(top, "work")
+	tooltest.Link(t, "../../work/shared/pre-push", filepath.Join(top, ".git/hooks/pre-push"))
+	tooltest.Link(t, "real", filepath.Join(dir, "linked"))
+	home, config := t.TempDir(), t.TempDir()
+	for file, text := range map[string]string{
+		filepath.Join(home, ".gitconfig"):      "[core]\n\thooksPath = user-hooks\n[safe]\n\tdirectory = " + top + "\n\tdirectory = " + dir + "\n[user]\n\tname = a/b\n",
+		filepath.Join(config, "git", "config"): "[include]\n\tpath = ~/more\n[filter \"x\"]\n\tclean = " + dir + "/clean.sh %f\n",
+		filepath.Join(home, "more"):            "[core]\n\tfsmonitor = work/linked/monitor\n[maintenance]\n\trepo = " + dir + "\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := open(t, Options{Dir: dir, Home: home, ConfigHome: config})
+	for path, want := range map[string]bool{
+		"tools/hooks/pre-commit": true, "tools/a": false, "git/extra": true, "git/sometimes": true, "git/nested": true, "git/other": false,
+		"alias.sh": true, "textconv": true, "template/hooks/x": true, "template.txt": false, "inner/h/pre-commit": true, "inner/src/x": false, "h/x": false,
+		"shared/pre-push": true, "shared/other": false, "user-hooks/x": true, "inner/user-hooks/x": true, "clean.sh": true, "linked/monitor": true,
+		"real/monitor": true, "real/a": false, "a.txt": false, "new/file": false,
+	} {
+		got, err := w.SubjectPaths(path)
+		if err != nil || slices.ContainsFunc(got, Guarded) != want {
+			t.Errorf("%s: %q, %v, want guarded %v", path, got, err, want)
+		}
+	}
+}
+
 func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/hooks/x": "", "a.txt": ""})
 	tooltest.Link(t, ".git", filepath.Join(dir, "innocent"))

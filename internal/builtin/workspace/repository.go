@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // Repositories outside a folder .git are guarded like one: git treats any folder
@@ -39,65 +41,120 @@ func liesIn(file, folder string) bool {
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }
 
-// namedByGit reports whether the repository of the workspace runs rel, or files
-// in a folder that it names: core.hooksPath, core.fsmonitor, filters. A config
-// that cannot be read names nothing.
+// maxConfigs is how many configuration files of git are read for one file.
+const maxConfigs = 50
+
+// namedByGit reports whether git reads rel as configuration, or runs it or files in
+// a folder that its configuration names: core.hooksPath, core.fsmonitor, filters. What
+// counts are the repositories that rel lies in, and the user's own configuration. A file that
+// cannot be read names nothing.
 func (w *Dir) namedByGit(rel string) bool {
-	for _, config := range w.gitConfigs() {
-		for line := range strings.SplitSeq(string(readOutside(config)), "\n") {
-			_, value, ok := strings.Cut(line, "=")
-			if !ok {
-				continue
-			}
-			value = configValue(value)
-			for _, word := range append(strings.Fields(value), value) {
-				if w.isNamedBy(strings.TrimPrefix(word, "!"), rel) {
+	file := filepath.Join(w.real, filepath.FromSlash(rel))
+	for top := filepath.Dir(file); ; top = filepath.Dir(top) {
+		_, err := os.Lstat(filepath.Join(top, ".git"))
+		if (err == nil || top == w.real) && w.namedIn(top, file) {
+			return true
+		}
+		if top == filepath.Dir(top) {
+			return false
+		}
+	}
+}
+
+// namedIn is namedByGit for the repository whose working tree is top.
+func (w *Dir) namedIn(top, file string) bool {
+	configs := w.userConfigs()
+	for _, dir := range gitFolders(top) {
+		configs = append(configs, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+		if isHook(file, filepath.Join(dir, "hooks")) {
+			return true
+		}
+	}
+	home, _ := w.userFolders()
+	for i := 0; i < len(configs); i++ {
+		for key, value := range configEntries(string(readOutside(configs[i]))) {
+			switch key {
+			case "include.path", "includeif.path":
+				path := from(filepath.Dir(configs[i]), expand.Home(value, home))
+				if isNamedBy(path, file, top) {
+					return true
+				}
+				if !slices.Contains(configs, path) {
+					configs = append(configs, path)
+				}
+			case "core.hookspath", "init.templatedir":
+				if path := from(top, expand.Home(value, home)); isNamedBy(path, file, top) || isHook(file, path) {
+					return true
+				}
+			case "safe.directory", "maintenance.repo", "gui.recentrepo", "core.worktree", "remote.url", "remote.pushurl", "submodule.url":
+				// They name repositories.
+			default:
+				if slices.ContainsFunc(pathsIn(value), func(path string) bool { return isNamedBy(from(top, expand.Home(path, home)), file, top) }) {
 					return true
 				}
 			}
+		}
+		if i > maxConfigs {
+			return true // nobody knows what the others name
 		}
 	}
 	return false
 }
 
-func (w *Dir) isNamedBy(word, rel string) bool {
-	if !strings.ContainsAny(word, "./") && !w.isFolder(word) || strings.Contains(word, "://") {
-		return false // a word, not a path
-	}
-	if filepath.IsAbs(word) {
-		below, err := filepath.Rel(w.real, word)
-		if err != nil {
-			return false
-		}
-		word = below
-	}
-	word = path.Clean(filepath.ToSlash(word))
-	return word != "." && filepath.IsLocal(word) && liesIn(rel, word)
+// pathsIn returns what may be a path in a value, which may be a line for a shell.
+func pathsIn(value string) []string {
+	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`!();&|<>=", r) })
+	return slices.DeleteFunc(append(words, value), func(word string) bool { return !strings.ContainsAny(word, "./") })
 }
 
-func (w *Dir) isFolder(name string) bool {
-	info, err := os.Stat(filepath.Join(w.real, name))
-	return err == nil && info.IsDir() && name != ""
+// isNamedBy reports whether file is path or below it, by its name or through
+// links. A folder around the whole working tree names nothing.
+func isNamedBy(path, file, top string) bool {
+	if liesIn(file, path) && !liesIn(top, path) {
+		return true
+	}
+	real := withoutLinks(path)
+	return liesIn(file, real) && !liesIn(top, real)
 }
 
-// gitConfigs returns the configuration files of the workspace's repository, by
-// absolute path, including those referred to by a .git that is a file.
-func (w *Dir) gitConfigs() []string {
-	dir := filepath.Join(w.real, ".git")
+// withoutLinks resolves the links in what exists of a path.
+func withoutLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return real
+	}
+	return filepath.Join(withoutLinks(filepath.Dir(path)), filepath.Base(path))
+}
+
+// isHook reports whether a folder of hooks has a link to file.
+func isHook(file, hooks string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	entries, _ := os.ReadDir(hooks) // there may be none
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		hook, err := os.Stat(filepath.Join(hooks, e.Name()))
+		return err == nil && os.SameFile(hook, info)
+	})
+}
+
+// gitFolders returns the folders of the repository of a working tree, by absolute
+// path: .git or what it refers to, and the one shared with other working trees.
+func gitFolders(top string) []string {
+	dir := filepath.Join(top, ".git")
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeType == 0 {
 		target, _ := strings.CutPrefix(strings.TrimSpace(string(readOutside(dir))), "gitdir:")
-		dir = from(w.real, strings.TrimSpace(target))
+		dir = from(top, strings.TrimSpace(target))
 	}
-	out := []string{filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree")}
 	if common := strings.TrimSpace(string(readOutside(filepath.Join(dir, "commondir")))); common != "" {
-		out = append(out, filepath.Join(from(dir, common), "config"))
+		return []string{dir, from(dir, common)}
 	}
-	return out
+	return []string{dir}
 }
 
 func from(dir, name string) string {
 	if filepath.IsAbs(name) {
-		return name
+		return filepath.Clean(name)
 	}
 	return filepath.Join(dir, name)
 }

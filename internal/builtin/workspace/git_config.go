@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// userConfigs returns the git configuration files that hold for all repositories.
+func (w *Dir) userConfigs() []string {
+	home, config := w.userFolders()
+	if global, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok && w.home == "" {
+		return []string{"/etc/gitconfig", global}
+	}
+	return []string{"/etc/gitconfig", filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// userFolders returns the person's home and configuration folder.
+func (w *Dir) userFolders() (home, config string) {
+	home, config = w.home, w.configHome
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	if config == "" {
+		config = os.Getenv("XDG_CONFIG_HOME")
+	}
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	return home, config
+}
+
+// configEntries returns the settings in a git configuration file, as section and
+// key in lower case, without the subsection.
+func configEntries(text string) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		section := ""
+		for {
+			text = strings.TrimLeft(text, "\ufeff \t\r\n")
+			switch {
+			case text == "":
+				return
+			case text[0] == '#' || text[0] == ';':
+				_, text, _ = strings.Cut(text, "\n")
+				continue
+			case text[0] == '[':
+				section, text = configSection(text[1:])
+				continue
+			}
+			end := strings.IndexAny(text, "=\n")
+			if end < 0 {
+				return
+			}
+			key, value := text[:end], ""
+			if text = text[end:]; text[0] == '=' {
+				value, text = configValue(text[1:])
+			}
+			if !yield(section+"."+strings.ToLower(strings.TrimSpace(key)), value) {
+				return
+			}
+		}
+	}
+}
+
+// configSection reads the head of a section after its bracket.
+func configSection(text string) (name, rest string) {
+	quoted, end := false, len(text)
+	for i := 0; i < len(text) && end == len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ']' && !quoted:
+			end = i
+		}
+	}
+	name = text[:end]
+	if i := strings.IndexAny(name, "\". \t"); i >= 0 {
+		name = name[:i]
+	}
+	return strings.ToLower(name), text[min(end+1, len(text)):]
+}
+
+// configValue reads a value up to the end of its line, without quotes, escapes and
+// a comment.
+func configValue(text string) (value, rest string) {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			return strings.TrimSpace(b.String()), text[i:]
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(text):
+			if i++; text[i] != '\n' { // else the line is continued
+				b.WriteByte(text[i])
+			}
+		case (c == '#' || c == ';') && !quoted:
+			_, rest, _ = strings.Cut(text[i:], "\n")
+			return strings.TrimSpace(b.String()), rest
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(b.String()), ""
+}

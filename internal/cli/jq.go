@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -54,23 +55,48 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	defer stop()
 	iter := f.code.RunWithContext(ctx, doc)
 	for {
-		v, ok := iter.Next()
-		if !ok {
-			return nil
-		}
-		if err, isErr := v.(error); isErr {
-			if halt, ok := errors.AsType[*gojq.HaltError](err); ok && halt.Value() == nil {
+		v, err := memory.Await(ctx, func() any { return next(iter) })
+		switch v := v.(type) {
+		case string:
+			_, err = fmt.Fprintln(e.Out, v)
+		case []byte:
+			err = e.PrintEncoded(v)
+		case error:
+			if v == io.EOF {
 				return nil
 			}
-			if cause := context.Cause(ctx); cause != nil {
-				return f.ended(cause)
-			}
-			return &UsageError{Err: fmt.Errorf("%s: %w", f.name, err)}
+			err = &UsageError{Err: fmt.Errorf("%s: %w", f.name, v)}
 		}
-		if err := e.printJQ(v); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return f.ended(cause)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// next returns what is printed of the next value: the text of a string, or JSON. It
+// returns an error if there is none, io.EOF at the end.
+func next(iter gojq.Iter) any {
+	v, ok := iter.Next()
+	switch v := v.(type) {
+	case error:
+		if halt, ok := errors.AsType[*gojq.HaltError](v); ok && halt.Value() == nil {
+			return io.EOF
+		}
+		return v
+	case string:
+		return terminal.Visible(v)
+	}
+	if !ok {
+		return io.EOF
+	}
+	line, err := gojq.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return line
 }
 
 // ended is the error of an expression that was ended.
@@ -87,15 +113,3 @@ const (
 	interruptedLimit = time.Second // in a run that was interrupted
 	filterMemory     = 256 << 20
 )
-
-func (e *Env) printJQ(v any) error {
-	if s, ok := v.(string); ok {
-		_, err := fmt.Fprintln(e.Out, terminal.Visible(s))
-		return err
-	}
-	line, err := gojq.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding for --jq: %w", err)
-	}
-	return e.PrintEncoded(line)
-}

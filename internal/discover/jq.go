@@ -41,28 +41,33 @@ var errNoValue = errors.New("it returned no value")
 func (e *expression) value(ctx context.Context, input any) (any, error) {
 	ctx, stop := memory.Limit(ctx, maxMemory)
 	defer stop()
-	iter := e.code.RunWithContext(ctx, input)
-	v, ok := iter.Next()
-	if !ok {
-		return nil, errNoValue
+	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input)) })
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
 	}
-	if err, failed := v.(error); failed {
-		return nil, jqError(ctx, err)
+	if failure, failed := v.(error); failed {
+		return nil, failure
 	}
-	if more, ok := iter.Next(); ok {
-		if err, failed := more.(error); failed {
-			return nil, jqError(ctx, err)
-		}
-		return nil, errors.New("it returned more than one value; put them in [ ]")
-	}
-	return v, nil
+	return v, err
 }
 
-func jqError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+// only returns the one value of an expression, or an error.
+func only(iter gojq.Iter) any {
+	v, ok := iter.Next()
+	if !ok {
+		return errNoValue
 	}
-	return err
+	if _, failed := v.(error); failed {
+		return v
+	}
+	more, ok := iter.Next()
+	if _, failed := more.(error); failed {
+		return more
+	}
+	if ok {
+		return errors.New("it returned more than one value; put them in [ ]")
+	}
+	return v
 }
 
 // holds reports whether the expression gives anything but false and null; no

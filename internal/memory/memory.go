@@ -38,6 +38,21 @@ func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	return ctx, func() { cancel(nil); <-ended }
 }
 
+// Await returns what work returns, or the cause of the context once that has ended.
+// Work that does not look at its context, such as one big allocation, then goes on
+// by itself: a program that ends soon takes it along.
+func Await[T any](ctx context.Context, work func() T) (T, error) {
+	done := make(chan T, 1)
+	go func() { done <- work() }()
+	select {
+	case v := <-done:
+		return v, nil
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,6 +16,20 @@ func TestLimit(t *testing.T) {
 	<-ctx.Done()
 	runtime.KeepAlive(held)
 	if err := context.Cause(ctx); err == nil || !strings.Contains(err.Error(), "too much memory: more than 1 MiB") {
+		t.Error(err)
+	}
+}
+
+// Work that never looks at its context is not waited for.
+func TestAwait(t *testing.T) {
+	if v, err := Await(t.Context(), func() int { return 7 }); v != 7 || err != nil {
+		t.Error(v, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause, release := errors.New("enough"), make(chan struct{})
+	_, err := Await(ctx, func() int { cancel(cause); <-release; return 7 })
+	close(release)
+	if !errors.Is(err, cause) {
 		t.Error(err)
 	}
 }

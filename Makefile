@@ -8,11 +8,12 @@ NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
 PROVIDERS := testdata/providers
 CONFORMANCE := testdata/conformance
+TOKENS := testdata/tokens
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test conformance demo lint page measure bench benchtools benchservers fuzz clean programs
+.PHONY: help build test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +49,10 @@ page: build ## test the page of list --html in Chromium and take a picture of it
 
 measure: ## print the sizes of code, tests, functions, files and folders
 	go run ./tools/measure
+
+tokens: build ## count the tokens of declarations with real tokenizers, for the estimates (325 MB to install)
+	npm ci --prefix $(TOKENS) --silent
+	node $(TOKENS)/measure.mjs bin/toolreg
 
 bench: benchservers benchtools ## run every benchmark; docs/benchmarks.md keeps the times of whole processes
 	go test -run '^$$' -bench . -benchmem ./...

@@ -28,7 +28,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		FetchAllow:      m.list("fetch.allowHosts"),
 		Fetch:           m.fetch(),
 		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
-		Search:          Search{Command: m.command("search.command"), Timeout: duration(m.node("search.timeout"))},
+		Search:          m.search(),
 		DiscoveryTTL:    duration(m.node("cache.discovery")),
 		FailuresTTL:     duration(m.node("cache.failures")),
 		Imports:         m.list("imports"),
@@ -77,6 +77,13 @@ func (m *merged) pairs(name string) []Pair {
 		out = append(out, Pair{Name: e.Name, Value: e.Value.Text, Origin: e.Origin})
 	}
 	return out
+}
+
+func (m *merged) search() Search {
+	return Search{
+		Command: m.command("search.command"), Timeout: duration(m.node("search.timeout")),
+		Budget: number(m.node("search.budget")), Always: m.list("search.always"), Client: m.node("search.client").Bool,
+	}
 }
 
 const bannedKey = "shell.banned"

@@ -200,6 +200,9 @@ type Settings struct {
 type Search struct {
 	Command Command // unexpanded; none: BM25 alone
 	Timeout time.Duration
+	Budget  int  // tokens of the declarations that are not deferred; default 10,000
+	Always  List // names or globs of tools that are never deferred
+	Client  bool // a search of OpenAI's Responses API is answered by us
 }
 
 // Sampling are the sampling.* settings.

@@ -23,9 +23,11 @@ type costOptions struct {
 
 const costHelp = `With --cost each line shows what a tool's declaration costs in every request:
 bytes and estimated tokens, most expensive first; then each source, the total in
-each format, and the total. With --preset, --source or another filter all tools
-are included, and the last lines show what the filter saves. With --inactive the
-last line shows what the unused tools cost in every request.
+each format, and the total. Tokens are estimated from the number of characters,
+with ratios measured with a tokenizer of each provider. With --preset, --source or
+another filter all tools are included, and the last lines show what the filter
+saves. With --inactive the last line shows what the unused tools cost in every
+request.
 `
 
 func (o *costOptions) flags(cmd *cobra.Command) {
@@ -132,7 +134,7 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 	doc := &costDocument{Format: format.Name, Tools: []*cost{}, Sources: []*cost{}}
 	of := map[string]*cost{}
 	for _, d := range out.Declarations {
-		c := &cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)}
+		c := &cost{Name: d.Tool, Source: source[d.Tool], Bytes: len(d.Data), Tokens: format.Tokens(d.Data)}
 		doc.Tools = append(doc.Tools, c)
 		s := of[c.Source]
 		if s == nil {
@@ -148,17 +150,17 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 	for _, f := range declare.Formats() {
 		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}
-	doc.Total = measured("total", out)
+	doc.Total = measured("total", format, out)
 	return doc, diags
 }
 
 func sumOf(name string, f declare.Format, defs []registry.Definition, names []string) cost {
 	out, _ := f.Encode(defs, declare.Options{Registered: names})
-	return measured(name, out)
+	return measured(name, f, out)
 }
 
-func measured(name string, out declare.Output) cost {
-	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)}
+func measured(name string, f declare.Format, out declare.Output) cost {
+	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: f.Tokens(out.Data)}
 }
 
 // compare tells what the filter saves of the whole.

@@ -176,8 +176,8 @@ func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) 
 		out, _ := f.Encode(defs, declare.Options{Registered: names})
 		for _, d := range out.Declarations {
 			t := &p.Tools[at[d.Tool]]
-			t.Costs = append(t.Costs, webpage.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: declare.Tokens(d.Data)})
+			t.Costs = append(t.Costs, webpage.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: f.Tokens(d.Data)})
 		}
-		p.Costs = append(p.Costs, webpage.Cost{Format: f.Name, Bytes: len(out.Data), Tokens: declare.Tokens(out.Data)})
+		p.Costs = append(p.Costs, webpage.Cost{Format: f.Name, Bytes: len(out.Data), Tokens: f.Tokens(out.Data)})
 	}
 }

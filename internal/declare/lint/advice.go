@@ -23,7 +23,7 @@ func advice(defs []registry.Definition) []Finding {
 	total := 0
 	for i := range defs {
 		d := &defs[i]
-		tokens := declare.Tokens([]byte(d.Name + d.Description + string(d.InputSchema)))
+		tokens := declare.Format{}.Tokens([]byte(d.Name + d.Description + string(d.InputSchema)))
 		total += tokens
 		out = append(out, adviseTool(d, tokens)...)
 	}

@@ -156,5 +156,8 @@ func callRows() []Row {
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
 		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; absent = the order of their scores."},
 		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 = none."},
+		{Name: "search.budget", Type: Int, Default: "10000", Doc: "Tokens, as list --cost counts them, that declarations may take with schema --defer auto before tools are deferred."},
+		{Name: "search.always", Type: Strings, Doc: "Tools that schema --defer never defers: names or globs."},
+		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer, format openai-responses: call --format answers the model's searches, not OpenAI's server."},
 	}
 }

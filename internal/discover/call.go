@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// callGrace is what a call may take to clean up when it is cancelled. The
-	// executor waits longer than that.
+	// callGrace is how long a canceled call may take to clean up. The executor
+	// waits longer than that.
 	callGrace = 1500 * time.Millisecond
-	// callLinger is how long a call waits for what its program left running to
-	// print the rest.
+	// callLinger is how long a call waits for output of processes that its
+	// program left running.
 	callLinger = time.Second
 )
 
-// call runs the call command for one tool: its original name as the last
-// argument, the params on stdin (spec section 6.3). A tool that prints whole
-// results may say on stderr what it likes while it ends well.
+// call runs the call command for one tool, with its original name as the last
+// argument and the params on stdin (spec section 6.3). If the tool prints whole
+// results, stderr is ignored as long as the command succeeds.
 func (c *command) call(ctx context.Context, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	if err := c.opts.Call.Err; err != nil {
 		return registry.Result{}, err
@@ -66,9 +66,9 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	return result, nil
 }
 
-// stream passes on what the program prints: to whoever watches, and to the file
-// that holds it all, so that no more than head and tail stay in memory. What is
-// read as a whole is not cut.
+// stream passes on the program's output to the observer and to the file for the
+// whole output, so that only head and tail stay in memory. Output that is
+// parsed as a whole is not cut.
 func stream(spec *process.Spec, d *declaration, isResult bool, call registry.Call) {
 	if isResult {
 		return
@@ -87,7 +87,7 @@ func stream(spec *process.Spec, d *declaration, isResult bool, call registry.Cal
 	}
 }
 
-// emitter passes stdout on as it comes, in whole characters.
+// emitter passes stdout on as it comes, in complete characters.
 func emitter(emit func(registry.Content)) func(int, []byte) {
 	var rest []byte
 	return func(stream int, p []byte) {
@@ -102,14 +102,14 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 	}
 }
 
-// callResult is what the model gets: stdout where all went well, else the
-// report in five lines.
+// callResult returns what the model receives: stdout if the call succeeded,
+// otherwise the five-line report.
 func callResult(o process.Outcome, err error, tool string) registry.Result {
 	if err == nil && ended(o) {
 		if len(o.Stderr) == 0 {
 			return textResult(o, tool)
 		}
-		// What it says beside a good exit is for the model to judge.
+		// The model decides what stderr of a successful program means.
 		result := registry.TextResult(report(o, err))
 		result.Truncated = o.Truncated
 		return result
@@ -119,7 +119,7 @@ func callResult(o process.Outcome, err error, tool string) registry.Result {
 	return result
 }
 
-// limited names the setting behind the limit that a call reached.
+// limited names the setting of the limit that a call exceeded.
 func limited(err error, limit int64) error {
 	if errors.Is(err, process.ErrOutputLimit) {
 		return fmt.Errorf("%w: more than %d bytes on stdout or stderr (limits.result)", err, limit)
@@ -127,10 +127,10 @@ func limited(err error, limit int64) error {
 	return err
 }
 
-// ended reports whether a program ended as it should.
+// ended reports whether a program exited successfully.
 func ended(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 
-// interrupted is the category of a call whose context ended it.
+// interrupted returns the error category of a call whose context ended it.
 func interrupted(err error) registry.ErrorCategory {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return registry.ErrorTimeout
@@ -148,7 +148,8 @@ func summary(o process.Outcome, err error) string {
 	return "exit code " + strconv.Itoa(o.ExitCode)
 }
 
-// report is the reference's text for a call that did not simply succeed.
+// report returns the reference implementation's text for a call that did not
+// simply succeed.
 func report(o process.Outcome, err error) string {
 	failed, code, signal := "(none)", strconv.Itoa(o.ExitCode), "(none)"
 	if err != nil {
@@ -169,8 +170,8 @@ func report(o process.Outcome, err error) string {
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
-// startCode is the exit code of a program that could not be started: as in the
-// reference, the system's error number below zero.
+// startCode returns the exit code of a program that could not be started: the
+// negated system error number, as in the reference implementation.
 func startCode(err error) string {
 	const noEntry, noAccess = "-2", "-13"
 	var number syscall.Errno
@@ -185,7 +186,8 @@ func startCode(err error) string {
 	return "(none)"
 }
 
-// printed is what a program printed as text; what is none is only named.
+// printed returns a program's output as text; output that is not text is only
+// described.
 func printed(kept []byte, head int, total int64) string {
 	if mime := mediaType(kept); mime != "" {
 		return binaryNote(mime, max(total, int64(len(kept))))
@@ -193,8 +195,8 @@ func printed(kept []byte, head int, total int64) string {
 	return cutText(kept, head, total)
 }
 
-// cutText is the text of a stream of total bytes, of which what lies behind the
-// first head bytes that were kept may be missing.
+// cutText returns the text of a stream of total bytes, which may have been cut
+// after the first head bytes that were kept.
 func cutText(kept []byte, head int, total int64) string {
 	missing := total - int64(len(kept))
 	if missing <= 0 || head >= len(kept) {

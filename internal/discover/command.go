@@ -15,46 +15,47 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// CommandOptions say how a project's discovery and call commands run.
+// CommandOptions are the options of a project's discovery and call commands.
 type CommandOptions struct {
 	// Discovery and Call are the settings toolDiscoveryCommand and
 	// toolCallCommand, unexpanded. Discovery is required; without Call the tools
 	// are listed but cannot be called.
 	Discovery, Call settings.Command
-	// Expand expands the words of a command at the moment of use. nil: the
-	// words are used as they are.
+	// Expand expands the words of a command when it is used. nil: the words are
+	// used as they are.
 	Expand func(settings.Command) ([]string, error)
-	// ProjectRoot is where both commands run. Absolute.
+	// ProjectRoot is the absolute path where both commands run.
 	ProjectRoot string
 	// Env is the whole environment of both commands, to which TOOLREG_TOOL and
 	// TOOLREG_PROJECT_ROOT are added.
 	Env []string
-	// Timeout bounds discovery; 0 means no limit (setting
-	// toolDiscoveryTimeout). A call has [DefaultTimeout] or what its tool names.
+	// Timeout limits discovery; 0 means no limit (setting
+	// toolDiscoveryTimeout). A call is limited by [DefaultTimeout] or the
+	// timeout of its tool.
 	Timeout time.Duration
-	// MaxDiscovery bounds stdout and stderr of the discovery command each, in
+	// MaxDiscovery limits stdout and stderr of the discovery command each, in
 	// bytes; 0 means 10 MiB.
 	MaxDiscovery int64
-	// MaxOutput bounds stdout and stderr of a call each, in bytes; 0 means
-	// 64 MiB.
+	// MaxOutput limits stdout and stderr of a call each, in bytes; 0 means 64
+	// MiB.
 	MaxOutput int64
-	// MaxTools bounds the number of tools; 0 means 10,000.
+	// MaxTools limits the number of tools; 0 means 10,000.
 	MaxTools int
-	// Outputs keeps what the discovery command prints. nil: it is run each time.
+	// Outputs caches the output of the discovery command. nil: it always runs.
 	Outputs Outputs
 }
 
-// Outputs keeps what a program printed that declares tools (spec section 10,
+// Outputs caches the output of programs that declare tools (spec section 10,
 // discovery cache).
 type Outputs interface {
-	// Load returns what may stand for a run of the program; ok is false where it
-	// is to be run. The error says that it may not be, or how it failed a moment ago.
+	// Load returns cached output; ok is false if the program has to run. The
+	// error says that it must not run, or how it failed recently.
 	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
-	// Save is given what a run printed that could be used, or why it could not.
+	// Save stores usable output of a run, or why the run failed.
 	Save(ctx context.Context, i Invocation, stdout []byte, failure error)
 }
 
-// Invocation is one run of a program.
+// Invocation is a command with its folder and environment.
 type Invocation struct {
 	Argv  []string
 	Dir   string
@@ -62,8 +63,8 @@ type Invocation struct {
 	Stdin []byte
 }
 
-// read has read what a program prints: what outputs, which may be nil, keeps of
-// it, or what run gives, which is kept then.
+// read returns a program's output, from outputs (which may be nil) or from run,
+// whose output it then caches.
 func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.Context, Invocation) ([]byte, error), read func([]byte) error) error {
 	if outputs != nil {
 		if stdout, ok, err := outputs.Load(ctx, i); err != nil {
@@ -88,15 +89,15 @@ const (
 	DefaultMaxOutput = 64 << 20
 )
 
-// Names of variables that the commands get (spec section 6.3).
+// Environment variables of the commands (spec section 6.3).
 const (
 	envTool        = "TOOLREG_TOOL"
 	envProjectRoot = "TOOLREG_PROJECT_ROOT"
 )
 
 // NewCommand returns the source of the tools that a project's discovery command
-// prints. Its name is "command". It holds no resources, and starts nothing
-// before Discover. A failure of the command is an error that wraps
+// prints. Its name is "command". It holds no resources and starts nothing
+// before Discover. If the command fails, the error wraps
 // [registry.ErrSourceFailed].
 func NewCommand(opts CommandOptions) registry.Source {
 	if opts.MaxTools == 0 {
@@ -119,7 +120,7 @@ type command struct{ opts CommandOptions }
 // Name returns "command".
 func (c *command) Name() string { return registry.SourceCommand }
 
-// Discover runs the discovery command and reads what it prints.
+// Discover runs the discovery command and parses its output.
 func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if err := c.opts.Discovery.Err; err != nil {
 		return nil, nil, err
@@ -153,7 +154,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	return tools, found.diagnostics(), nil
 }
 
-// tool makes a tool of a declaration.
+// tool converts a declaration to a tool.
 func (c *command) tool(d *declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand
@@ -170,21 +171,20 @@ func (c *command) tool(d *declaration, r running) registry.Tool {
 	return t
 }
 
-// identity is what stands behind every tool of this source. The words are
-// unexpanded, since a variable may hold a secret, and what looks like one is
-// masked.
+// identity returns the identity of every tool of this source. The words are not
+// expanded, because a variable may contain a secret, and secrets are masked.
 func (c *command) identity() json.RawMessage {
 	data, err := json.Marshal(struct {
 		Discovery []string `json:"discovery"`
 		Call      []string `json:"call"`
 	}{secret.Args(c.opts.Discovery.Argv), secret.Args(c.opts.Call.Argv)})
 	if err != nil {
-		return json.RawMessage("null") // strings always encode
+		return json.RawMessage("null") // cannot happen: strings always encode
 	}
 	return data
 }
 
-// run returns what the discovery command prints.
+// run returns the output of the discovery command.
 func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -198,7 +198,7 @@ func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 	return outcome.Stdout, nil
 }
 
-// expand gives the argv of a command at the moment of use.
+// expand returns the argv of a command when it is used.
 func (c *command) expand(cmd settings.Command) ([]string, error) {
 	if !cmd.IsSet() {
 		return nil, errors.New("no command is set")
@@ -213,8 +213,8 @@ func (c *command) expand(cmd settings.Command) ([]string, error) {
 	return argv, nil
 }
 
-// asWritten renders a command for people: the line of the settings, or the list
-// with the words quoted that need it.
+// asWritten formats a command for people: the line of the settings, or the list
+// with words quoted where necessary.
 func asWritten(cmd settings.Command) string {
 	if cmd.Line != "" {
 		return cmd.Line
@@ -226,7 +226,7 @@ func asWritten(cmd settings.Command) string {
 	return strings.Join(words, " ")
 }
 
-// quoteWord quotes like a POSIX shell where a shell would need it.
+// quoteWord quotes a word like a POSIX shell if necessary.
 func quoteWord(w string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-$", r)
@@ -237,8 +237,9 @@ func quoteWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// appendix is the text behind each description that tells a model how the tool
-// is run and how failures look (Gemini CLI's words, which users' prompts know).
+// appendix returns the text after each description that tells a model how the
+// tool runs and how failures look. The wording is Gemini CLI's, because users'
+// prompts refer to it.
 func (c *command) appendix(name string) string {
 	call := ""
 	if c.opts.Call.IsSet() {

@@ -14,16 +14,16 @@ import (
 const (
 	// MaxSteps is how many steps one composite may have.
 	MaxSteps = 100
-	// maxRun is how many steps one call may run, those of composites within
-	// composites counted.
+	// maxRun is how many steps one call may run, including those of nested
+	// composites.
 	maxRun = 1000
 )
 
-// StepCall makes the call of one step: found, checked, decided on and run as
-// any other call. ctx carries the count of steps.
+// StepCall makes the call of one step, which is looked up, checked, decided on
+// and run like any other call. ctx carries the count of steps.
 type StepCall func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error)
 
-// CompositeOptions say how composites run.
+// CompositeOptions are the options of composites.
 type CompositeOptions struct {
 	// Call makes the call of one step. Required.
 	Call StepCall
@@ -32,7 +32,7 @@ type CompositeOptions struct {
 }
 
 // Composites are the tools of the setting composites (spec section 6.5),
-// checked as far as they can be without any other tool.
+// checked as far as possible without other tools.
 type Composites struct {
 	list []*composite
 	opts CompositeOptions
@@ -47,20 +47,20 @@ type composite struct {
 	problems   []document.Problem
 }
 
-// err is why the composite is quarantined; nil where nothing is wrong with it.
+// err returns why the composite is quarantined; nil if it is valid.
 func (c *composite) err() error { return settings.NewError(c.problems) }
 
 // step is one call of a composite.
 type step struct {
 	tool            string
 	params          *expression // nil: those of the composite
-	when            *expression // nil: always
+	when            *expression // nil: run always
 	continueOnError bool
 }
 
-// ParseComposites reads the entries of the setting composites. One with mistakes,
-// such as unknown keys, wrong types, expressions that do not compile or a way back
-// to itself, is quarantined: see [Composites.Problems].
+// ParseComposites parses the entries of the setting composites. A composite
+// with mistakes, such as unknown keys, wrong types, invalid expressions or a
+// call of itself, is quarantined.
 func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) *Composites {
 	out := &Composites{opts: opts}
 	for _, n := range entries {
@@ -79,7 +79,7 @@ func (c *Composites) Len() int { return len(c.list) }
 // Name returns "composite".
 func (c *Composites) Name() string { return registry.SourceComposite }
 
-// Discover returns the tools, those that are quarantined too. It runs nothing and
+// Discover returns the tools, including quarantined ones. It runs nothing and
 // never fails.
 func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	tools := make([]registry.Tool, len(c.list))
@@ -102,9 +102,9 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 	return tools, diags, nil
 }
 
-// Resolve quarantines the composites with a step whose tool a registry of all
-// sources does not have, and says whether there are any. lookup is that
-// registry's; excused, unless nil, is shown each such step and may leave it be.
+// Resolve quarantines composites with a step whose tool does not exist, and
+// reports whether there are any. lookup looks up a name in the registry of all
+// sources. excused, unless nil, is called for each such step and may accept it.
 func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem) bool) (missing bool) {
 	for _, one := range c.list {
 		if one.err() != nil {
@@ -124,7 +124,7 @@ func (c *Composites) Resolve(lookup func(name string) error, excused func(docume
 	return missing
 }
 
-// problem is a mistake at a place within the entry of a composite.
+// problem returns a mistake at a position in the entry of a composite.
 func (c *composite) problem(pointer, message, hint string) document.Problem {
 	return problemAt(c.named, pointer, message, hint)
 }

@@ -15,7 +15,7 @@ import (
 //go:embed composite.schema.json
 var compositeSchema string
 
-// compositeReader reads one entry of composites and collects its mistakes.
+// compositeReader parses one entry of composites and collects its mistakes.
 type compositeReader struct {
 	named    settings.Named
 	problems []document.Problem
@@ -25,9 +25,9 @@ func (r *compositeReader) fail(pointer, message, hint string) {
 	r.problems = append(r.problems, problemAt(r.named, pointer, message, hint))
 }
 
-// read returns the composite; it is of use only without problems. What the
-// schema refuses is read on as far as it can be, so that all mistakes are told
-// at once.
+// read returns the composite, which is usable only if there are no problems. It
+// continues after schema violations as far as possible, so that all mistakes
+// are reported at once.
 func (r *compositeReader) read(ctx context.Context) *composite {
 	c := &composite{named: r.named, definition: registry.Definition{
 		Name: r.named.Name, Source: registry.SourceComposite, Category: registry.CategoryOther,
@@ -42,7 +42,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	}
 	o, err := readObject(r.named.JSON())
 	if err != nil {
-		return c // the schema has said so
+		return c // reported by the schema
 	}
 	r.define(ctx, &c.definition, o)
 	steps, _ := readList(o["steps"])
@@ -57,7 +57,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 	return c
 }
 
-// define reads what is listed and declared of a composite.
+// define reads the definition of a composite.
 func (r *compositeReader) define(ctx context.Context, def *registry.Definition, o object) {
 	def.Description, _ = stringIn(o, "description")
 	def.DisplayName, _ = stringIn(o, "displayName")
@@ -66,7 +66,7 @@ func (r *compositeReader) define(ctx context.Context, def *registry.Definition, 
 		def.Category = registry.Category(category)
 	}
 	if present(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
-		def.Tags = nil // the schema has said so
+		def.Tags = nil // reported by the schema
 	}
 	def.InputSchema = o["parameters"]
 	if !present(def.InputSchema) {
@@ -89,7 +89,7 @@ func stringIn(o object, field string) (text string, ok bool) {
 	return text, ok
 }
 
-// expression compiles the field that a pointer ends in; nil where there is none.
+// expression compiles the field at the end of a pointer; nil if it is absent.
 func (r *compositeReader) expression(pointer string, o object) *expression {
 	text, ok := stringIn(o, path.Base(pointer))
 	if !ok {

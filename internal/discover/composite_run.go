@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// stepTrace is what became of one step: an entry of "steps" in the _meta of a
+// stepTrace is the outcome of one step, an entry of "steps" in the _meta of a
 // composite's result.
 type stepTrace struct {
 	Tool       string `json:"tool"`
@@ -32,20 +32,20 @@ const (
 	stepSkipped = "skipped"
 )
 
-// stepBudget is the key of a call's count of steps left, an *atomic.Int64,
-// which composites within composites share.
+// stepBudget is the context key of the number of steps left, an *atomic.Int64,
+// which nested composites share.
 type stepBudget struct{}
 
 // compositeRun is one run of a composite.
 type compositeRun struct {
 	*composite
 	call    StepCall
-	asked   registry.Call // of the composite
+	asked   registry.Call // call of the composite
 	params  any
 	context any
-	steps   []any // what expressions see of the steps so far
+	steps   []any // the steps so far as expressions see them
 	trace   []stepTrace
-	done    []registry.Result // of the steps that succeeded
+	done    []registry.Result // results of successful steps
 }
 
 func (c *Composites) run(ctx context.Context, one *composite, call registry.Call) (registry.Result, error) {
@@ -99,7 +99,7 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	return valueResult(v)
 }
 
-// named puts before the text of a failed step which one it was.
+// named adds the step's name to the text of its failed result.
 func named(failed registry.Result, step string) registry.Result {
 	parts := failed.Content
 	if len(parts) == 0 || parts[0].Type != registry.ContentText {
@@ -114,9 +114,9 @@ func named(failed registry.Result, step string) registry.Result {
 	return failed
 }
 
-// joined is one result of those of several steps: all their content, text apart
-// from text by an empty line. That of one step is left as it is; where none
-// succeeded it is empty, and the trace says why.
+// joined combines the results of several steps: all their content, with an
+// empty line between texts. The result of a single step is unchanged. If no
+// step succeeded, the result is empty and the trace says why.
 func joined(results []registry.Result) registry.Result {
 	if len(results) == 1 {
 		return results[0]
@@ -136,12 +136,12 @@ func joined(results []registry.Result) registry.Result {
 	return out
 }
 
-// plain reports whether a part is text and nothing else.
+// plain reports whether a part is only text.
 func plain(c registry.Content) bool {
 	return c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil
 }
 
-// before tells what was done when a later step could not be made.
+// before describes what was done before a later step could not be made.
 func (r *compositeRun) before() string {
 	var done []string
 	for _, t := range r.trace {
@@ -155,8 +155,8 @@ func (r *compositeRun) before() string {
 	return " after " + strings.Join(done, ", ")
 }
 
-// step runs one step. failed is its result where it failed; an error means that
-// the whole call ends.
+// step runs one step. failed is its result if it failed; an error ends the
+// whole call.
 func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *registry.Result, err error) {
 	start := time.Now()
 	wanted, result, err := r.attempt(ctx, i, s)
@@ -215,24 +215,24 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 	return true, result, err
 }
 
-// errTooManySteps tells that composites within composites ran wild.
+// errTooManySteps reports that nested composites ran too many steps.
 var errTooManySteps = errors.New("the call reached the limit on steps")
 
-// ends reports whether an error ends the whole composite, whatever
-// continueOnError says: the call is over, or somebody said no.
+// ends reports whether an error ends the whole composite even with
+// continueOnError: the call is over or was denied.
 func ends(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
 		errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
 }
 
-// noSuchTool reports whether a step names a tool that no source has, though all
-// of them answered: a mistake in the settings.
+// noSuchTool reports whether a step's tool does not exist in any source and all
+// sources succeeded, which is a mistake in the settings.
 func noSuchTool(err error) bool {
 	e, ok := errors.AsType[*registry.NotFoundError](err)
 	return ok && e.Hidden == nil && !errors.Is(err, registry.ErrSourceFailed)
 }
 
-// category says in which stage a step failed that made no result.
+// category returns the stage in which a step without a result failed.
 func category(err error) registry.ErrorCategory {
 	if _, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return registry.ErrorValidation
@@ -243,7 +243,7 @@ func category(err error) registry.ErrorCategory {
 	return registry.ErrorExecution
 }
 
-// broken is the failed result of an expression that gave no value.
+// broken returns the failed result of an expression without a value.
 func (r *compositeRun) broken(ctx context.Context, what string, e *expression, err error) (registry.Result, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return registry.Result{}, cause
@@ -251,8 +251,8 @@ func (r *compositeRun) broken(ctx context.Context, what string, e *expression, e
 	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.text, err)), nil
 }
 
-// view is what expressions are over. jq may change what it is given, so each
-// gets a copy of its own of what could be shared.
+// view returns the input of expressions. jq may modify its input, so shared
+// values are copied.
 func (r *compositeRun) view() any {
 	return map[string]any{"params": copyValue(r.params), "steps": copyValue(r.steps), "context": copyValue(r.context)}
 }
@@ -275,7 +275,7 @@ func copyValue(v any) any {
 	return v
 }
 
-// stepView is what expressions see of a step.
+// stepView returns a step as expressions see it.
 func stepView(t stepTrace, result *registry.Result) any {
 	out := map[string]any{"tool": t.Tool, "state": t.State, "ok": t.State == stepOK, "text": result.Text()}
 	if t.Error != "" {
@@ -292,8 +292,9 @@ func stepView(t stepTrace, result *registry.Result) any {
 	return out
 }
 
-// valueResult makes a result of what an expression gave: text as it is,
-// everything else as JSON, an object as structured content too.
+// valueResult converts the value of an expression to a result: text stays as it
+// is, everything else becomes JSON, and an object also becomes structured
+// content.
 func valueResult(v any) (registry.Result, error) {
 	if s, ok := v.(string); ok {
 		return registry.TextResult(s), nil

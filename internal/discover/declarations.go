@@ -14,34 +14,34 @@ import (
 
 // declaration is one tool as a program declared it.
 type declaration struct {
-	original   string // the name as declared: what the call command is given
+	original   string // the name as declared, which the call command receives
 	definition registry.Definition
-	fields     object // all of it, for what else a source reads
-	quarantine error  // why it cannot be used; nil: it can
+	fields     object // all fields, for what other sources read
+	quarantine error  // why it cannot be used; nil if it can
 }
 
-// object is a JSON object by its exact keys; of duplicate keys the last counts,
+// object is a JSON object by its exact keys. The last of duplicate keys wins,
 // as in JavaScript.
 type object map[string]json.RawMessage
 
-// declarations collects what the output of a program holds.
+// declarations collects the declarations in a program's output.
 type declarations struct {
 	source   string // of the tools and diagnostics
 	maxTools int
-	unnamed  string // what a tool without a name is called; "" = it is skipped
+	unnamed  string // name of a tool without a name; "" = skip it
 	tools    []declaration
 	left     int // tools beyond maxTools
 	diags    []registry.Diagnostic
 	dropped  int // diagnostics beyond maxDiagnostics
 }
 
-// maxDiagnostics bounds what one source can say about its items.
+// maxDiagnostics limits the number of diagnostics of one source.
 const maxDiagnostics = 100
 
-// parseDeclarations reads the output of a discovery command: a JSON array whose
-// items are {function_declarations: […]}, {functionDeclarations: […]} or one
-// declaration with a name (spec section 6.3). An error means that the output as
-// a whole is unfit.
+// parseDeclarations parses the output of a discovery command: a JSON array
+// whose items are {function_declarations: […]}, {functionDeclarations: […]} or
+// one declaration with a name (spec section 6.3). An error means that the whole
+// output is unusable.
 func parseDeclarations(stdout []byte, maxTools int) (*declarations, error) {
 	data := trim([]byte(decode(stdout)))
 	items, err := readArray(data)
@@ -63,8 +63,8 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	var items []json.RawMessage
 	err := json.Unmarshal(data, &items)
 	if err != nil && jsonx.Depth(data) > readable {
-		// One absurd schema must not cost the others: without its depths it can
-		// be read, and is refused by itself.
+		// One excessively nested schema must not affect the others: without its
+		// inner levels it can be parsed, and is rejected separately.
 		data = jsonx.Flatten(data, readable)
 		err = json.Unmarshal(data, &items)
 	}
@@ -78,7 +78,7 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// readable is a nesting that encoding/json reads; it gives up at 10,000.
+// readable is a nesting depth that encoding/json accepts; its limit is 10,000.
 const readable = 5000
 
 func objectHint(data []byte) string {
@@ -88,7 +88,7 @@ func objectHint(data []byte) string {
 	return ""
 }
 
-// notJSON tells where the output stops being JSON and how it begins.
+// notJSON says where the output stops being JSON and how it begins.
 func notJSON(data []byte, e *json.SyntaxError) error {
 	at := min(int(e.Offset), len(data))
 	line := 1 + strings.Count(string(data[:max(0, at-1)]), "\n")
@@ -99,20 +99,20 @@ func notJSON(data []byte, e *json.SyntaxError) error {
 	return fmt.Errorf("its output is not JSON: %s at byte %d, line %d; the first line is %q%s", e, at, line, firstLine(data), hint)
 }
 
-// looksLikeRunner recognises what npm, pnpm and yarn print before a script's
+// looksLikeRunner recognizes what npm, pnpm and yarn print before a script's
 // own output.
 func looksLikeRunner(data []byte) bool {
 	s := string(data[:min(len(data), 512)])
 	return strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "yarn run v") || strings.HasPrefix(s, "$ ")
 }
 
-// firstLine returns the start of data's first line, as text.
+// firstLine returns the beginning of data's first line as text.
 func firstLine(data []byte) string {
 	const shown = 80
 	return text.ClipRunes(text.FirstLine(string(text.Head(data, 4*shown))), shown)
 }
 
-// item reads one item of the array; i counts from 1.
+// item reads one item of the array; i starts at 1.
 func (d *declarations) item(i int, raw json.RawMessage) {
 	place := fmt.Sprintf("item %d", i)
 	o, err := readObject(raw)
@@ -153,8 +153,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	}
 }
 
-// quarantine adds a tool that is known by its name, "" where it has none, and
-// cannot be used.
+// quarantine adds a tool that cannot be used; name may be "".
 func (d *declarations) quarantine(name, reason, hint string) {
 	if name == "" || len(d.tools) >= d.maxTools {
 		d.diagnose(registry.SeverityError, "tool_quarantined", "", "a tool was left out: "+reason, hint)
@@ -165,18 +164,18 @@ func (d *declarations) quarantine(name, reason, hint string) {
 	d.tools = append(d.tools, t)
 }
 
-// spoil quarantines a tool that was declared.
+// spoil quarantines a declared tool.
 func (d *declarations) spoil(t *declaration, reason error) {
 	t.quarantine = reason
 	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason.Error()+"; the tool was left out", "")
 }
 
-// skip tells of something that is no tool.
+// skip reports something that is not a tool.
 func (d *declarations) skip(place, format string, args ...any) {
 	d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
 }
 
-// diagnose adds a diagnostic, up to a number that a person could read.
+// diagnose adds a diagnostic, up to maxDiagnostics.
 func (d *declarations) diagnose(severity registry.Severity, code, tool, message, hint string) {
 	if len(d.diags) >= maxDiagnostics {
 		d.dropped++
@@ -187,7 +186,7 @@ func (d *declarations) diagnose(severity registry.Severity, code, tool, message,
 	})
 }
 
-// diagnostics returns all there is to tell.
+// diagnostics returns all diagnostics.
 func (d *declarations) diagnostics() []registry.Diagnostic {
 	out := d.diags
 	if d.left > 0 {
@@ -220,7 +219,7 @@ func readList(raw json.RawMessage) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// truthy tells whether JavaScript takes a value for true.
+// truthy reports whether a value is true in JavaScript.
 func truthy(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", "false", `""`:

@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errDiscoveryTimeout is the cause of the context when the time is up.
+// errDiscoveryTimeout is the cause of the context at the time limit.
 var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
 
-// failure is an error of the source as a whole: a text of its own over
-// [registry.ErrSourceFailed] and what led to it.
+// failure is an error of the whole source: its own text, wrapping
+// [registry.ErrSourceFailed] and the cause.
 type failure struct {
 	text  string
 	cause error
@@ -29,7 +29,8 @@ func (f *failure) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, f.cause}
 }
 
-// fail says which command failed, where it was set, and how.
+// fail returns an error that names the command, where it was set, and how it
+// failed.
 func (c *command) fail(cause error) error {
 	return &failure{
 		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
@@ -38,7 +39,7 @@ func (c *command) fail(cause error) error {
 	}
 }
 
-// ended tells of a discovery command that did not end as it should.
+// ended returns the error of a discovery command that failed.
 func (c *command) ended(o process.Outcome, err error) error {
 	said := stderrSaid(o.Stderr)
 	var start *process.StartError
@@ -65,7 +66,7 @@ func overflowed(o process.Outcome, limit int64) string {
 	return "stderr"
 }
 
-// exitHint explains the codes that shells give for what they could not run.
+// exitHint explains the exit codes of shells for what they could not run.
 func exitHint(code int) string {
 	switch code {
 	case 126:
@@ -76,13 +77,13 @@ func exitHint(code int) string {
 	return ""
 }
 
-// Bounds on what is shown of a program's stderr.
+// Limits on how much of a program's stderr is shown.
 const (
 	shownLines = 5
 	shownBytes = 1000
 )
 
-// stderrSaid quotes the last lines of stderr on one line, or tells that there
+// stderrSaid quotes the last lines of stderr on one line, or says that there
 // are none.
 func stderrSaid(stderr []byte) string {
 	var lines []string

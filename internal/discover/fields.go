@@ -11,12 +11,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxOriginal bounds a declared name in bytes: it is passed on as an argument.
+// maxOriginal limits a declared name in bytes, because it is passed as an
+// argument.
 const maxOriginal = 4096
 
-// declare reads the declaration of one tool, o, of the JSON raw. What cannot be
-// used of it is a diagnostic; the tool is lost only where it could not be called,
-// and quarantined where its schema is over a limit or a key comes twice.
+// declare reads the declaration of one tool, o, parsed from the JSON raw.
+// Unusable fields are diagnostics. The tool is skipped only if it could not be
+// called, and quarantined if its schema exceeds a limit or a key is duplicate.
 func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 	var name string
 	if json.Unmarshal(o["name"], &name) != nil {
@@ -58,10 +59,11 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o, quarantine: quarantine})
 }
 
-// noParams is the schema of a tool that takes none.
+// noParams is the schema of a tool without params.
 const noParams = `{"type":"object","properties":{}}`
 
-// unusable says why a definition that was read of raw cannot be used; nil: it can.
+// unusable returns why a definition parsed from raw cannot be used; nil if it
+// can.
 func unusable(def *registry.Definition, raw json.RawMessage) error {
 	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
 		if reason := overLimit(schema); reason != "" {
@@ -74,7 +76,7 @@ func unusable(def *registry.Definition, raw json.RawMessage) error {
 	return nil
 }
 
-// overLimit says which limit a schema is over, "" for none.
+// overLimit returns which limit a schema exceeds; "" if none.
 func overLimit(schema json.RawMessage) string {
 	if len(schema) > registry.MaxSchemaBytes {
 		return fmt.Sprintf("has %d bytes, over the limit of %d", len(schema), registry.MaxSchemaBytes)
@@ -86,7 +88,7 @@ func overLimit(schema json.RawMessage) string {
 }
 
 // fieldReader reads the fields of one declaration. A field of the wrong type is
-// a diagnostic and counts as absent.
+// a diagnostic and treated as absent.
 type fieldReader struct {
 	d    *declarations
 	tool string
@@ -98,13 +100,13 @@ func (r fieldReader) wrong(field, want string) {
 		fmt.Sprintf("its %q is %s, not %s; ignored", field, jsonx.KindOf(r.o[field]), want), "")
 }
 
-// has reports whether a field is there; null counts as absent.
+// has reports whether a field is present; null means absent.
 func (r fieldReader) has(field string) bool {
 	raw := r.o[field]
 	return len(raw) > 0 && string(raw) != "null"
 }
 
-// into decodes a field if it is there and of that type.
+// into decodes a field if it is present and of that type.
 func (r fieldReader) into(field, want string, v any) bool {
 	if !r.has(field) {
 		return false
@@ -185,8 +187,9 @@ func (r fieldReader) examples() []registry.Example {
 	return out
 }
 
-// description reads a text. The reference appends to whatever it gets, so that a
-// list of lines arrives joined by commas; that is kept, with a diagnostic.
+// description reads the description. The reference implementation converts
+// whatever it gets to text, so that a list of lines becomes a text joined by
+// commas; this does the same, with a diagnostic.
 func (r fieldReader) description() string {
 	if !r.has("description") {
 		return ""
@@ -205,8 +208,8 @@ func (r fieldReader) description() string {
 	return ""
 }
 
-// parameters reads the input schema: the first of the two fields that is an
-// object, byte for byte. Without one the tool has no parameters.
+// parameters returns the input schema byte for byte: the first of the two
+// fields that is an object. Without one, the tool has no params.
 func (r fieldReader) parameters() json.RawMessage {
 	for _, field := range []string{"parameters", "parametersJsonSchema"} {
 		if raw := r.o[field]; len(raw) > 0 && raw[0] == '{' {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/memory"
 )
 
-// expression is a compiled jq expression. It reads no environment, no files and
-// no modules.
+// expression is a compiled jq expression. It cannot access the environment,
+// files or modules.
 type expression struct {
 	text string
 	code *gojq.Code
@@ -33,11 +33,11 @@ func compileExpression(text string) (*expression, error) {
 	return &expression{text: text, code: code}, nil
 }
 
-// errNoValue tells that an expression gave nothing.
+// errNoValue reports that an expression returned nothing.
 var errNoValue = errors.New("it returned no value")
 
-// value returns the one value that the expression gives for input, which must
-// be made of JSON's types; ctx ends an expression without end.
+// value returns the single value of the expression for input, which must
+// consist of JSON types. ctx stops an endless expression.
 func (e *expression) value(ctx context.Context, input any) (any, error) {
 	ctx, stop := memory.Limit(ctx, maxMemory)
 	defer stop()
@@ -70,8 +70,8 @@ func only(iter gojq.Iter) any {
 	return v
 }
 
-// holds reports whether the expression gives anything but false and null; no
-// value counts as false.
+// holds reports whether the expression returns anything except false and null;
+// no value means false.
 func (e *expression) holds(ctx context.Context, input any) (bool, error) {
 	v, err := e.value(ctx, input)
 	if errors.Is(err, errNoValue) {
@@ -80,15 +80,15 @@ func (e *expression) holds(ctx context.Context, input any) (bool, error) {
 	return v != nil && v != false, err
 }
 
-// Bounds on a condition, and on the memory of any other expression.
+// Limits on conditions, and on the memory of all expressions.
 const (
 	maxMemory          = 256 << 20
 	maxConditionTime   = time.Second
 	maxConditionMemory = 64 << 20
 )
 
-// holdsSoon is holds for a condition, which is evaluated for every call or on every
-// run: one that takes too much time or memory is an error.
+// holdsSoon is holds for conditions, which are evaluated for every call or run:
+// one that takes too much time or memory is an error.
 func (e *expression) holdsSoon(ctx context.Context, input any) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxConditionTime, fmt.Errorf("it took longer than %s", maxConditionTime))
 	defer cancel()
@@ -97,7 +97,7 @@ func (e *expression) holdsSoon(ctx context.Context, input any) (bool, error) {
 	return e.holds(ctx, input)
 }
 
-// decodeValue reads JSON as jq wants it; big whole numbers keep their digits.
+// decodeValue decodes JSON for jq; large integers keep all digits.
 func decodeValue(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

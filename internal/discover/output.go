@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// printedResult is what a tool with "output: result" prints.
+// printedResult is the output of a tool with "output: result".
 type printedResult struct {
 	Summary       string              `json:"summary"`
 	LLMContent    json.RawMessage     `json:"llmContent"`
@@ -26,9 +26,9 @@ type printedResult struct {
 	Metadata      json.RawMessage     `json:"metadata"`
 }
 
-// wholeResult reads the result that a tool printed. Relative locations are those
-// of a file in root. schema is that of structuredContent, nil for none. What is
-// not understood is a failed result with all that was printed.
+// wholeResult parses the result that a tool printed. Relative locations are
+// resolved from root. schema is that of structuredContent; nil for none.
+// Invalid output is a failed result that contains everything that was printed.
 func wholeResult(ctx context.Context, stdout []byte, root string, schema json.RawMessage) registry.Result {
 	in, err := readPrinted(trim(stdout))
 	var out registry.Result
@@ -118,8 +118,8 @@ func readDisplay(raw json.RawMessage) (d registry.Display, err error) {
 	return d, nil
 }
 
-// textResult is the result of a tool that prints for the model: text, or the one
-// part that its bytes are.
+// textResult returns the result of a tool that prints text or one part of
+// another type.
 func textResult(o process.Outcome, tool string) registry.Result {
 	mime := mediaType(o.Stdout)
 	if mime == "" || o.Truncated {
@@ -143,8 +143,8 @@ func binaryNote(mime string, size int64) string {
 	return fmt.Sprintf("[%s, %d bytes]", mime, size)
 }
 
-// mediaType names the type of bytes that are no text, "" for text and for what
-// nobody can name. Text that happens to begin like a picture has no NUL byte.
+// mediaType returns the media type of bytes that are not text; "" for text and
+// unknown types. Text that happens to begin like an image has no NUL byte.
 func mediaType(data []byte) string {
 	if bytes.HasPrefix(data, []byte("%PDF-")) {
 		return "application/pdf"

@@ -13,68 +13,69 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Plugin is a plugin as it was found on disk: its manifest was read, nothing of
-// it ran. A script alone is a plugin too: its id is the file's name without
-// ending.
+// Plugin is a plugin found on disk. Its manifest was read, but nothing was run.
+// A single script is a plugin too; its id is the file name without extension.
 type Plugin struct {
 	ID          string
 	Version     string
 	Author      string
 	Description string
-	Dir         string // where its commands run, absolute
-	Path        string // the manifest or the script alone, absolute; Dir where there is neither
-	Sum         string // sha256 of the manifest's bytes, hex; "" without one
-	Place       string // what names the folder it is in, for messages
-	// Problems is what is wrong with it as a whole, in order of place. A plugin
-	// with any gives no tools. What is wrong with one tool costs that tool alone.
+	Dir         string // absolute path where its commands run
+	Path        string // absolute path of the manifest or script; Dir if there is neither
+	Sum         string // sha256 of the manifest in hex; "" if there is none
+	Place       string // the place of its folder, for messages
+	// Problems are the mistakes in the plugin as a whole, in order of position.
+	// A plugin with any has no tools. Mistakes in one tool affect only that
+	// tool.
 	Problems []document.Problem
 
 	script  bool                       // Path answers --toolreg-describe
 	factory []string                   // argv; nil = none
 	call    []string                   // argv to which the tool's name is appended; nil = none
-	timeout time.Duration              // of tools that name none
-	tools   []object                   // declared in the manifest; nil for one that is no object
-	bad     map[int][]document.Problem // what is wrong with a tool, by its index
+	timeout time.Duration              // of tools without their own
+	tools   []object                   // declared in the manifest; nil for one that is not an object
+	bad     map[int][]document.Problem // mistakes in a tool by its index
 }
 
 // Tools returns how many tools the manifest declares, and whether there may be
-// more: those of a factory or script.
+// more from a factory or script.
 func (p *Plugin) Tools() (n int, more bool) { return len(p.tools), p.script || p.factory != nil }
 
-// PluginOptions say how plugins run.
+// PluginOptions are the options of plugins.
 type PluginOptions struct {
-	// Context is a JSON object: what factories get on stdin and conditions are
-	// about (spec section 6.2).
+	// Context is the JSON object that factories receive on stdin and that
+	// conditions refer to (spec section 6.2).
 	Context json.RawMessage
-	// Settings gives the plugin's own settings as JSON at the moment of use; nil,
-	// or a nil result: it has none.
+	// Settings returns the plugin's own settings as JSON when they are used.
+	// nil, or a nil result: it has none.
 	Settings func(context.Context) (json.RawMessage, error)
-	// ProjectRoot is told to the plugin's programs. Absolute.
+	// ProjectRoot is the absolute path that the plugin's programs receive.
 	ProjectRoot string
 	// Env is the whole environment of the plugin's programs, to which
 	// TOOLREG_TOOL, TOOLREG_PLUGIN and TOOLREG_PROJECT_ROOT are added.
 	Env []string
-	// Disabled keeps factories and scripts from being run: what the manifest
-	// declares is all there is.
+	// Disabled prevents factories and scripts from running; only tools of the
+	// manifest are declared.
 	Disabled bool
-	// Timeout bounds a factory or description; 0 means no limit (setting
+	// Timeout limits a factory or description; 0 means no limit (setting
 	// toolDiscoveryTimeout).
 	Timeout time.Duration
-	// MaxDiscovery bounds stdout and stderr of a factory each, in bytes; 0 means
-	// 10 MiB (setting limits.discoveryOutput).
+	// MaxDiscovery limits stdout and stderr of a factory each, in bytes; 0
+	// means 10 MiB (setting limits.discoveryOutput).
 	MaxDiscovery int64
-	// MaxOutput bounds stdout and stderr of a call each, in bytes; 0 means 64 MiB
-	// (setting limits.result).
+	// MaxOutput limits stdout and stderr of a call each, in bytes; 0 means 64
+	// MiB (setting limits.result).
 	MaxOutput int64
-	// MaxTools bounds the number of tools; 0 means 10,000 (setting limits.tools).
+	// MaxTools limits the number of tools; 0 means 10,000 (setting
+	// limits.tools).
 	MaxTools int
-	// Outputs keeps what a factory or description prints. nil: it is run each time.
+	// Outputs caches the output of factories and scripts. nil: they always run.
 	Outputs Outputs
 }
 
 // NewPlugin returns the source of a plugin's tools. Its name is "plugin:ID". It
 // holds no resources and starts nothing before Discover. A plugin with problems
-// fails with all of them, one a line.
+// fails with all of them, one per line.
 func NewPlugin(p *Plugin, opts PluginOptions) registry.Source {
 	if opts.MaxTools == 0 {
 		opts.MaxTools = DefaultMaxTools
@@ -99,23 +100,23 @@ type plugin struct {
 // Name returns "plugin:ID".
 func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 
-// Discover reads what the manifest declares and what the factory or script
-// prints. A factory that fails is a diagnostic where the manifest declares
-// tools too, else the failure of the source.
+// Discover returns the tools of the manifest and of the factory or script. A
+// factory that fails is a diagnostic if the manifest declares tools too, and a
+// failure of the source otherwise.
 func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if len(p.Problems) > 0 {
-		cause := &settings.Error{Problems: p.Problems} // each names its file
+		cause := &settings.Error{Problems: p.Problems} // each problem names its file
 		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
 	}
 	found := &declarations{source: p.Name(), maxTools: p.opts.MaxTools}
 	for i, o := range p.tools {
 		if problems := p.bad[i]; len(problems) > 0 {
 			var name string
-			_ = json.Unmarshal(o["name"], &name) // the schema has seen to the type
+			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
 			found.quarantine(name, (&settings.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
 			continue
 		}
-		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // the document has no key twice
+		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // the document has no duplicate keys
 	}
 	if _, more := p.Tools(); more && !p.opts.Disabled {
 		err := p.runDeclaring(ctx, found)
@@ -133,12 +134,12 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	return tools, found.diagnostics(), nil
 }
 
-// fail says which plugin failed and where it is.
+// fail returns an error that names the plugin and its place.
 func (p *plugin) fail(cause error) error {
 	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
 }
 
-// tool makes a tool of a declaration; one that cannot be run is quarantined.
+// tool converts a declaration to a tool; one that cannot be run is quarantined.
 func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
 	def := d.definition
 	def.Source, def.Plugin = p.Name(), p.ID
@@ -161,7 +162,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	return t
 }
 
-// reads reads how a tool is run, and where it is there at all.
+// reads reads how a tool runs, and on which conditions it is enabled.
 func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, err error) {
 	if argv, err = p.command(d); err != nil {
 		return nil, r, c, err
@@ -173,8 +174,8 @@ func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, e
 	return argv, r, c, err
 }
 
-// command returns the argv that runs a tool: its own, or the plugin's with the
-// tool's name behind it.
+// command returns the argv that runs a tool: its own, or the plugin's followed
+// by the tool's name.
 func (p *plugin) command(d *declaration) ([]string, error) {
 	if raw := d.fields["command"]; present(raw) {
 		var argv []string
@@ -189,7 +190,7 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 	return append(p.call[:len(p.call):len(p.call)], d.original), nil
 }
 
-// readDuration reads whole milliseconds or text such as "30s".
+// readDuration reads an integer in milliseconds or text such as "30s".
 func readDuration(raw json.RawMessage) (time.Duration, error) {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	var ms int64
@@ -205,8 +206,8 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 	return 0, fmt.Errorf(`not milliseconds, 0 or more, or a duration such as "30s"`)
 }
 
-// identity is what stands behind a tool of this plugin: an approval holds for
-// this command in this folder alone.
+// identity returns the identity of a tool of this plugin, so that an approval
+// applies only to this command in this folder.
 func (p *plugin) identity(argv []string) json.RawMessage {
 	data, err := json.Marshal(struct {
 		Plugin  string   `json:"plugin"`
@@ -214,7 +215,7 @@ func (p *plugin) identity(argv []string) json.RawMessage {
 		Command []string `json:"command"`
 	}{p.ID, filepath.ToSlash(p.Dir), argv})
 	if err != nil {
-		return json.RawMessage("null") // strings always encode
+		return json.RawMessage("null") // cannot happen: strings always encode
 	}
 	return data
 }

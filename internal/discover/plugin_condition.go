@@ -13,10 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// condition says in which runs a tool is there (spec section 6.2).
+// condition says in which runs a tool is enabled (spec section 6.2).
 type condition struct {
 	channels []string       // empty: all
-	wanted   map[string]any // dotted keys of the context; nil: none
+	wanted   map[string]any // dotted keys of the context; nil = none
 	when     *expression    // nil: none
 }
 
@@ -51,9 +51,9 @@ func readCondition(o object) (condition, error) {
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// unmet returns the first condition that does not hold, "" when all do. One
-// that cannot be told does not hold. The context is decoded anew, since jq
-// changes what it is given.
+// unmet returns the first condition that is not true; "" if all are. One that
+// cannot be evaluated is not true. The context is decoded for each evaluation,
+// because jq modifies its input.
 func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	v, err := decodeValue(about)
 	if err != nil {
@@ -88,7 +88,7 @@ func channelName(name string) string {
 	return name
 }
 
-// lookUp finds a dotted key, the whole name first.
+// lookUp finds a dotted key, trying the whole name first.
 func lookUp(facts map[string]any, key string) any {
 	if v, ok := facts[key]; ok {
 		return v
@@ -101,7 +101,7 @@ func lookUp(facts map[string]any, key string) any {
 	return lookUp(inner, rest)
 }
 
-// matches reports whether a value is the wanted one, or one of a list.
+// matches reports whether a value equals the wanted one, or one of a list.
 func matches(have, want any) bool {
 	if list, ok := want.([]any); ok {
 		return slices.ContainsFunc(list, func(w any) bool { return reflect.DeepEqual(have, w) })
@@ -117,8 +117,7 @@ func compact(v any) string {
 	return string(text)
 }
 
-// DisabledFilter hides the tools of plugins that an entry of plugins.disabled
-// names.
+// DisabledFilter hides the tools of plugins that plugins.disabled names.
 func DisabledFilter(entries []registry.Entry) registry.Filter {
 	return func(t *registry.Tool) *registry.Hidden {
 		if t.Plugin == "" {
@@ -131,7 +130,7 @@ func DisabledFilter(entries []registry.Entry) registry.Filter {
 	}
 }
 
-// ConditionFilter hides tools whose channels or conditions do not hold in this
+// ConditionFilter hides tools whose channels or conditions do not match this
 // run.
 func ConditionFilter() registry.Filter {
 	return func(t *registry.Tool) *registry.Hidden {

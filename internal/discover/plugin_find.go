@@ -16,29 +16,29 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// maxPlugins bounds the plugins of one folder.
+// maxPlugins limits the number of plugins in one folder.
 const maxPlugins = 1000
 
-// PluginPlace is a path where plugins are looked for.
+// PluginPlace is a path in which to look for plugins.
 type PluginPlace struct {
-	// Path is a folder of plugins, a plugin's own folder, or a script alone.
-	// Absolute.
+	// Path is the absolute path of a folder of plugins, a plugin's own folder,
+	// or a single script.
 	Path string
-	// Name says in messages where the path comes from: file:line, or which
-	// folder it is.
+	// Name says in messages where the path comes from: file:line, or a
+	// description of the folder.
 	Name string
-	// Required makes it a problem when nothing is there.
+	// Required makes it a problem if nothing exists at the path.
 	Required bool
-	// Hint says who names the path, where nothing is there.
+	// Hint says which setting has the path, if nothing exists there.
 	Hint string
 }
 
-// FindPlugins looks for plugins and reads their manifests; it runs nothing.
-// Plugins come in the order of their names. What looks like a plugin and cannot
-// be one is in the result too, with its Problems. Hidden entries and files that
-// are not executable are passed over.
+// FindPlugins finds plugins and reads their manifests; it runs nothing. Plugins
+// are sorted by name. Files that look like a plugin but cannot be one are
+// included with their Problems. Hidden entries and files that are not
+// executable are ignored.
 func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
-	schema := registry.NewValidator(PluginSchema()) // compiled on first need, once for all
+	schema := registry.NewValidator(PluginSchema()) // compiled once when first needed
 	info, err := os.Stat(place.Path)
 	switch {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
@@ -65,7 +65,7 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 	var out []*Plugin
 	for _, e := range entries {
 		path := filepath.Join(place.Path, e.Name())
-		info, err := os.Stat(path) // a link counts as what it leads to
+		info, err := os.Stat(path) // follow links
 		if err != nil || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
@@ -87,13 +87,13 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 	return out
 }
 
-// refused is what cannot be a plugin. The name of its path stands for the id.
+// refused returns an unusable plugin. Its id is derived from the path.
 func refused(place PluginPlace, path, message, hint string) *Plugin {
 	return &Plugin{ID: nameOf(path), Dir: path, Path: path, Place: place.Name,
 		Problems: []document.Problem{{File: path, Message: message, Hint: hint}}}
 }
 
-// nameOf makes an id of a path that is harmless, if not unique.
+// nameOf derives a valid but not necessarily unique id from a path.
 func nameOf(path string) string {
 	name := strings.TrimLeft(registry.ValidName(filepath.Base(path)), "._-")
 	if name == "" {
@@ -130,7 +130,7 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests 
 	return p
 }
 
-// scriptPlugin makes a plugin of an executable file; nil for any other.
+// scriptPlugin returns the plugin of an executable file; nil for other files.
 func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 	if !info.Mode().IsRegular() || !isExecutable(path, info) {
 		return nil

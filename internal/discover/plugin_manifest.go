@@ -23,11 +23,11 @@ var pluginSchema string
 // PluginSchema returns the JSON Schema of a plugin's manifest.
 func PluginSchema() json.RawMessage { return json.RawMessage(pluginSchema) }
 
-// manifestNames are the names of a manifest; one of them may be there.
+// manifestNames are the file names of a manifest, of which only one may exist.
 func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "plugin.json"} }
 
-// readManifest reads the manifest of the plugin in p.Dir and notes every
-// mistake in it.
+// readManifest reads the manifest of the plugin in p.Dir and records all
+// mistakes.
 func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	doc, problems := document.ReadParts(p.Path)
 	if doc == nil {
@@ -50,8 +50,8 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	p.Problems = document.SortProblems(p.Problems)
 }
 
-// sortOut gives the problems of the document to the tools that have them, and the
-// others to the plugin.
+// sortOut assigns problems of the document to their tools, and the others to
+// the plugin.
 func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
 	ofTools := map[document.Problem]bool{}
 	if tools := doc.Root.Get("tools"); tools != nil {
@@ -69,7 +69,7 @@ func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
 	}
 }
 
-// spoil notes what is wrong with the tool of an index.
+// spoil records a problem of the tool with an index.
 func (p *Plugin) spoil(i int, problem document.Problem) {
 	if p.bad == nil {
 		p.bad = map[int][]document.Problem{}
@@ -77,7 +77,7 @@ func (p *Plugin) spoil(i int, problem document.Problem) {
 	p.bad[i] = append(p.bad[i], problem)
 }
 
-// adopt takes over what is of the right type; the schema names what is not.
+// adopt reads the fields of the right type; the schema reports the others.
 func (p *Plugin) adopt(raw json.RawMessage) {
 	o, err := readObject(raw)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *Plugin) adopt(raw json.RawMessage) {
 	}
 }
 
-// IsPluginID reports whether a text can be the id of a plugin: letters, digits,
-// "_", "." and "-", at most 63, a letter or digit first.
+// IsPluginID reports whether a text is a valid plugin id: letters, digits, "_",
+// "." and "-", at most 63, beginning with a letter or digit.
 func IsPluginID(id string) bool {
 	return len(id) <= 63 && registry.ValidName(id) == id && id != "" && !strings.ContainsAny(id[:1], "._-")
 }
@@ -124,8 +124,8 @@ func expected(v registry.Violation) string {
 	return "expected " + v.Expected
 }
 
-// checkCommands looks at what the schema cannot say of commands: a plugin keeps
-// what it runs in its own folder, so that trust in the folder covers it.
+// checkCommands checks what the schema cannot: a plugin's programs must be in
+// its own folder, so that trust in the folder covers them.
 func (p *Plugin) checkCommands(doc *document.Document) {
 	check := func(pointer string, argv []string) {
 		for i, word := range argv {
@@ -144,7 +144,7 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 		var argv []string
 		pointer := fmt.Sprintf("/tools/%d", i)
 		switch {
-		case o == nil: // the schema says so
+		case o == nil: // reported by the schema
 		case !present(o["command"]) && p.call == nil:
 			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command", `add command: [./run.sh]`)
 		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
@@ -156,14 +156,14 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 	}
 }
 
-// checkTools finds schemas that cannot be used, examples that break them,
-// conditions that cannot be read, and names that clash.
+// checkTools finds unusable schemas, examples that violate them, invalid
+// conditions, and name conflicts.
 func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 	seen := map[string]bool{}
 	for i, o := range p.tools {
 		at := fmt.Sprintf("/tools/%d", i)
 		var name, version string
-		_ = json.Unmarshal(o["name"], &name) // the schema has seen to the types
+		_ = json.Unmarshal(o["name"], &name) // the schema checks the types
 		if json.Unmarshal(o["version"], &version) != nil {
 			version = p.Version
 		}
@@ -176,7 +176,7 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 			p.further(doc, at+"/when", err.Error())
 		}
 		if _, err := readRunning(o, p.timeout); err != nil {
-			p.problem(doc, at+"/confirm", err.Error(), "") // the schema has seen to the others
+			p.problem(doc, at+"/confirm", err.Error(), "") // the schema reports the others
 		}
 		p.checkSchemas(ctx, doc, at, o)
 	}
@@ -209,8 +209,8 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 	}
 }
 
-// further notes what is wrong with a field of a tool, unless the manifest's schema
-// has said so already.
+// further reports a problem with a field of a tool, unless the manifest's
+// schema has already reported it.
 func (p *Plugin) further(doc *document.Document, pointer, message string) {
 	at := doc.Problem(pointer, "", "")
 	for _, problems := range p.bad {
@@ -223,7 +223,7 @@ func (p *Plugin) further(doc *document.Document, pointer, message string) {
 	p.problem(doc, pointer, message, "")
 }
 
-// problem notes what is wrong, with the plugin or with one of its tools.
+// problem records a problem of the plugin or of one of its tools.
 func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) {
 	problem := doc.Problem(pointer, place(pointer)+message, hint)
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
@@ -236,9 +236,9 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 	p.Problems = append(p.Problems, problem)
 }
 
-// Check returns every mistake, in order of place: what keeps the plugin or one
-// of its tools out, and what would show only when a tool is called, such as a
-// schema that cannot be used or an example that breaks it.
+// Check returns all mistakes in order of position: those that disable the
+// plugin or one of its tools, and those that would show only in a call, such as
+// an unusable schema or an example that violates it.
 func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	q := *p
 	q.bad = maps.Clone(p.bad)
@@ -252,8 +252,7 @@ func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	return document.SortProblems(out)
 }
 
-// LeftOut returns what is wrong with tools that are left out; the others are
-// there.
+// LeftOut returns the problems of tools that are disabled because of them.
 func (p *Plugin) LeftOut() []document.Problem {
 	var out []document.Problem
 	for _, problems := range p.bad {
@@ -262,9 +261,9 @@ func (p *Plugin) LeftOut() []document.Problem {
 	return document.SortProblems(out)
 }
 
-// Lint looks at what does not keep a plugin from working everywhere, but does
-// here or soon will: programs that are not found in env, tools that a model
-// will not understand. It runs nothing.
+// Lint reports problems that do not disable a plugin but may cause failures:
+// programs that are not found in env, and tools that a model will not
+// understand. It runs nothing.
 func (p *Plugin) Lint(env []string) []document.Problem {
 	var out []document.Problem
 	doc, _ := document.ReadParts(p.Path)

@@ -14,18 +14,18 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// describeFlag is what a script alone is asked with for its declarations.
+// describeFlag is the argument that asks a script for its declarations.
 const describeFlag = "--toolreg-describe"
 
-// noBytecode keeps Python from writing into the plugin's folder, which would
-// void the trust in it.
+// noBytecode keeps Python from writing to the plugin's folder, which would end
+// the trust in it.
 const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 
-// envPlugin is told to a plugin's programs beside TOOLREG_TOOL and
-// TOOLREG_PROJECT_ROOT.
+// envPlugin has the plugin's id; its programs receive it in addition to
+// TOOLREG_TOOL and TOOLREG_PROJECT_ROOT.
 const envPlugin = "TOOLREG_PLUGIN"
 
-// runDeclaring adds what the factory or the script declares.
+// runDeclaring adds the declarations of the factory or script.
 func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 	argv, what := p.factory, "factory"
 	if p.script {
@@ -57,7 +57,7 @@ func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 	return o.Stdout, nil
 }
 
-// facts is the context with what belongs to this plugin alone.
+// facts returns the context with the settings of this plugin.
 func (p *plugin) facts(ctx context.Context) ([]byte, error) {
 	var own json.RawMessage
 	if p.opts.Settings != nil {
@@ -89,7 +89,7 @@ func (p *plugin) environ(tool string) []string {
 	return env
 }
 
-// ended tells of a factory that did not end as it should.
+// ended returns the error of a factory that failed.
 func (p *plugin) ended(o process.Outcome, err error) error {
 	said := stderrSaid(o.Stderr)
 	var start *process.StartError
@@ -109,8 +109,8 @@ func (p *plugin) ended(o process.Outcome, err error) error {
 	return fmt.Errorf("it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
 }
 
-// printed adds the declarations that a factory printed: one, a list of them, or
-// null for none.
+// printed adds the declarations in a factory's output: one, a list, or null for
+// none.
 func (d *declarations) printed(stdout []byte) error {
 	data := trim([]byte(decode(stdout)))
 	switch {
@@ -131,7 +131,7 @@ func (d *declarations) printed(stdout []byte) error {
 	return nil
 }
 
-// run makes one call. What a plugin says on stderr counts only when it fails.
+// run makes one call. A plugin's stderr is used only if it fails.
 func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{
 		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
@@ -160,8 +160,7 @@ func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResul
 	return result, nil
 }
 
-// structured holds a tool to the output schema that it declares: what it prints
-// is a JSON object of that form.
+// structured checks a tool's output against the output schema that it declares.
 func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
 	doc := bytes.TrimSpace(stdout)
 	refused := func(format string, args ...any) registry.Result {

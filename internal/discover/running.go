@@ -12,19 +12,19 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// DefaultTimeout is the time limit of a call of a plugin's or a discovered tool
-// that names none.
+// DefaultTimeout is the time limit of a call of a plugin's or discovered tool
+// without its own.
 const DefaultTimeout = 10 * time.Minute
 
-// running is what a declaration says of how its tool is run.
+// running is how a declaration says that its tool runs.
 type running struct {
 	timeout  time.Duration // 0 = no limit
-	confirm  *confirmation // nil: policy alone decides
-	isResult bool          // stdout is a whole result, not its text
+	confirm  *confirmation // nil: only policy decides
+	isResult bool          // stdout is a whole result, not text
 }
 
 // readRunning reads the fields timeout, confirm and output of a declaration;
-// timeout stands where it names none.
+// timeout is the default.
 func readRunning(o object, timeout time.Duration) (running, error) {
 	r := running{timeout: timeout}
 	var err error
@@ -50,7 +50,7 @@ func readRunning(o object, timeout time.Duration) (running, error) {
 	return r, nil
 }
 
-// apply makes t a tool that is run so; origin is what declares it.
+// apply sets up t to run this way; origin is the file that declares it.
 func (r running) apply(t *registry.Tool, origin string) {
 	t.Timeout = r.timeout
 	if r.confirm == nil {
@@ -71,15 +71,15 @@ func (r running) apply(t *registry.Tool, origin string) {
 	}
 }
 
-// confirmation says which calls of a tool a person is to be asked about though
-// policy allows them, and with what words.
+// confirmation says which calls of a tool need confirmation although policy
+// allows them, and the texts of the question.
 type confirmation struct {
-	when          *expression // over the params; nil: all calls
+	when          *expression // over the params; nil = all calls
 	title, prompt string
 }
 
-// readConfirmation is strict: one that loses its condition, or is lost, would
-// ask about other calls than its author meant.
+// readConfirmation is strict, because without its condition, or not at all,
+// confirmation would apply to other calls than the author meant.
 func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	var in struct{ When, Title, Prompt string }
 	if err := jsonx.DecodeKnown(raw, &in); err != nil {
@@ -93,8 +93,8 @@ func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	return c, err
 }
 
-// reason says why a person is to be asked about a call with these params, ""
-// where the condition does not hold. One that cannot be told holds.
+// reason returns why a person should confirm a call with these params; "" if
+// the condition is false. A condition that cannot be evaluated is true.
 func (c *confirmation) reason(ctx context.Context, params json.RawMessage) string {
 	why := "its confirm says so for every call"
 	if c.when != nil {

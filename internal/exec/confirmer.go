@@ -7,14 +7,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Choice is what a person answered. The zero value is no.
+// Choice is a person's answer. The zero value is no.
 type Choice int
 
 // The answers of spec section 8.5.
 const (
 	No           Choice = iota
 	Yes                 // this call
-	Always              // and remember it: the first scope of the verdict
+	Always              // and remember it for the first scope of the verdict
 	AlwaysTool          // and remember it for this tool
 	AlwaysServer        // and remember it for this server
 	Edit                // not yet: the person changed the proposed content
@@ -37,12 +37,12 @@ func (c Choice) String() string {
 	return "no"
 }
 
-// Answer is a choice with what belongs to it.
+// Answer is a choice with its details.
 type Answer struct {
 	Choice  Choice
 	Content string // of Edit: the new content, which may be empty
-	Reason  string // of No: why it counts as one, where the person did not say it
-	Said    string // of No: what the person gave as reason, for the model; may be ""
+	Reason  string // of No: why it is a no, if the person did not give one
+	Said    string // of No: the person's reason, for the model; may be ""
 }
 
 // Question is what a person is asked.
@@ -51,29 +51,29 @@ type Question struct {
 	Call    registry.Call
 	Preview registry.Preview
 	Verdict policy.Verdict
-	// Choices are the answers that apply, in the order to show them. Yes is
-	// first and No last.
+	// Choices are the possible answers in the order to show them. Yes is first
+	// and No last.
 	Choices []Choice
 }
 
-// Confirmer asks a person. An error means that nobody could be asked after
-// all; it never counts as yes.
+// Confirmer asks a person. An error means that nobody could be asked; it never
+// means yes.
 type Confirmer interface {
 	Confirm(context.Context, Question) (Answer, error)
 }
 
-// Decider says allow, ask or deny. *policy.Policy is one.
+// Decider decides whether to allow, ask or deny. *policy.Policy is one.
 type Decider interface {
 	Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict
 }
 
-// Rememberer keeps the answers that say always. *policy.Approvals is one.
+// Rememberer stores "always" answers. *policy.Approvals is one.
 type Rememberer interface {
 	Remember(context.Context, *registry.Tool, policy.Scope) error
 }
 
-// choices lists the answers that apply to a question, each once: where a server
-// can be allowed for good, always is AlwaysTool.
+// choices returns the possible answers to a question without duplicates. If a
+// server can be allowed permanently, always is AlwaysTool.
 func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember bool) []Choice {
 	out := []Choice{Yes}
 	if canRemember && len(v.Scopes) > 0 {
@@ -89,7 +89,7 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 	return append(out, No)
 }
 
-// scopeOf returns what an answer is to be remembered for.
+// scopeOf returns the scope for which an answer is remembered.
 func scopeOf(c Choice, v policy.Verdict) (policy.Scope, bool) {
 	switch c {
 	case Always:

@@ -7,22 +7,22 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// contentEdit is what a person made of the content that a call proposed. A nil
-// one is no edit.
+// contentEdit is a person's edit of the content that a call proposed. nil means
+// no edit.
 type contentEdit struct {
 	file            string
 	proposed, final string
 }
 
-// Limits on what is told of an edit, in bytes: of the contents that are compared,
-// and of the diff.
+// Limits in bytes on describing an edit: on the contents to compare, and on the
+// diff.
 const (
 	maxCompared = 1 << 20
 	maxDiff     = 64 << 10
 )
 
-// agreed completes the edit with what was agreed to in the end; nil where that is
-// what was proposed.
+// agreed completes the edit with the content that was finally accepted; nil if
+// that is the proposed content.
 func (e *contentEdit) agreed(p registry.Preview) *contentEdit {
 	if e == nil || p.NewContent == e.proposed {
 		return nil
@@ -30,8 +30,8 @@ func (e *contentEdit) agreed(p registry.Preview) *contentEdit {
 	return &contentEdit{p.FileName, e.proposed, p.NewContent}
 }
 
-// addTo tells the model, behind the result of the call, that its content is not
-// what the call was made with.
+// addTo adds a note for the model to the result of the call, which says that
+// the person changed the content.
 func (e *contentEdit) addTo(r registry.Result) registry.Result {
 	if e == nil {
 		return r

@@ -11,12 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ErrTimeout tells that a call ran over its time limit. The result beside it
-// holds what there was until then. A tool's own limit shows as a result with
-// category timeout and no error; both mean exit code 124.
+// ErrTimeout reports that a call exceeded its time limit. The result returned
+// with it has the output until then. A tool's own limit is reported as a result
+// with category timeout and without an error; both mean exit code 124.
 var ErrTimeout = errors.New("time limit reached")
 
-// TimeoutError is the limit that was reached. It wraps ErrTimeout.
+// TimeoutError is the limit that was exceeded. It wraps ErrTimeout.
 type TimeoutError struct {
 	Tool   string
 	Server string // of an MCP tool, else ""
@@ -34,12 +34,12 @@ func (e *TimeoutError) Error() string {
 // Unwrap returns ErrTimeout.
 func (e *TimeoutError) Unwrap() error { return ErrTimeout }
 
-// Denied tells that a call must not run. It wraps registry.ErrDenied.
+// Denied reports that a call must not run. It wraps registry.ErrDenied.
 type Denied struct {
 	Tool   string
-	Reason string // of OriginPerson: why there was no answer, "" where there was one
+	Reason string // of OriginPerson: why there was no answer; "" if there was one
 	Origin string // file:line, flag, "default", "approval"; OriginPerson for an answer
-	Said   string // by the person as reason, "" for none
+	Said   string // the person's reason; "" for none
 }
 
 // OriginPerson is the Origin of a call that a person denied.
@@ -59,12 +59,12 @@ func (e *Denied) Error() string {
 // Unwrap returns registry.ErrDenied.
 func (e *Denied) Unwrap() error { return registry.ErrDenied }
 
-// NeedsConfirmation tells that a call would have to be asked about and nobody
-// is there. It wraps registry.ErrNeedsConfirmation.
+// NeedsConfirmation reports that a call needs confirmation and nobody can be
+// asked. It wraps registry.ErrNeedsConfirmation.
 type NeedsConfirmation struct {
 	Tool    string
 	Verdict policy.Verdict
-	Hint    string // the flag or the rule that would allow the call
+	Hint    string // flag or rule that would allow the call
 }
 
 func (e *NeedsConfirmation) Error() string {
@@ -74,8 +74,8 @@ func (e *NeedsConfirmation) Error() string {
 // Unwrap returns registry.ErrNeedsConfirmation.
 func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
 
-// Hint names what would allow a call that is to be asked about: the flag for
-// once, the setting for good where one would do.
+// Hint names what would allow a call that needs confirmation: the flag for once
+// or, if there is one, the setting for good.
 func Hint(t *registry.Tool, v policy.Verdict) string {
 	const once = "--yes allows it this time"
 	scope, entry := "", ""

@@ -12,50 +12,51 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Executor runs calls. Its fields are set before the first call; Execute is
-// safe for concurrent use if what the fields hold is.
+// Executor runs calls. Set its fields before the first call. Execute is safe
+// for concurrent use if the values of the fields are.
 type Executor struct {
 	// Validate checks params against the input schema, as registry.Validate
 	// does. Required.
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
-	// Decider says whether a call may run. Required.
+	// Decider decides whether a call may run. Required.
 	Decider Decider
-	// Confirmer returns what asks a person, and is called when there is something
-	// to ask. nil, and a nil result, mean that nobody is there.
+	// Confirmer returns what asks a person, and is called only if there is a
+	// question. nil, or a nil result, means that nobody can be asked.
 	Confirmer func() Confirmer
-	// Approvals remembers "always"; nil means that the answer is not offered.
+	// Approvals stores "always" answers; nil means that the answer is not
+	// offered.
 	Approvals Rememberer
-	// Wrap goes around every tool, the first outermost: hooks, audit, cache,
-	// retry (spec section 8.6). The time limit is inside all of them.
+	// Wrap wraps every tool, the first outermost: hooks, audit, cache, retry
+	// (spec section 8.6). The time limit is inside all of them.
 	Wrap []registry.Middleware
-	// Timeout replaces the tool's own time limit; 0 keeps it, negative means
-	// none.
+	// Timeout replaces the tool's own time limit; 0 keeps it, negative means no
+	// limit.
 	Timeout time.Duration
-	// Grace is how long a tool may clean up once its context is done; 0 means
-	// 5 s. A tool that takes longer is left behind.
+	// Grace is how long a tool may clean up once its context is done; 0 means 5
+	// s. A tool that takes longer is abandoned.
 	Grace time.Duration
-	// Limits gives the time limit of a tool from the settings, 0 where they set
-	// none; Timeout stands before it. May be nil.
+	// Limits returns the time limit of a tool from the settings; 0 if they set
+	// none. Timeout takes precedence. May be nil.
 	Limits func(*registry.Tool) time.Duration
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
-	// Observe receives every call when it is over, refusals included, before
-	// the hooks see its result. May be nil.
+	// Observe receives every finished call, including refused ones, before the
+	// hooks see its result. May be nil.
 	Observe func(context.Context, Record)
-	// Warn reports what went wrong beside the call, such as an answer that
-	// could not be remembered. May be nil.
+	// Warn reports problems that do not affect the call, such as an answer that
+	// could not be stored. May be nil.
 	Warn func(registry.Diagnostic)
 }
 
-// Execute makes one call: schema and the tool's own checks, the decision, the
-// question where there is one, the run. What was validated and shown is what
-// runs, byte for byte.
+// Execute makes one call: it checks the schema and the tool's own checks,
+// decides, asks if necessary, and runs the tool. What was validated and shown
+// is what runs, byte for byte.
 //
 // Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *TimeoutError, the
-// cause of ctx, or what Run returned. With a time limit or a cancelled ctx the
-// result is filled too, with IsError and its category; with the other errors it
-// is zero.
+// cause of ctx, or the error of Run. At a time limit or with a canceled ctx the
+// result is set too, with IsError and its category; with other errors it is
+// zero.
 func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
 	call.Params = bytes.Clone(call.Params)
 	if len(call.Params) == 0 {
@@ -88,8 +89,9 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 	return edit.addTo(result), err
 }
 
-// unasked is the outcome of a call that nobody agreed to. One that could only
-// fail, as its check or its preview found, has the result that it would have had.
+// unasked returns the outcome of a call that nobody confirmed. If its check or
+// preview found that it can only fail, this is the result that it would have
+// had.
 func unasked(err error) (registry.Result, error) {
 	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
 		return failed.Result, nil
@@ -97,8 +99,8 @@ func unasked(err error) (registry.Result, error) {
 	return registry.Result{}, err
 }
 
-// Check looks at the params of a call as Execute does before anything is
-// decided: the schema, then the tool's own check. It needs Validate alone.
+// Check checks the params of a call as Execute does before the decision: the
+// schema, then the tool's own check. It needs only Validate.
 func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Call) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("calling %q: %w", t.Name, err)
@@ -124,8 +126,8 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 	return v, nil
 }
 
-// confirm asks until there is a yes or a no, and returns the call as it was
-// agreed to, with what the person changed in it, nil for nothing.
+// confirm asks until the answer is yes or no. It returns the call that was
+// accepted and the person's edit; nil for none.
 func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, error) {
 	var person Confirmer
 	if x.Confirmer != nil {
@@ -159,8 +161,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	}
 }
 
-// askPerson puts one question and turns everything but a clear agreement into an
-// error.
+// askPerson asks one question. Anything except a clear yes is an error.
 func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error) {
 	a, err := person.Confirm(ctx, q)
 	if cause := context.Cause(ctx); cause != nil {
@@ -190,8 +191,9 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 	return p, err
 }
 
-// revise makes the call whose outcome is the person's edit. The new call passes
-// every check again, and is asked about again whatever the decision.
+// revise returns the call whose outcome is the person's edit. The new call
+// passes every check again, and needs confirmation again regardless of the
+// decision.
 func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.Call, content string) (registry.Call, policy.Verdict, error) {
 	var next registry.Call
 	err := catchPanic(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
@@ -203,7 +205,7 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.C
 	return x.vet(ctx, t, next)
 }
 
-// remember keeps an answer. That it cannot be kept does not stop the call.
+// remember stores an answer. A failure to store it does not stop the call.
 func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v policy.Verdict) {
 	scope, ok := scopeOf(c, v)
 	if !ok || x.Approvals == nil {
@@ -215,7 +217,7 @@ func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v p
 	}
 }
 
-// catchPanic runs a function of a tool and turns a panic into an error.
+// catchPanic runs a function of a tool and converts a panic to an error.
 func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -225,6 +227,6 @@ func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
 	return f()
 }
 
-// ErrPanic tells that a tool's own code panicked; the rest of the program goes
-// on.
+// ErrPanic reports that a tool's own code panicked; the rest of the program
+// continues.
 var ErrPanic = errors.New("panic in the tool")

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Explain says what went wrong in words that a model can act on. It names no
-// settings and no paths: those are the person's.
+// Explain describes an error in words on which a model can act. It does not
+// mention settings or paths, which are the person's business.
 func Explain(err error) string {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return explainParams(e)
@@ -37,7 +37,7 @@ func Explain(err error) string {
 	return "The call failed: " + err.Error()
 }
 
-// explainNo tells what a person answered, or that they did not.
+// explainNo describes a person's answer, or that there was none.
 func explainNo(e *Denied) string {
 	const goOn = " Do not repeat it; find another way or ask the user."
 	switch {
@@ -49,7 +49,7 @@ func explainNo(e *Denied) string {
 	return "The user said no to this call, so it was not run." + goOn
 }
 
-// maxExplained bounds how many mistakes in params are listed.
+// maxExplained limits how many mistakes in params are listed.
 const maxExplained = 20
 
 func explainParams(e *registry.ArgsError) string {

@@ -10,33 +10,33 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Record is what became of one call, made or refused.
+// Record is the outcome of one call, made or refused.
 type Record struct {
 	Tool    *registry.Tool
-	Call    registry.Call // as it was last checked: hooks and the person may have changed it
+	Call    registry.Call // as last checked: hooks and the person may have changed it
 	Verdict policy.Verdict
 	Start   time.Time
 	Asked   time.Duration   // how long the person took to answer before the run
-	Ran     bool            // the tool was started
-	Result  registry.Result // zero where the call was not made
-	Err     error           // what Execute returned, hooks after the call apart
+	Ran     bool            // whether the tool was started
+	Result  registry.Result // zero if the call was not made
+	Err     error           // returned by Execute, without hooks after the call
 }
 
-// Hooks are the programs of the settings around a call (spec section 8.6). An
-// error of either function stops the call or withholds its result.
+// Hooks are the programs that the settings run around a call (spec section
+// 8.6). An error of either function stops the call or withholds its result.
 type Hooks interface {
-	// Before returns the params to go on with, nil for those of the call, and why
-	// a person is to be asked about it.
+	// Before returns the params to use, nil for those of the call, and why a
+	// person should confirm the call.
 	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, registry.Asking, error)
-	// After returns the result to go on with.
+	// After returns the result to use.
 	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
-	// Screens reports whether After looks at the results of a tool, so that
-	// nothing of them may be shown before.
+	// Screens reports whether After checks the results of a tool, so that no
+	// output may be shown before.
 	Screens(*registry.Tool) bool
 }
 
-// vet admits a call and shows it to the hooks. Params that they change pass
-// every check again, the decision included.
+// vet admits a call and passes it to the hooks. Params that they change pass
+// every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
 	call.Hides = v.Hides
@@ -52,8 +52,8 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	return call, tightened(v, asking), err
 }
 
-// tightened is a verdict once somebody wants a person to be asked: it never lets
-// more through, and no remembered answer stands for that of the person.
+// tightened returns a verdict that requires a person's confirmation: it never
+// allows more, and no remembered answer replaces the person's.
 func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	if asking.Reason == "" || v.Decision == policy.Deny || v.Agreed {
 		return v
@@ -63,7 +63,7 @@ func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	return v
 }
 
-// finish tells the observer of a call and shows its result to the hooks.
+// finish reports a call to the observer and passes its result to the hooks.
 func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error) {
 	if x.Observe != nil {
 		x.Observe(ctx, r)

@@ -13,7 +13,7 @@ import (
 
 const defaultGrace = 5 * time.Second
 
-// run makes the call that was admitted: the wraps, then the time limit, then
+// run makes the call that was admitted: the wrappers, then the time limit, then
 // the tool.
 func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
 	out := &emitter{emit: call.Emit, progress: call.Progress}
@@ -42,7 +42,7 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 	return result, err
 }
 
-// limited returns the tool's Run within its time limit, with its panics caught.
+// limited returns the tool's Run with its time limit and with panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	limit := t.Timeout
 	if x.Limits != nil {
@@ -70,8 +70,8 @@ type outcome struct {
 	err    error
 }
 
-// runWithGrace runs the tool and waits for its end, but not much longer than ctx: a
-// tool that does not heed its context must not hold the program.
+// runWithGrace runs the tool and waits for its end, but not much longer than
+// ctx: a tool that ignores its context must not block the program.
 func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
 	done := make(chan outcome, 1)
 	go func() {
@@ -98,7 +98,7 @@ func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(
 	}
 }
 
-// stopped marks a result as ended from outside and keeps what it holds.
+// stopped marks a result as stopped and keeps its content.
 func stopped(r registry.Result, category registry.ErrorCategory, text string) registry.Result {
 	r.IsError, r.ErrorCategory = true, category
 	if len(r.Content) == 0 && r.Display.IsZero() {
@@ -110,8 +110,8 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 	return r
 }
 
-// emitter passes on what a running tool emits, and nothing once the call is
-// over: a tool that was left behind must not write into a later call's output.
+// emitter passes on what a running tool emits, but nothing once the call is
+// over: an abandoned tool must not write to a later call's output.
 type emitter struct {
 	mu       sync.Mutex
 	closed   bool

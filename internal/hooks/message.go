@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// toolMessage is what a hook reads of a tool.
+// toolMessage describes a tool to a hook.
 type toolMessage struct {
 	Name       string            `json:"name"`
 	Source     string            `json:"source"`
@@ -24,7 +24,7 @@ func newToolMessage(t *registry.Tool) *toolMessage {
 	return &toolMessage{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
 }
 
-// message is what a hook reads.
+// message is the input of a hook.
 type message struct {
 	Event       Event                 `json:"event"`
 	Tool        *toolMessage          `json:"tool,omitempty"`
@@ -34,7 +34,7 @@ type message struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// answer is what a hook may print; nothing is an answer too.
+// answer is the output of a hook, which may be empty.
 type answer struct {
 	Decision string          `json:"decision"` // "allow" or ""; "deny"; "ask" of beforeCall
 	Reason   string          `json:"reason"`
@@ -42,8 +42,8 @@ type answer struct {
 	Result   json.RawMessage `json:"result"` // of afterCall
 }
 
-// parseAnswer is strict: an answer that is not understood must not pass for
-// none.
+// parseAnswer is strict, because an invalid answer must not be taken for an
+// empty one.
 func parseAnswer(data []byte) (answer, error) {
 	var a answer
 	data = bytes.TrimSpace(data)

@@ -8,7 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// resultMessage is what a hook reads of a result, in the names of `call --json`.
+// resultMessage is a result as a hook receives it, with the names of `call
+// --json`.
 type resultMessage struct {
 	OK            bool                   `json:"ok"`
 	IsError       bool                   `json:"isError,omitempty"`
@@ -28,9 +29,9 @@ func newResultMessage(r registry.Result) *resultMessage {
 		Structured: r.Structured, DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated}
 }
 
-// replace makes the result that a hook gives. Of the tool's own nothing stays
-// but how it came about: what the hook took out must not come back through a
-// display text or a location.
+// replace returns the result that a hook provides. It keeps nothing of the
+// tool's own result except how it came about, because what the hook removed
+// must not reappear in a display text or a location.
 func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) {
 	var in struct {
 		LLMContent json.RawMessage `json:"llmContent"`

@@ -14,27 +14,27 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxAnswer bounds what a hook prints, in bytes of stdout and of stderr.
+// maxAnswer limits the output of a hook, in bytes of stdout and of stderr.
 const maxAnswer = 16 << 20
 
-// Set is the hooks of one run. Its methods are safe for concurrent use; Before,
-// After and Screens make it an exec.Hooks.
+// Set has the hooks of one run. Its methods are safe for concurrent use.
+// Before, After and Screens implement exec.Hooks.
 type Set struct {
 	Hooks []Hook
 	Dir   string   // where they run: the project root
 	Env   []string // their whole environment, "K=V" entries
-	// Expand gives the command of a hook with its variables expanded; nil leaves it
-	// as it is.
+	// Expand returns the command of a hook with its variables expanded; nil
+	// leaves it as it is.
 	Expand func(*Hook) ([]string, error)
 }
 
-// Denied is the error of a call that a hook refused, or that it failed before. It wraps
-// [registry.ErrDenied].
+// Denied is the error of a call that a hook refused, or for which it failed. It
+// wraps [registry.ErrDenied].
 type Denied struct {
 	Tool   string
 	Hook   string
 	Reason string
-	Err    error // why the hook failed; nil when it said no
+	Err    error // why the hook failed; nil if it refused
 }
 
 func (e *Denied) Error() string {
@@ -44,7 +44,7 @@ func (e *Denied) Error() string {
 	return fmt.Sprintf("%q is denied by the %s: %s", e.Tool, e.Hook, e.Reason)
 }
 
-// Unwrap returns ErrDenied and why the hook failed.
+// Unwrap returns ErrDenied and the hook's error.
 func (e *Denied) Unwrap() []error {
 	if e.Err == nil {
 		return []error{registry.ErrDenied}
@@ -52,7 +52,7 @@ func (e *Denied) Unwrap() []error {
 	return []error{registry.ErrDenied, e.Err}
 }
 
-// hooksOf yields the hooks of an event that are for a tool, in their order.
+// hooksOf yields the hooks of an event for a tool, in order.
 func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 	return func(yield func(*Hook) bool) {
 		for i := range s.Hooks {
@@ -63,12 +63,12 @@ func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 	}
 }
 
-// Before runs the hooks before a call, in their order, each on the params that
-// the one before left. nil means that none changed them; asking is of the first
-// that wants a person to be asked. Hooks of an earlier place are asked again about
-// params that a later place changed, and then only what they refuse or ask about
-// counts: nobody's guard is passed by changing what it saw.
-// Errors are *Denied or wrap the cause of ctx.
+// Before runs the beforeCall hooks in order, each with the params of the
+// previous one. nil means that none changed them; asking is that of the first
+// hook that wants confirmation. If a hook of a later scope changed the params,
+// hooks of earlier scopes run again with them, and only their refusals and
+// requests for confirmation are used, so that nobody can bypass a hook by
+// changing the params afterwards. Errors are *Denied or wrap the cause of ctx.
 func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
 	params, last := call.Params, 0
 	for h := range s.hooksOf(BeforeCall, t) {
@@ -94,8 +94,8 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 	return changed, asking, nil
 }
 
-// before asks one hook and returns the params that it gives instead, nil for
-// none, and whether a person is to be asked.
+// before runs one hook. It returns the params that the hook provides, nil for
+// none, and whether it wants confirmation.
 func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (next json.RawMessage, asking registry.Asking, err error) {
 	a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: params})
 	switch {
@@ -123,7 +123,7 @@ func orNoReason(reason string) string {
 	return reason
 }
 
-// Screens reports whether any hook looks at the results of a tool.
+// Screens reports whether any hook checks the results of a tool.
 func (s *Set) Screens(t *registry.Tool) bool {
 	for range s.hooksOf(AfterCall, t) {
 		return true
@@ -131,8 +131,8 @@ func (s *Set) Screens(t *registry.Tool) bool {
 	return false
 }
 
-// After runs the hooks after a call, in their order, each on the result that
-// the one before left.
+// After runs the afterCall hooks in order, each with the result of the previous
+// one.
 func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
 	for h := range s.hooksOf(AfterCall, t) {
 		a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: call.Params, Result: newResultMessage(r)})
@@ -154,7 +154,7 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 	return r, nil
 }
 
-// Registered runs the onRegister hooks with the tools that there are. They decide
+// Registered runs the onRegister hooks with the registered tools. They decide
 // nothing; the errors are for a warning.
 func (s *Set) Registered(ctx context.Context, tools []*registry.Tool) error {
 	m := message{Tools: make([]toolMessage, len(tools))}
@@ -164,7 +164,7 @@ func (s *Set) Registered(ctx context.Context, tools []*registry.Tool) error {
 	return s.notify(ctx, OnRegister, m)
 }
 
-// Noticed runs the onDiagnostic hooks with what was noticed, if anything was.
+// Noticed runs the onDiagnostic hooks if there are diagnostics.
 func (s *Set) Noticed(ctx context.Context, diags []registry.Diagnostic) error {
 	if len(diags) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (s *Set) Noticed(ctx context.Context, diags []registry.Diagnostic) error {
 	return s.notify(ctx, OnDiagnostic, message{Diagnostics: diags})
 }
 
-// notify runs the hooks of an event whose answers do not count.
+// notify runs the hooks of an event whose answers are ignored.
 func (s *Set) notify(ctx context.Context, e Event, m message) error {
 	var errs []error
 	for i := range s.Hooks {
@@ -185,8 +185,7 @@ func (s *Set) notify(ctx context.Context, e Event, m message) error {
 	return errors.Join(errs...)
 }
 
-// ask runs one hook. Everything but a clean exit with a clean answer is an
-// error.
+// ask runs one hook. Anything except success with a valid answer is an error.
 func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	m.Event = h.Event
 	input, err := jsonx.Marshal(m)
@@ -214,7 +213,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	return parseAnswer(out.Stdout)
 }
 
-// lastLine is the end of what a hook said on stderr.
+// lastLine returns the last line of a hook's stderr.
 func lastLine(stderr []byte) string {
 	last := text.LastLine(text.Valid(stderr))
 	if last == "" {

@@ -1,8 +1,8 @@
 // Package hooks runs the commands of the setting hooks around calls (spec
-// section 8.6). A hook gets one JSON object on stdin and may answer with one on
-// stdout. It can make things stricter, never looser: policy decides before it,
-// and again on params that it changed. A hook before or after a call that fails
-// in any way stops the call or withholds its result.
+// section 8.6). A hook receives one JSON object on stdin and may answer with
+// one on stdout. It can restrict but never loosen: policy decides before it,
+// and again on params that it changed. If a beforeCall or afterCall hook fails
+// in any way, the call is stopped or its result is withheld.
 package hooks
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Event is an occasion on which hooks run.
+// Event is an event for which hooks run.
 type Event string
 
 // The events.
@@ -29,26 +29,26 @@ const (
 	OnDiagnostic Event = "onDiagnostic"
 )
 
-// Events returns all of them.
+// Events returns all events.
 func Events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
 
-// DefaultTimeout is the time limit of a hook that names none.
+// DefaultTimeout is the time limit of a hook without its own.
 const DefaultTimeout = 10 * time.Second
 
 // Hook is one command.
 type Hook struct {
 	Event   Event
 	Command []string // argv, unexpanded, run without a shell
-	Tools   []string // names or globs of the tools it is for; empty = all
+	Tools   []string // names or globs of its tools; empty = all
 	Timeout time.Duration
-	// Origin is where it was set, for messages; "" = not known.
+	// Origin is where it was set, for messages; "" = unknown.
 	Origin string
-	// Place is the rank of the settings that the hook comes from: later ones have a
-	// higher number, and no say over what a hook of earlier ones refuses.
+	// Place is the rank of the scope of the hook: later scopes have higher
+	// numbers, and cannot override what a hook of an earlier one refuses.
 	Place int
 }
 
-// String names the hook in messages.
+// String describes the hook in messages.
 func (h *Hook) String() string {
 	if h.Origin == "" {
 		return fmt.Sprintf("%s hook %q", h.Event, h.Command[0])
@@ -56,7 +56,7 @@ func (h *Hook) String() string {
 	return fmt.Sprintf("%s hook %q (%s)", h.Event, h.Command[0], h.Origin)
 }
 
-// matches reports whether the hook is for a tool, by any of its spellings.
+// matches reports whether the hook applies to a tool, by any of its spellings.
 func (h *Hook) matches(t *registry.Tool) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(t.Spellings(), func(name string) bool {
 		return slices.ContainsFunc(h.Tools, func(p string) bool {
@@ -65,8 +65,8 @@ func (h *Hook) matches(t *registry.Tool) bool {
 	})
 }
 
-// Parse reads the setting hooks: an object of lists by event. unknown are keys
-// that are no events, which do not count: other programs keep hooks of their own
+// Parse parses the setting hooks: an object of lists by event. unknown are keys
+// that are not events, which are ignored because other programs keep hooks
 // under the same name.
 func Parse(raw json.RawMessage) (found []Hook, unknown []string, err error) {
 	var byEvent map[string]json.RawMessage
@@ -146,8 +146,8 @@ func parseCommand(raw json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// parseTimeout reads milliseconds or a duration. A hook without a limit could
-// hold up every call, so there is none.
+// parseTimeout reads milliseconds or a duration. No limit is not allowed,
+// because such a hook could block every call.
 func parseTimeout(raw json.RawMessage) (time.Duration, error) {
 	var text string
 	var ms int64

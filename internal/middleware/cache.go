@@ -20,15 +20,15 @@ const (
 	cacheFormat = 1
 )
 
-// Cache gives the results of tools that only read (see [ReadOnly]) again; other
-// tools are left alone. A result is stored by the tool's fingerprint, the
-// canonical params and Scope, in a file that only the user can read. Failed
-// calls are not stored, nor are those during which the tool asked a person or a
-// model, who are to be asked the next time too.
+// Cache reuses the results of tools that only read (see [ReadOnly]); other
+// tools are not affected. A result is stored under the tool's fingerprint, the
+// canonical params and Scope, in a file that only the user can read. It does
+// not store failed calls, or calls during which the tool asked a person or a
+// model, so that they are asked again.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
-	Renew bool             // what is stored is not given again, but replaced
+	Renew bool             // ignore and replace stored results
 	Scope string           // what else a result depends on, such as the workspace
 	Now   func() time.Time // nil = time.Now
 	// Failed is called when a result cannot be stored. May be nil.
@@ -46,7 +46,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 		if r, ok := c.load(name); ok && !c.Renew {
 			return r, nil
 		}
-		call.Keep, call.Spill = 0, nil // a result is stored whole or not at all
+		call.Keep, call.Spill = 0, nil // store the whole result or none
 		r, err := run(ctx, call)
 		if err == nil && !r.IsError && !r.Truncated && !r.Asked {
 			if err := c.store(name, r); err != nil && c.Failed != nil {
@@ -71,8 +71,8 @@ func (c Cache) name(fingerprint string, params json.RawMessage) string {
 }
 
 // The types of a result without the methods that give them the JSON of the
-// command line, which cannot be read back. Absent raw JSON is left out, since it
-// would come back as null.
+// command line, which cannot be read back. Absent raw JSON is omitted, because
+// it would be read as null.
 type (
 	plainDisplay registry.Display
 	plainContent struct {
@@ -103,8 +103,7 @@ type cachedResult struct {
 	Duration   time.Duration
 }
 
-// load returns a result that is not too old. A file that cannot be read is as
-// good as none.
+// load returns a result that is not too old. It ignores unreadable files.
 func (c Cache) load(name string) (registry.Result, bool) {
 	data, err := c.Dir.Read(name)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Output limits what a call gives: head and tail stay, the whole goes to a file
-// that the result names.
+// Output limits the result of a call: it keeps head and tail, and writes the
+// whole to a file that the result names.
 type Output struct {
 	Limit int64 // bytes of all content; 0 or less = no limit
-	Spill int64 // largest file for the whole, in bytes
-	// Dir returns the directory of those files. It is called when one is needed.
+	Spill int64 // maximum size of the file, in bytes
+	// Dir returns the folder of those files. It is called when one is needed.
 	Dir func() (*state.Dir, error)
 }
 
-// markRoom is what stays free of the limit for the remarks of tools that cut their
-// output themselves.
+// markRoom is the part of the limit reserved for notes of tools that cut their
+// own output.
 const markRoom = 512
 
 // Wrap is a [registry.Middleware].
@@ -43,7 +43,7 @@ func (o Output) spill(tool string) *spill {
 	return &spill{limit: o.Limit, largest: o.Spill, dir: o.Dir, tool: tool}
 }
 
-// limit cuts a result that is too large, and names the files that hold the rest.
+// limit cuts a result that is too large, and names the files with the rest.
 func (o Output) limit(r registry.Result, s *spill) registry.Result {
 	size := contentSize(r.Content)
 	streamed := s.total > 0 && (r.Truncated || s.total > o.Limit)
@@ -83,10 +83,10 @@ func contentSize(parts []registry.Content) int64 {
 
 func partSize(c registry.Content) int64 { return int64(len(c.Text) + len(c.Data)) }
 
-// cut keeps the first and the last half of the limit. Parts that are not text
-// stay whole or go to a file of their own.
+// cut keeps half of the limit from the beginning and half from the end. Parts
+// that are not text stay whole or are written to their own files.
 func (o Output) cut(parts []registry.Content, size int64, tool string) []registry.Content {
-	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // what lies between is cut
+	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // everything between is cut
 	var out []registry.Content
 	var at int64
 	for _, c := range parts {
@@ -106,9 +106,9 @@ func (o Output) cut(parts []registry.Content, size int64, tool string) []registr
 	return out
 }
 
-// cutText keeps at most so many bytes of the head and of the tail, whole lines
-// where they are not too long, else whole characters, and says between them how
-// much is missing.
+// cutText keeps at most the given numbers of bytes of the beginning and the
+// end, in whole lines if they are not too long and whole characters otherwise,
+// and says between them how much is missing.
 func cutText(s string, head, tail int64) string {
 	if int64(len(s)) <= head+tail {
 		return s
@@ -123,7 +123,7 @@ func cutText(s string, head, tail int64) string {
 	return fmt.Sprintf("%s\n[… cut: %d of %d bytes …]\n%s", s[:h], t-h, len(s), s[t:])
 }
 
-// addNote adds a remark to the last text.
+// addNote adds a note to the last text.
 func addNote(parts []registry.Content, text string) []registry.Content {
 	if text == "" {
 		return parts

@@ -17,21 +17,21 @@ const (
 )
 
 // Retry repeats failed calls of tools for which that is safe (see
-// [Repeatable]); other tools are left alone.
+// [Repeatable]); other tools are not affected.
 type Retry struct {
-	Retries int           // repetitions at most; more than 20 count as 20
-	Delay   time.Duration // before the first; doubled with each, at most a minute; 0 = DefaultDelay
+	Retries int           // maximum number of retries, up to 20
+	Delay   time.Duration // before the first retry; doubled each time up to a minute; 0 = DefaultDelay
 }
 
-// Wrap is a [registry.Middleware]. A call is not repeated when its context has
-// ended, when it ran into a time limit, or when the params are at fault.
+// Wrap is a [registry.Middleware]. It does not repeat a call whose context has
+// ended, which timed out, or whose params are wrong.
 func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	if r.Retries <= 0 || !Repeatable(&t) {
 		return t
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		call.Keep, call.Spill = 0, nil // the file would hold every attempt
+		call.Keep, call.Spill = 0, nil // the file would have the output of every attempt
 		delay := cmp.Or(r.Delay, DefaultDelay)
 		for attempt := 1; ; attempt++ {
 			result, err := run(ctx, call)
@@ -48,7 +48,7 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	return t
 }
 
-// transient reports whether a call failed in a way that another may not.
+// transient reports whether a retry of a failed call may succeed.
 func transient(ctx context.Context, r registry.Result, err error) bool {
 	if ctx.Err() != nil {
 		return false

@@ -1,7 +1,7 @@
-// Package middleware holds what goes around the run of a tool: the limit on
-// output, the cache of results, retries (spec section 8.6). Each is a
-// [registry.Middleware] made by the Wrap method of a struct of options.
-// cmd/toolreg puts them into an exec.Executor in the order of that section.
+// Package middleware implements what runs around a tool: the output limit, the
+// cache of results, and retries (spec section 8.6). Each is a
+// [registry.Middleware] returned by the Wrap method of a struct of options.
+// Package session adds them to an exec.Executor in the order of that section.
 package middleware
 
 import (
@@ -10,9 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ReadOnly reports whether a tool changes nothing, as far as anybody says whose
-// word counts: its category, and the readOnlyHint of a server that the settings
-// trust.
+// ReadOnly reports whether a tool changes nothing, according to its category or
+// to the readOnlyHint of a trusted server.
 func ReadOnly(t *registry.Tool) bool {
 	if !t.IsMCP() {
 		return t.Category == registry.CategoryRead
@@ -20,8 +19,8 @@ func ReadOnly(t *registry.Tool) bool {
 	return t.Trusted && (t.Category == registry.CategoryRead || hint(t, "readOnlyHint"))
 }
 
-// Repeatable reports whether a call of a tool may be made twice: a tool that
-// only reads, and one that a trusted server calls idempotent.
+// Repeatable reports whether a call of a tool may be repeated: the tool only
+// reads, or a trusted server declares it idempotent.
 func Repeatable(t *registry.Tool) bool {
 	return ReadOnly(t) || t.IsMCP() && t.Trusted && hint(t, "idempotentHint")
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Limits on the files that hold whole outputs.
+// Limits on the files with whole outputs.
 const (
 	spillAge   = 7 * 24 * time.Hour
 	spillFiles = 100
 )
 
-// spill takes what a call gives: a little in memory, then in a file.
-// Its methods are safe for concurrent use, as Emit has to be.
+// spill collects the output of a call, first in memory and then in a file. Its
+// methods are safe for concurrent use, as Emit has to be.
 type spill struct {
-	limit   int64 // bytes that may stay in memory alone
-	largest int64 // size of the file
+	limit   int64 // bytes that may stay only in memory
+	largest int64 // maximum size of the file
 	dir     func() (*state.Dir, error)
 	tool    string
 
@@ -37,15 +37,15 @@ type spill struct {
 	closed   bool
 }
 
-// maxBuffered is what is kept in memory before there is a file. A call that stays
-// within its limit leaves none.
+// maxBuffered is how much is kept in memory before a file is created. A call
+// within its limit creates none.
 const maxBuffered = 1 << 20
 
-// add takes the next piece.
+// add adds the next piece.
 func (s *spill) add(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed { // a tool that was left behind still emits
+	if s.closed { // an abandoned tool may still emit
 		return
 	}
 	s.total += int64(len(text))
@@ -58,7 +58,7 @@ func (s *spill) add(text string) {
 	s.write(text)
 }
 
-// flush moves what is in memory to the file.
+// flush writes the buffered output to the file.
 func (s *spill) flush() {
 	if s.file == nil && s.err == nil {
 		s.open()
@@ -84,7 +84,7 @@ func (s *spill) open() {
 	}
 }
 
-// write writes up to the largest size of the file.
+// write writes up to the maximum size of the file.
 func (s *spill) write(text string) {
 	if s.file == nil || s.err != nil {
 		return
@@ -97,7 +97,7 @@ func (s *spill) write(text string) {
 	s.err = err
 }
 
-// finish makes sure that all is in the file and says where that is.
+// finish writes the rest to the file and returns a note with its path.
 func (s *spill) finish(what string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *spill) finish(what string) string {
 	return fileNote(what, s.path, s.written, s.total, s.err)
 }
 
-// discard forgets everything, and removes the file.
+// discard drops all output and removes the file.
 func (s *spill) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *spill) discard() {
 	}
 }
 
-// fileNote says which file holds what.
+// fileNote says which file has what.
 func fileNote(what string, path string, written, total int64, err error) string {
 	switch {
 	case err != nil:

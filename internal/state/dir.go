@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// ErrUnavailable is the cause of all errors that mean that state cannot be kept:
-// no home, a full or read-only disk, a directory that is not ours, a lock that
-// never comes free. The caller warns and goes on without.
+// ErrUnavailable is wrapped by all errors that mean that state cannot be
+// stored: no home folder, a full or read-only disk, a folder of another user, a
+// lock that is never released. The caller warns and continues without state.
 var ErrUnavailable = errors.New("state cannot be saved")
 
-// MaxFile bounds what Read and Update take from one file, in bytes.
+// MaxFile limits the size of a file for Read and Update, in bytes.
 const MaxFile = 64 << 20
 
-// DefaultWait is how long Update waits for another run's lock.
+// DefaultWait is how long Update waits for the lock of another run.
 const DefaultWait = 10 * time.Second
 
-// Dir is a directory of small files. It may be shared by goroutines. The
-// directory comes into being with the first file.
+// Dir is a folder of small files. It is safe for concurrent use. The folder is
+// created with the first file.
 type Dir struct {
 	Path string        // absolute
-	Wait time.Duration // longest wait for a lock; 0 = DefaultWait
+	Wait time.Duration // how long to wait for a lock; 0 = DefaultWait
 }
 
-// OpenDir returns the directory at path after checking what is there. A
-// directory that does not exist is fine. One that is a symbolic link, no
-// directory or another user's is an error that wraps [ErrUnavailable].
+// OpenDir returns the folder at path after checking it. The folder need not
+// exist. If it is a symbolic link, not a folder, or belongs to another user,
+// the error wraps [ErrUnavailable].
 func OpenDir(path string) (*Dir, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%w: %q is not an absolute path", ErrUnavailable, path)
@@ -47,8 +47,8 @@ func OpenDir(path string) (*Dir, error) {
 	return d, root.Close()
 }
 
-// open opens the directory, making it first if create is set. Without create an
-// absent directory is an fs.ErrNotExist.
+// open opens the folder and, if create is set, creates it first. Otherwise the
+// error for an absent folder is fs.ErrNotExist.
 func (d *Dir) open(create bool) (*os.Root, error) {
 	if create {
 		if err := makeDir(d.Path); err != nil {
@@ -70,13 +70,13 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if err := d.check(root, named); err != nil {
-		_ = root.Close() // only read from
+		_ = root.Close() // it was only read
 		return nil, err
 	}
 	return root, nil
 }
 
-// check makes sure that root is the directory that was named, ours, and closed to
+// check verifies that root is the named folder, belongs to us, and is closed to
 // others.
 func (d *Dir) check(root *os.Root, named fs.FileInfo) error {
 	info, err := root.Stat(".")
@@ -97,7 +97,8 @@ func (d *Dir) check(root *os.Root, named fs.FileInfo) error {
 	return nil
 }
 
-// makeDir makes the directory and its parents, 0700 whatever the umask.
+// makeDir creates the folder and its parents with mode 0700 regardless of the
+// umask.
 func makeDir(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
@@ -111,7 +112,7 @@ func makeDir(path string) error {
 	}
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another run was faster
+		return nil // another run created it first
 	}
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func makeDir(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// Read returns the content of a file. An absent one is an error that wraps
+// Read returns the content of a file. For an absent file the error wraps
 // [fs.ErrNotExist]; every other error wraps [ErrUnavailable].
 func (d *Dir) Read(name string) ([]byte, error) {
 	f, err := d.Open(name)
@@ -131,8 +132,8 @@ func (d *Dir) Read(name string) ([]byte, error) {
 	return data, unavailable(err)
 }
 
-// Open opens a file for reading, for logs. It errs like [Dir.Read]; the caller
-// closes the file.
+// Open opens a file for reading, for logs. Its errors are those of [Dir.Read];
+// the caller closes the file.
 func (d *Dir) Open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func readAll(f *os.File) ([]byte, error) {
 	return data, nil
 }
 
-// checkName accepts the name of a file in the directory itself.
+// checkName accepts names of files directly in the folder.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) || strings.ContainsRune(name, 0) {
 		return fmt.Errorf("%w: %q is not a valid name for a state file", ErrUnavailable, name)
@@ -180,7 +181,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// unavailable wraps err with the sentinel. An absent file is no such case.
+// unavailable wraps err with ErrUnavailable, except for an absent file.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnavailable) {
 		return err

@@ -1,13 +1,13 @@
-// Package state keeps small files in the user's state and cache directories:
+// Package state stores small files in the user's state and cache folders:
 // approvals, trust, caches, the audit log (spec section 10).
 //
-// Every change is a read, a new file and a rename under a lock that dies with
-// its holder: concurrent runs lose nothing, and a run that is killed leaves the
-// old file or the new one. Files are 0600 in 0700 directories, whatever the
-// umask. All access goes through the opened directory, which must be a real
-// directory of ours.
+// Every change reads the file, writes a new one and renames it while holding a
+// lock that is released when its holder dies. Concurrent runs lose nothing, and
+// a run that is killed leaves either the old or the new file. Files have mode
+// 0600 in folders with mode 0700, regardless of the umask. All access goes
+// through the opened folder, which must be a real folder that belongs to us.
 //
-// What cannot be kept does not stop a run: such errors wrap [ErrUnavailable],
-// and the caller warns and goes on. The package imports no other package of
-// this module.
+// If something cannot be stored, the run continues: such errors wrap
+// [ErrUnavailable], and the caller warns. The package imports no other package
+// of this module.
 package state

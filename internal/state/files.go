@@ -12,16 +12,16 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
-// Put writes a file as a whole, without a lock: of two runs that write at once
-// one wins. It is for caches, whose directory [Dir.Sweep] keeps small, and does not
-// wait for the disk: what a power failure leaves may be cut off or empty, and
-// readers have to see that. Errors wrap [ErrUnavailable].
+// Put writes a whole file without a lock; if two runs write at once, one of
+// them wins. It is for caches, which [Dir.Sweep] keeps small. It does not wait
+// for the disk, so after a power failure a file may be truncated or empty, and
+// readers have to detect that. Errors wrap [ErrUnavailable].
 func (d *Dir) Put(name string, data []byte) error {
 	return d.with(name, func(root *os.Root) error { return replace(root, name, data, false) })
 }
 
-// Create makes a new file and opens it for writing; the caller closes it. A
-// name that is taken is an error. Errors wrap [ErrUnavailable].
+// Create creates a new file and opens it for writing; the caller closes it. An
+// existing name is an error. Errors wrap [ErrUnavailable].
 func (d *Dir) Create(name string) (f *os.File, err error) {
 	err = d.with(name, func(root *os.Root) error {
 		f, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -45,19 +45,19 @@ func (d *Dir) with(name string, do func(*os.Root) error) error {
 	return failed(do(root))
 }
 
-// Bounds say what of a cache stays. A field of 0 bounds nothing.
+// Bounds limit a cache. A field of 0 sets no limit.
 type Bounds struct {
-	Age   time.Duration // since a file was written
+	Age   time.Duration // since the file was written
 	Files int
 	Bytes int64 // of all files
 }
 
-// staleTemp is the age from which a file that was never finished is rubbish.
+// staleTemp is the age at which an unfinished file is removed.
 const staleTemp = time.Minute
 
-// Sweep removes the oldest files until the rest is within the bounds, and what
-// killed runs left unfinished. Errors wrap [ErrUnavailable]; an absent directory
-// is none.
+// Sweep removes unfinished files of killed runs, and then the oldest files
+// until the rest is within the bounds. Errors wrap [ErrUnavailable]; an absent
+// folder is no error.
 func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,11 +77,11 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 		age := now.Sub(f.ModTime())
 		temp := strings.Contains(f.Name(), tempInfix)
 		if temp && age <= staleTemp {
-			continue // somebody is writing it
+			continue // somebody may be writing it
 		}
 		over := b.Age > 0 && age > b.Age || b.Files > 0 && kept >= b.Files || b.Bytes > 0 && bytes+f.Size() > b.Bytes
 		if temp || over {
-			_ = root.Remove(f.Name()) // another run may have been faster
+			_ = root.Remove(f.Name()) // another run may have removed it already
 			continue
 		}
 		kept, bytes = kept+1, bytes+f.Size()
@@ -89,8 +89,8 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	return nil
 }
 
-// Clear removes all files but locks, and says how many. An absent directory has
-// none. Errors wrap [ErrUnavailable].
+// Clear removes all files except locks, and returns how many. Errors wrap
+// [ErrUnavailable]; an absent folder is no error.
 func (d *Dir) Clear() (removed int, err error) {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +118,8 @@ func (d *Dir) Clear() (removed int, err error) {
 	return removed, nil
 }
 
-// Files returns the regular files, newest first; none of an absent directory.
-// Errors wrap [ErrUnavailable].
+// Files returns the regular files, newest first. Errors wrap [ErrUnavailable];
+// an absent folder has none.
 func (d *Dir) Files() ([]fs.FileInfo, error) {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +148,8 @@ func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
 	return files, nil
 }
 
-// Names lists the files whose names begin and end as given, sorted. An absent
-// directory has none. Errors wrap [ErrUnavailable].
+// Names returns the sorted names of files with a prefix and a suffix. Errors
+// wrap [ErrUnavailable]; an absent folder has none.
 func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +172,8 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 	return out, nil
 }
 
-// Remove removes a file under the lock of [Dir.Update]; the lock file stays. An
-// absent file is no error. Errors are as those of Update.
+// Remove removes a file while holding the lock of [Dir.Update]; the lock file
+// stays. An absent file is no error. Errors are those of Update.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,30 +8,30 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// program is the name of our folder within the user's.
+// program is the name of our folder in the user's folders.
 const program = "toolreg"
 
-// DefaultDir returns the directory for state: $XDG_STATE_HOME/toolreg, or where
-// the platform keeps such files, ~/.local/state/toolreg on most. environ holds
-// "K=V" entries. An XDG variable that is not an absolute path counts as unset,
-// as the XDG specification says. Without a home the error wraps
+// DefaultDir returns the folder for state: $XDG_STATE_HOME/toolreg, or the
+// platform's folder for such files, usually ~/.local/state/toolreg. environ has
+// "K=V" entries. An XDG variable that is not an absolute path is ignored, as
+// the XDG specification requires. Without a home folder the error wraps
 // [ErrUnavailable].
 func DefaultDir(environ []string) (string, error) {
 	return location(environ, runtime.GOOS, statePlace())
 }
 
-// DefaultCacheDir returns the directory for what can be lost at any time:
-// $XDG_CACHE_HOME/toolreg, ~/.cache/toolreg on most platforms. It errs like
+// DefaultCacheDir returns the folder for files that may be deleted at any time:
+// $XDG_CACHE_HOME/toolreg, usually ~/.cache/toolreg. Its errors are those of
 // [DefaultDir].
 func DefaultCacheDir(environ []string) (string, error) {
 	return location(environ, runtime.GOOS, cachePlace())
 }
 
-// place is where one kind of files lives on each platform.
+// place is the location of one kind of files on each platform.
 type place struct {
-	xdg     string // variable with the parent directory
-	unix    string // parent below the home directory
-	darwin  string // likewise
+	xdg     string // variable with the parent folder
+	unix    string // parent below the home folder
+	darwin  string // the same
 	windows string // folder within ours, below %LOCALAPPDATA%
 }
 

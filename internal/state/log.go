@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// MaxLine is the longest line that Append takes, in bytes, newline included:
-// what one write to the end of a file puts there in one piece.
+// MaxLine is the maximum length of a line for Append, in bytes, including the
+// newline: a single write appends that much atomically.
 const MaxLine = 4096
 
 // Append adds one line to a log, as [Appender.Append] does.
@@ -24,8 +24,8 @@ func (d *Dir) Append(ctx context.Context, name string, line []byte) error {
 	return errors.Join(err, a.Close())
 }
 
-// Appender adds lines to a log and keeps it open in between, so that a line costs
-// a look at the file and a write. It is safe for concurrent use, and any number of
+// Appender appends lines to a log and keeps it open, so that a line costs one
+// stat and one write. It is safe for concurrent use, and any number of
 // processes may append to one log. It opens nothing before the first line; the
 // caller closes it.
 type Appender struct {
@@ -33,19 +33,19 @@ type Appender struct {
 	name string
 
 	mu   sync.Mutex
-	file *os.File    // nil: to be opened
-	info fs.FileInfo // of file, as it was opened
-	end  int64       // where our last line ended
+	file *os.File    // nil until it is opened
+	info fs.FileInfo // of file when it was opened
+	end  int64       // end of our last line
 }
 
 // Appender returns an Appender to a log.
 func (d *Dir) Appender(name string) *Appender { return &Appender{dir: d, name: name} }
 
-// Append adds one line and its newline behind it, without a lock: concurrent
-// lines follow each other, never mix. What a full disk cut off before gets a line
-// of its own, which one process sees to under a lock. A log that was set aside or
-// removed since is opened anew. It returns the size of the log before, in bytes.
-// Errors wrap [ErrUnavailable].
+// Append appends one line and a newline without a lock: concurrent lines are
+// never mixed. A line that a full disk truncated is ended first, by one process
+// while holding a lock. If the log was rotated or removed, Append opens it
+// again. It returns the size of the log before, in bytes. Errors wrap
+// [ErrUnavailable].
 func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err error) {
 	if len(line)+1 > MaxLine || bytes.IndexByte(line, '\n') >= 0 {
 		return 0, fmt.Errorf("%w: a log line must be one line of less than %d bytes", ErrUnavailable, MaxLine)
@@ -69,18 +69,19 @@ func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err err
 	return size, failed(err)
 }
 
-// staysOpen is false where a file that one process has open cannot be renamed by
-// another, which setting a log aside does.
+// staysOpen is false if a file that one process has open cannot be renamed by
+// another, which rotating a log requires.
 const staysOpen = runtime.GOOS != "windows"
 
-// reopen makes sure that file is what the name stands for, and returns its size.
+// reopen opens the file if the name no longer refers to the open one, and
+// returns its size.
 func (a *Appender) reopen() (int64, error) {
 	if a.file != nil {
 		named, err := os.Lstat(filepath.Join(a.dir.Path, a.name))
 		if err == nil && os.SameFile(named, a.info) {
 			return named.Size(), nil
 		}
-		_ = a.close() // what was written is written
+		_ = a.close() // completed writes are not affected
 	}
 	if err := checkName(a.name); err != nil {
 		return 0, err
@@ -96,7 +97,7 @@ func (a *Appender) reopen() (int64, error) {
 	if a.info, err = a.file.Stat(); err != nil {
 		return 0, errors.Join(err, a.close())
 	}
-	a.end = 0 // an end that is not ours is looked at
+	a.end = 0 // check an end that is not ours
 	return a.info.Size(), nil
 }
 
@@ -116,7 +117,7 @@ func (a *Appender) close() error {
 	return f.Close()
 }
 
-// openLog opens the log for appending and makes it if need be.
+// openLog opens the log for appending and creates it if necessary.
 func openLog(root *os.Root, name string) (*os.File, error) {
 	f, err := openFile(root, name, os.O_RDWR|os.O_APPEND)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +133,8 @@ func openLog(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// tornEnd reports whether a log of that size does not end with a newline: a line
-// was cut off, or another run is in the middle of writing one.
+// tornEnd reports whether a log of that size does not end with a newline:
+// either a line was truncated, or another run is writing one.
 func tornEnd(f *os.File, size int64) bool {
 	if size == 0 {
 		return false
@@ -143,8 +144,8 @@ func tornEnd(f *os.File, size int64) bool {
 	return n == 1 && last[0] != '\n'
 }
 
-// endTorn ends a line that was cut off. One that another run is in the middle of
-// writing, without the lock, grows or is whole when looked at again.
+// endTorn ends a truncated line. If another run is writing the line, without
+// the lock, the file has grown or is complete at the second check.
 func (a *Appender) endTorn(ctx context.Context) error {
 	return a.dir.locked(ctx, a.name, func(*os.Root) error {
 		for before := int64(-1); ; {
@@ -162,11 +163,11 @@ func (a *Appender) endTorn(ctx context.Context) error {
 	})
 }
 
-// writing is more than a run needs to write one line.
+// writing is longer than a run needs to write one line.
 const writing = 5 * time.Millisecond
 
 // Rotate renames a log of at least size bytes to name.1, name.1 to name.2 and
-// so on; name.<keep> is the last to stay. It does nothing to a smaller or
+// so on; name.<keep> is the last one kept. It does nothing for a smaller or
 // absent log. Errors are those of [Dir.Update].
 func (d *Dir) Rotate(ctx context.Context, name string, size int64, keep int) error {
 	if err := checkName(name); err != nil {
@@ -178,7 +179,7 @@ func (d *Dir) Rotate(ctx context.Context, name string, size int64, keep int) err
 	return d.locked(ctx, name, func(root *os.Root) error {
 		info, err := root.Lstat(name)
 		if err != nil || info.Size() < size {
-			return nil // another run was faster
+			return nil // another run rotated it first
 		}
 		for i := max(keep, 1); i > 0; i-- {
 			from := name

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// checkOwner makes sure that a file belongs to the user who runs us.
+// checkOwner verifies that a file belongs to the current user.
 func checkOwner(info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

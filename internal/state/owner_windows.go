@@ -4,7 +4,8 @@ import (
 	"io/fs"
 )
 
-// checkOwner is left to the access control lists of the user's profile.
+// checkOwner does nothing: access control lists of the user's profile protect
+// the files.
 func checkOwner(fs.FileInfo) error { return nil }
 
 func openToOthers(fs.FileInfo) bool { return false }

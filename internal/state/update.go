@@ -18,13 +18,14 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
-// Update replaces a file by what change makes of it, under a lock: no other
-// Update or Rotate of that name, in whatever process, comes between. old is nil
-// when the file is absent; a nil result or one equal to old leaves all as it is.
-// The new content is on disk when Update returns.
+// Update replaces a file by the result of change while holding a lock that
+// excludes every other Update or Rotate of that name in any process. old is nil
+// if the file is absent; a result that is nil or equal to old changes nothing.
+// When Update returns, the new content is on disk.
 //
-// An error of change is returned as it is, and nothing is written. The cause of
-// ctx ends the wait for the lock. Every other error wraps [ErrUnavailable].
+// An error of change is returned unchanged, and nothing is written. If ctx ends
+// while waiting for the lock, its cause is returned. Every other error wraps
+// [ErrUnavailable].
 func (d *Dir) Update(ctx context.Context, name string, change func(old []byte) ([]byte, error)) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		old, err := readFile(root, name)
@@ -39,14 +40,14 @@ func (d *Dir) Update(ctx context.Context, name string, change func(old []byte) (
 	})
 }
 
-// ErrDamaged is what the function that [Dir.UpdateOrSetAside] calls returns for
-// content that cannot be read.
+// ErrDamaged is returned by the function passed to [Dir.UpdateOrSetAside] if
+// the content cannot be read.
 var ErrDamaged = errors.New("the file is damaged")
 
-// UpdateOrSetAside is [Dir.Update] for a file that may be damaged. Where change
+// UpdateOrSetAside is [Dir.Update] for a file that may be damaged. If change
 // returns an error that wraps [ErrDamaged], it is called again as for an absent
-// file; then the damaged one gets a name of its own and aside is its new path.
-// All happens under one lock, so that the file that is set aside is the one that
+// file; the damaged file is renamed, and aside is its new path. All this
+// happens while holding the lock, so that the renamed file is the one that
 // change has seen.
 func (d *Dir) UpdateOrSetAside(ctx context.Context, name string, change func(old []byte) ([]byte, error)) (aside string, err error) {
 	err = d.locked(ctx, name, func(root *os.Root) error {
@@ -69,7 +70,7 @@ func (d *Dir) UpdateOrSetAside(ctx context.Context, name string, change func(old
 	return aside, err
 }
 
-// commit writes what became of a file, if it did.
+// commit writes the new content if it changed.
 func commit(root *os.Root, name string, old, next []byte) error {
 	if next == nil || old != nil && bytes.Equal(old, next) {
 		return nil
@@ -77,8 +78,8 @@ func commit(root *os.Root, name string, old, next []byte) error {
 	return failed(replace(root, name, next, true))
 }
 
-// setAside renames a damaged file to one that tells by its name what it holds:
-// the same damage is kept once.
+// setAside renames a damaged file to a name made of its content, so that
+// identical damage is stored only once.
 func setAside(root *os.Root, name string, content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	to := name + ".bad-" + hex.EncodeToString(sum[:4])
@@ -88,7 +89,7 @@ func setAside(root *os.Root, name string, content []byte) (string, error) {
 	return filepath.Join(root.Name(), to), nil
 }
 
-// locked runs do while holding the lock of name.
+// locked calls do while holding the lock of name.
 func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -110,8 +111,8 @@ func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) 
 	return do(root)
 }
 
-// lock takes the lock of name, which is a file of its own because the file
-// itself is replaced. The system frees it when its holder dies.
+// lock takes the lock of name, which is a separate file because the file itself
+// is replaced. The system releases it when its holder dies.
 func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) {
 	wait := d.Wait
 	if wait == 0 {
@@ -131,8 +132,8 @@ func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) 
 		}
 		return func() { _ = f.Close() }, nil
 	case <-ctx.Done():
-		// A blocking lock is fair where polling is not, but cannot be taken
-		// back: give it up when it comes.
+		// A blocking lock is fair, unlike polling, but cannot be canceled:
+		// release it when it is acquired.
 		go func() {
 			<-result
 			_ = f.Close()
@@ -141,13 +142,14 @@ func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) 
 	}
 }
 
-// lockSuffix names the file that is locked in place of another.
+// lockSuffix is the suffix of lock files.
 const lockSuffix = ".lock"
 
 func (d *Dir) lockPath(name string) string { return filepath.Join(d.Path, name+lockSuffix) }
 
-// prepareLock makes the lock file, so that no umask can make one that nobody
-// opens again, and refuses what could not be locked (a pipe, a link).
+// prepareLock creates the lock file with a mode that does not depend on the
+// umask, so that it can be opened again, and refuses what cannot be locked (a
+// pipe, a link).
 func prepareLock(root *os.Root, name string) error {
 	f, err := openFile(root, name, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +164,7 @@ func prepareLock(root *os.Root, name string) error {
 	return err
 }
 
-// readFile returns the content of a file, nil of an absent one.
+// readFile returns the content of a file; nil if it is absent.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := openFile(root, name, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,17 +178,17 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return data, unavailable(err)
 }
 
-// tempInfix marks the files that become others by a rename.
+// tempInfix is part of the names of temporary files that are renamed.
 const tempInfix = ".tmp-"
 
-// replace puts data in the place of a file. With durable set it returns when that
-// is on disk.
+// replace replaces a file. If durable is set, it returns when the content is on
+// disk.
 func replace(root *os.Root, name string, data []byte, durable bool) error {
 	return atomicfile.Write(root, name, data, atomicfile.Options{Mode: 0o600, Temp: name + tempInfix + rand.Text(), Volatile: !durable})
 }
 
-// removeTemps removes what killed runs left of name. The lock is held, so that
-// nobody is writing one.
+// removeTemps removes temporary files that killed runs left. The caller holds
+// the lock, so that nobody is writing one.
 func removeTemps(root *os.Root, name string) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -201,7 +203,7 @@ func removeTemps(root *os.Root, name string) {
 	}
 }
 
-// failed wraps the error of a step that has no ordinary way to fail.
+// failed wraps the error of a step that does not normally fail.
 func failed(err error) error {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err

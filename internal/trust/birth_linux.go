@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// birth identifies a file; "" where it is not there. Some file systems know no
-// time of birth: it is 0 then.
+// birth identifies a file by its number and time of creation; "" if it does not
+// exist. The time is 0 on file systems that do not record it.
 func birth(path string) string {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {

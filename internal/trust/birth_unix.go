@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// birth identifies a file by its number alone; "" where it is not there.
+// birth identifies a file by its number; "" if it does not exist.
 func birth(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,11 +14,11 @@ const (
 	Removed = "removed"
 )
 
-// Change is how one file differs from the grant.
+// Change is the difference of one file from the grant.
 type Change struct {
 	Kind string `json:"kind"`           // Added, Changed, Removed
 	Name string `json:"name"`           // as in [File]
-	Diff string `json:"diff,omitempty"` // unified diff; "" where the old or new text is not at hand
+	Diff string `json:"diff,omitempty"` // unified diff; "" if the old or new text is not available
 }
 
 // granted is one file of a grant.
@@ -26,10 +26,10 @@ type granted struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 	Sum  string `json:"sha256"`
-	Text string `json:"text,omitempty"` // to show later what changed; short texts only
+	Text string `json:"text,omitempty"` // to show changes later; only short texts
 }
 
-// changes lists how the files differ from the granted ones.
+// changes returns the differences of the files from the granted ones.
 func changes(old []granted, files []File) []Change {
 	before := make(map[string]granted, len(old))
 	for _, g := range old {
@@ -56,7 +56,7 @@ func changes(old []granted, files []File) []Change {
 	return out
 }
 
-// changed shows what changed in a text; "" where the old one was not kept.
+// changed returns the diff of a text; "" if the old text was not stored.
 func changed(g granted, f File) string {
 	if g.Text == "" {
 		return ""

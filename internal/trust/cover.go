@@ -11,10 +11,10 @@ import (
 )
 
 // Cover returns everything that a grant for the project at root covers: the
-// settings files, the files inside the project that the programs name, and all
-// files of the trees (plugin folders, absolute; missing ones are empty). The
-// result is sorted by name. An error means that the project cannot be trusted
-// as it is.
+// settings files, the files in the project that the programs name, and all
+// files of the trees (absolute paths of plugin folders; missing ones are
+// empty). The result is sorted by name. An error means that the project cannot
+// be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
 	c := cover{root: resolved(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
 	for _, f := range settings {
@@ -50,12 +50,12 @@ type cover struct {
 	root   string
 	files  map[string]File
 	room   int64           // bytes left
-	seen   map[string]bool // folders whose tree was covered, links resolved
+	seen   map[string]bool // folders already covered, with links resolved
 	listed map[string]*listing
 }
 
-// inside reports whether a path is in the project, by its own spelling or by
-// where its links lead.
+// inside reports whether a path is in the project, either as written or after
+// resolving links.
 func (c *cover) inside(path string) bool {
 	for _, p := range []string{path, resolved(path), filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))} {
 		if rel, err := filepath.Rel(c.root, p); err == nil && filepath.IsLocal(rel) {
@@ -65,7 +65,8 @@ func (c *cover) inside(path string) bool {
 	return false
 }
 
-// add covers one file. What is not there or not a regular file runs nothing.
+// add covers one file. Absent files and files that are not regular are ignored,
+// because they cannot be run.
 func (c *cover) add(path string) error {
 	name := Name(c.root, filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path)))
 	if _, ok := c.files[name]; ok {
@@ -88,7 +89,7 @@ func (c *cover) add(path string) error {
 	return nil
 }
 
-// tree covers all files of a folder, through links too; each folder once.
+// tree covers all files of a folder, following links; each folder once.
 func (c *cover) tree(dir string) error {
 	real := resolved(dir)
 	if c.seen[real] {
@@ -113,7 +114,7 @@ func (c *cover) tree(dir string) error {
 func (c *cover) entry(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil: // a link to nowhere
+	case err != nil: // a dangling link
 		return nil
 	case info.IsDir():
 		return c.tree(path)

@@ -17,11 +17,11 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a grant can cover. Beyond them a project cannot be trusted.
+// Limits of a grant. A project that exceeds them cannot be trusted.
 const (
 	maxFiles = 20_000
 	maxBytes = 128 << 20
-	maxText  = 64 << 10 // of one file, kept to show what changed
+	maxText  = 64 << 10 // of one file, stored to show changes
 )
 
 // Errors of [Read] and [ReadOwned].
@@ -30,7 +30,7 @@ var (
 	ErrTooLarge   = errors.New("file is too large")
 )
 
-// OwnerError tells that a file could have been written by somebody else.
+// OwnerError reports that another user could have written a file.
 type OwnerError struct {
 	Path   string
 	Reason string // such as "it belongs to user 1001"
@@ -38,23 +38,22 @@ type OwnerError struct {
 
 func (e *OwnerError) Error() string { return e.Path + " is not safe to use: " + e.Reason }
 
-// File is one file that a grant covers, as it was when it was read.
+// File is one file that a grant covers, with its content when it was read.
 type File struct {
 	Name string // relative to the project root with slashes; absolute outside it
 	Path string // with links resolved
 	Sum  string // sha256 of the bytes, hex
 	Size int64  // bytes
-	Data []byte // the bytes; of files that [Cover] finds only short texts
+	Data []byte // the bytes; for files that [Cover] finds, only short texts
 }
 
-// Read reads a regular file at once, so that the bytes that are hashed are the
-// bytes that are parsed. It never waits for a pipe. A file of more than limit
-// bytes is ErrTooLarge, a folder or device ErrNotRegular. Name is left to the
-// caller.
+// Read reads a regular file once, so that the bytes that are hashed are the
+// bytes that are parsed. It never blocks on a pipe. A file of more than limit
+// bytes is ErrTooLarge, a folder or device ErrNotRegular. The caller sets Name.
 func Read(path string, limit int64) (File, error) { return read(path, limit, false) }
 
-// ReadOwned is Read for files that nobody has named: one that somebody else than
-// root or this user could have written is an [*OwnerError].
+// ReadOwned is Read for files that nobody has named. If a user other than root
+// or this one could have written the file, the error is an [*OwnerError].
 func ReadOwned(path string, limit int64) (File, error) { return read(path, limit, true) }
 
 func read(path string, limit int64, owned bool) (File, error) {
@@ -76,8 +75,8 @@ func read(path string, limit int64, owned bool) (File, error) {
 	return newFile(resolved(path), data), nil
 }
 
-// Proposed returns a file as [Read] will once it has this content. It need not be
-// there yet.
+// Proposed returns a file as [Read] will return it once it has this content. It
+// need not exist yet.
 func Proposed(path string, data []byte) File {
 	real, rest := path, ""
 	for {
@@ -95,8 +94,8 @@ func newFile(path string, data []byte) File {
 	return File{Path: path, Sum: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
-// Foreign reports why a folder or file is not safe to be taken for this
-// user's: "" when it is. Links are not followed.
+// Foreign returns why another user could have written a folder or file; "" if
+// none could. It does not follow links.
 func Foreign(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -132,7 +131,7 @@ func isText(b []byte) bool {
 	return len(b) <= maxText && utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }
 
-// capped passes the first room bytes on and drops the rest.
+// capped passes on the first room bytes and drops the rest.
 type capped struct {
 	w    io.Writer
 	room int
@@ -150,7 +149,7 @@ func (c *capped) Write(p []byte) (int, error) {
 func open(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return nil, nil, err // names the path itself
+		return nil, nil, err // the error names the path
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -163,7 +162,7 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// resolved returns path with links resolved, or as it is where that fails.
+// resolved returns path with links resolved, or unchanged if that fails.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -171,8 +170,8 @@ func resolved(path string) string {
 	return filepath.Clean(path)
 }
 
-// Hash returns the hash of a set of files: names, where their links lead and
-// their bytes. The order of the files does not count.
+// Hash returns the hash of a set of files: their names, the targets of their
+// links and their bytes. It does not depend on the order of the files.
 func Hash(files []File) string {
 	sorted := make([]*File, len(files))
 	for i := range files {

@@ -4,14 +4,14 @@ package trust
 
 import "io/fs"
 
-// openNonblock is 0 where pipes have no place in the file system.
+// openNonblock is 0 on systems without pipes in the file system.
 const openNonblock = 0
 
-// foreign cannot tell owners apart where access lists rule.
+// foreign cannot tell on systems with access control lists.
 func foreign(fs.FileInfo) string { return "" }
 
-// Device tells file systems apart; 0 where it cannot.
+// Device identifies a file system; 0 if unknown.
 func Device(fs.FileInfo) uint64 { return 0 }
 
-// Identity cannot tell here.
+// Identity is not supported on this system.
 func Identity(string) string { return "" }

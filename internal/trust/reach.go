@@ -12,29 +12,29 @@ import (
 	"sync"
 )
 
-// maxFolders bounds the folders that one command may start from. A command that
-// names more cannot be followed, so that its project cannot be trusted.
+// maxFolders limits the folders from which one command may start. A project
+// with a command that names more cannot be trusted.
 const maxFolders = 64
 
-// Program is a command that settings name.
+// Program is a command in the settings.
 type Program struct {
-	Argv      []string // expanded as far as it can be; empty for an environment alone
-	Dir       string   // where it runs, absolute
-	Env       []string // "NAME=value": what the settings give it; every value may name files
-	Inherited []string // "NAME=value": what it has from us; words may mention it, and its PATH counts
+	Argv      []string // expanded as far as possible; empty if there is only an environment
+	Dir       string   // absolute path where it runs
+	Env       []string // "NAME=value" from the settings; any value may name files
+	Inherited []string // "NAME=value" from our environment; words may refer to it, and its PATH is used
 }
 
-// reach is one command on the way to the files that it may run.
+// reach finds the files that one command may run.
 //
-// A word is read in every way that a shell, an interpreter or an option could
-// read it, and looked for in every folder that the command names. A file that
-// is not there is not recorded: each check looks again, and one that has come
-// counts as added.
+// It interprets a word in every way that a shell, an interpreter or an option
+// could, and looks for it in every folder that the command names. It does not
+// record absent files: every check looks again, and a file that was created
+// meanwhile is reported as added.
 type reach struct {
 	*cover
 	program Program
-	words   []string // of the command, without their quotes; each once
-	folders []string // where relative words may start, absolute
+	words   []string // of the command, without quotes or duplicates
+	folders []string // absolute folders from which relative words may be resolved
 	runners []runner
 }
 
@@ -63,8 +63,8 @@ func (c *cover) program(p Program) error {
 	return errors.Join(r.path(), r.codeFolders(), r.local())
 }
 
-// addWords takes a word as a whole, in the pieces that a shell or an option would
-// cut it into, and as it is without quotes.
+// addWords adds a word as a whole, the pieces into which a shell or an option
+// would split it, and its form without quotes.
 func (r *reach) addWords(word string) {
 	word = r.expand(word)
 	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)
@@ -77,14 +77,14 @@ func (r *reach) addWords(word string) {
 	}
 }
 
-// Compiled where a project is judged, not at every start.
+// Compiled when a project is checked, not at every start.
 var (
 	processFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`) })
 	variable      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`) })
 )
 
-// expand replaces what a shell would, so far as it is known. Any other variable
-// may be any folder that the command names.
+// expand replaces variables as a shell would, as far as they are known. An
+// unknown variable may be any folder that the command names.
 func (r *reach) expand(word string) string {
 	word = processFolder().ReplaceAllStringFunc(word, func(m string) string {
 		if strings.HasSuffix(m, "/root") {
@@ -113,13 +113,13 @@ func (r *reach) lookup(name string) string {
 	return "."
 }
 
-// pieces cuts a word where a shell or an option would: "--x=FILE", "a; b".
+// pieces splits a word where a shell or an option would: "--x=FILE", "a; b".
 func pieces(word string) []string {
 	return strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n=;|&<>(){}[]`'\",:$#!+", r) })
 }
 
-// forms are the readings of a word: the file itself, the value behind an option's
-// letter (-rFILE), a file of arguments (@FILE), and modules (a.b).
+// forms returns the interpretations of a word: the file itself, the value after
+// an option letter (-rFILE), a file of arguments (@FILE), and modules (a.b).
 func forms(word string) []string {
 	out := []string{word}
 	if rest := strings.TrimPrefix(word, "@"); rest != word {
@@ -139,14 +139,14 @@ func forms(word string) []string {
 	return out
 }
 
-// folder covers what the words name in one folder, and adds the folders among
-// them.
+// folder covers the files that the words name in one folder, and adds the
+// folders that they name.
 func (r *reach) folder(dir string) error {
 	for _, word := range r.words {
 		path := word
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
-		} else if err := r.word(filepath.Join(dir, path)); err != nil { // behind something unknown: $(pwd)/x
+		} else if err := r.word(filepath.Join(dir, path)); err != nil { // after something unknown: $(pwd)/x
 			return err
 		}
 		if err := r.word(path); err != nil {
@@ -156,8 +156,8 @@ func (r *reach) folder(dir string) error {
 	return r.entries(dir)
 }
 
-// word covers the files that a path could mean: itself, with an extension, and
-// those that a pattern fits.
+// word covers the files that a path could mean: itself, with an extension, or
+// as a pattern.
 func (r *reach) word(path string) error {
 	parent, base := filepath.Split(path)
 	names := r.list(filepath.Clean(parent)).names
@@ -169,7 +169,7 @@ func (r *reach) word(path string) error {
 		}
 	}
 	if strings.ContainsAny(path, "*?") {
-		matches, _ := filepath.Glob(path) // a pattern that is none matches nothing
+		matches, _ := filepath.Glob(path) // an invalid pattern matches nothing
 		for _, m := range matches {
 			if err := r.file(m); err != nil {
 				return err
@@ -179,11 +179,11 @@ func (r *reach) word(path string) error {
 	return r.file(path)
 }
 
-// file covers one file inside the project, or takes a folder to start from.
+// file covers one file in the project, or adds a folder from which to start.
 func (r *reach) file(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil: // what is not there runs nothing
+	case err != nil: // an absent file cannot be run
 		return nil
 	case info.IsDir():
 		if path = filepath.Clean(path); !slices.Contains(r.folders, path) {
@@ -199,17 +199,17 @@ func (r *reach) file(path string) error {
 	return r.siblings(path)
 }
 
-// listing is what a folder holds, where it is inside the project.
+// listing has the names in a folder, if it is in the project.
 type listing struct{ names []string }
 
-// list reads a folder once; empty for one that is outside.
+// list reads a folder once; empty if it is outside the project.
 func (c *cover) list(dir string) *listing {
 	if l, ok := c.listed[dir]; ok {
 		return l
 	}
 	l := &listing{}
 	if rel, err := filepath.Rel(c.root, resolved(dir)); err == nil && filepath.IsLocal(rel) {
-		entries, _ := os.ReadDir(dir) // what cannot be read names nothing
+		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
 		for _, e := range entries {
 			l.names = append(l.names, e.Name())
 		}
@@ -218,8 +218,9 @@ func (c *cover) list(dir string) *listing {
 	return l
 }
 
-// path covers the program in the folders of PATH, and everything in those that
-// are inside the project: a later file there would be found first.
+// path covers the program in the folders of PATH, and everything in those
+// folders that are inside the project, because a file added there would be
+// found first.
 func (r *reach) path() error {
 	for _, dir := range r.folderList("PATH") {
 		for _, name := range r.list(dir).names {
@@ -238,7 +239,7 @@ func (r *reach) path() error {
 	return nil
 }
 
-// folderList returns the folders of a variable, absolute.
+// folderList returns the absolute folders in a variable.
 func (r *reach) folderList(name string) []string {
 	var out []string
 	for _, dir := range filepath.SplitList(r.expand(r.valueOf(name))) {

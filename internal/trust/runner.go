@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// runner is a program that reads from its folder what it is to run.
+// runner is a program that reads from its folder what to run.
 type runner struct {
-	names   string // of the program, without version
-	entries string // files that it reads, in its folder or in one above it
-	code    string // extensions of the files beside what it runs that it may load
-	local   bool   // it prefers programs that are installed in the project
+	names   string // names of the program, without version
+	entries string // files that it reads, in its folder or one above
+	code    string // extensions of other files that it may load
+	local   bool   // it prefers programs installed in the project
 }
 
-// runners lists them; "" is for every folder that a command names.
+// runners returns all runners; the one without names applies to every folder
+// that a command names.
 func runners() []runner {
 	return []runner{
 		{"", "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml", "", false},
@@ -42,12 +43,12 @@ func runners() []runner {
 	}
 }
 
-// extensions are those that a program adds to a name by itself.
+// extensions returns the extensions that programs add to a name by themselves.
 func extensions() []string {
 	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc", ".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
 }
 
-// addRunner notes the runner that a word may call.
+// addRunner adds the runner that a word may call.
 func (r *reach) addRunner(word string) {
 	name := strings.TrimRight(strings.TrimSuffix(filepath.Base(word), ".exe"), "0123456789.")
 	for _, known := range runners()[1:] {
@@ -57,10 +58,10 @@ func (r *reach) addRunner(word string) {
 	}
 }
 
-// entries covers what a folder says of what runs there.
+// entries covers the files in a folder that say what runs there.
 func (r *reach) entries(dir string) error {
 	if dir == r.root && dir != r.program.Dir && !slices.Contains(r.words, dir) {
-		return nil // only words that mention it start there
+		return nil // only words that name the folder start there
 	}
 	var names []string
 	for _, known := range r.runners {
@@ -88,8 +89,8 @@ func (r *reach) entries(dir string) error {
 	return nil
 }
 
-// upTo returns a folder and those above it up to the root of the project; none
-// of a folder outside.
+// upTo returns a folder and those above it up to the project root; nil for a
+// folder outside.
 func (r *reach) upTo(dir string) []string {
 	var out []string
 	for at := dir; r.inside(at); at = filepath.Dir(at) {
@@ -108,7 +109,7 @@ func (r *reach) entryInside(path string) error {
 	return r.entry(path)
 }
 
-// entry covers a file that a runner reads, and what it names there.
+// entry covers a file that a runner reads, and the files that it names.
 func (r *reach) entry(path string) error {
 	if err := r.add(path); err != nil || filepath.Base(path) != "package.json" {
 		return err
@@ -123,7 +124,7 @@ func (r *reach) entry(path string) error {
 	return nil
 }
 
-// packageWords returns what a package.json says is run.
+// packageWords returns the words of the commands in a package.json.
 func packageWords(path string) []string {
 	data, err := os.ReadFile(path)
 	var all map[string]any
@@ -152,7 +153,7 @@ func packageWords(path string) []string {
 	return out
 }
 
-// siblings covers the files beside a script that its interpreter finds before
+// siblings covers the files next to a script that its interpreter finds before
 // those of its own library.
 func (r *reach) siblings(path string) error {
 	for _, known := range r.runners {
@@ -165,8 +166,8 @@ func (r *reach) siblings(path string) error {
 	return nil
 }
 
-// code covers the files of a folder with one of the extensions, and the packages
-// in it.
+// code covers the files of a folder with one of the extensions, and the
+// packages in it.
 func (r *reach) code(dir, extensions string) error {
 	for _, name := range r.list(dir).names {
 		path := filepath.Join(dir, name)
@@ -180,7 +181,8 @@ func (r *reach) code(dir, extensions string) error {
 	return nil
 }
 
-// codeFolders covers the folders that variables name as places of code, whole.
+// codeFolders covers the whole folders that environment variables name as
+// locations of code.
 func (r *reach) codeFolders() error {
 	for _, name := range []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
 		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "CLASSPATH", "ZDOTDIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"} {
@@ -199,8 +201,8 @@ func (r *reach) codeFolders() error {
 	return nil
 }
 
-// local covers the programs that are installed in the project and that a runner
-// prefers to others of their name.
+// local covers the programs installed in the project that a runner prefers to
+// others of the same name.
 func (r *reach) local() error {
 	if !slices.ContainsFunc(r.runners, func(known runner) bool { return known.local }) {
 		return nil
@@ -217,7 +219,7 @@ func (r *reach) local() error {
 	return nil
 }
 
-// installed covers what a package or program of that name is in a folder.
+// installed covers a package or program of that name in a folder.
 func (r *reach) installed(dir, word string) error {
 	if i := strings.LastIndex(word, "@"); i > 0 {
 		word = word[:i] // its version

@@ -15,28 +15,28 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// ErrDamaged tells that a remembered grant cannot be read. The project is not
-// trusted then; the next Grant sets the file aside.
+// ErrDamaged reports that a stored grant cannot be read. The project is then
+// not trusted; the next Grant sets the file aside.
 var ErrDamaged = errors.New("the stored grant cannot be read")
 
-// grantVersion is the version of the layout of a grant's file.
+// grantVersion is the version of the file format of a grant.
 const grantVersion = 1
 
-// Store remembers grants in a state directory, one file for each project, so
-// that a check reads no other project's. It is safe for concurrent use, by
-// several processes too.
+// Store stores grants in a state folder, in one file per project, so that a
+// check reads only its own project's. It is safe for concurrent use, also by
+// several processes.
 type Store struct {
 	dir *state.Dir
 }
 
-// NewStore returns the Store over the user's state directory.
+// NewStore returns the Store in the user's state folder.
 func NewStore(dir *state.Dir) *Store { return &Store{dir: dir} }
 
-// Status tells whether a project is trusted. The zero value is not.
+// Status says whether a project is trusted. The zero value is not trusted.
 type Status struct {
 	Trusted bool
-	Granted time.Time // the last grant; zero = never, or revoked
-	Changes []Change  // since the last grant, in order of name
+	Granted time.Time // time of the last grant; zero = never, or revoked
+	Changes []Change  // since the last grant, sorted by name
 }
 
 // grant is a person's consent to what a project runs.
@@ -48,9 +48,9 @@ type grant struct {
 	Files   []granted `json:"files,omitempty"`
 }
 
-// Check compares the files of a project with its grant. They are trusted when
-// each of them is as it was granted, and so is every other file of the grant. An
-// error means that the grant cannot be read: nothing is trusted then.
+// Check compares the files of a project with its grant. They are trusted if all
+// of them, and all other files of the grant, are unchanged. An error means that
+// the grant cannot be read; nothing is then trusted.
 func (s *Store) Check(root string, files []File) (Status, error) {
 	root = resolved(root)
 	g, err := s.read(root)
@@ -67,8 +67,8 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	return Status{Granted: g.Time, Changes: all}, nil
 }
 
-// unchanged reports whether a granted file that is not asked about now is there as
-// it was granted. Then consent to more is consent to less.
+// unchanged reports whether a granted file that is not in the question now is
+// unchanged. If so, consent to more files includes consent to fewer.
 func (g grant) unchanged(name string) bool {
 	i := slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })
 	path := filepath.FromSlash(name)
@@ -79,13 +79,13 @@ func (g grant) unchanged(name string) bool {
 	return err == nil && i >= 0 && f.Sum == g.Files[i].Sum && f.Path == g.Files[i].Path
 }
 
-// Grant remembers consent to exactly these files, in place of an older grant.
-// A damaged file is set aside first; its new path is returned.
+// Grant stores consent to exactly these files, replacing an older grant. A
+// damaged file is set aside first; its new path is returned.
 func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Time) (setAside string, err error) {
 	return s.replace(ctx, newGrant(resolved(root), files, at))
 }
 
-// Revoke forgets the grant for a project and reports whether there was one.
+// Revoke deletes the grant of a project and reports whether there was one.
 func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 	root = resolved(root)
 	old, err := s.read(root)
@@ -120,7 +120,7 @@ func (s *Store) read(root string) (grant, error) {
 	return s.decode(root, data)
 }
 
-// replace writes a grant. A damaged one before it is set aside.
+// replace writes a grant and sets aside a damaged one.
 func (s *Store) replace(ctx context.Context, g grant) (setAside string, err error) {
 	setAside, err = s.dir.UpdateOrSetAside(ctx, fileName(g.Root), func(old []byte) ([]byte, error) {
 		_, err := s.decode(g.Root, old)
@@ -138,7 +138,7 @@ func (s *Store) replace(ctx context.Context, g grant) (setAside string, err erro
 	return setAside, nil
 }
 
-// decode reads a grant's file; nil is the content of an absent one.
+// decode decodes a grant's file; nil is the content of an absent one.
 func (s *Store) decode(root string, data []byte) (grant, error) {
 	var g grant
 	if data == nil {
@@ -154,7 +154,7 @@ func (s *Store) decode(root string, data []byte) (grant, error) {
 	return g, nil
 }
 
-// fileName names the state file of a project.
+// fileName returns the name of a project's state file.
 func fileName(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return "trust-" + hex.EncodeToString(sum[:16]) + ".json"

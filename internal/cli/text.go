@@ -26,7 +26,7 @@ func (e *Env) Color(isTTY bool) bool {
 // fullScreen reports whether a person is at a terminal on which we may draw.
 func (e *Env) fullScreen() bool {
 	name := e.Getenv("TERM")
-	return e.InTTY && e.OutTTY && e.ErrTTY && name != "" && name != "dumb" && !e.Globals.JSON && e.asker.nobody() == ""
+	return terminal.HasFull && e.InTTY && e.OutTTY && e.ErrTTY && name != "" && name != "dumb" && !e.Globals.JSON && e.asker.nobody() == ""
 }
 
 // minWidth is the narrowest screen that is laid out for.

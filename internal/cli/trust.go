@@ -29,7 +29,7 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 			b.WriteString("  " + terminal.Line(l) + "\n")
 		}
 	}
-	section("files that trust is tied to:", p.Files)
+	section("files covered by trust:", p.Files)
 	section("programs that would run:", p.Runs)
 	section("settings that loosen what toolreg asks about or hides:", p.Loosens)
 	section("variables and references that would be read:", p.Expands)
@@ -166,5 +166,5 @@ func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registr
 		return d.Code == settings.CodeProjectUntrusted || d.Code == "project_settings_invalid"
 	})
 	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted,
-		Message: "not loaded, since you said no to trusting this project: " + what + "; run toolreg trust grant to change that"})
+		Message: "not loaded, because you declined to trust this project: " + what + "; run toolreg trust grant to change that"})
 }

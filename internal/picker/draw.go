@@ -49,7 +49,7 @@ func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 		lines = append(lines, p.row(m, p.top+i == p.selected, widths, columns))
 	}
 	if len(p.found) == 0 && p.query != "" {
-		lines = append(lines, p.line(columns, dim("  nothing matches; Ctrl-U clears the filter")))
+		lines = append(lines, p.line(columns, dim("  no matches; Ctrl-U clears the filter")))
 	}
 	return p.withKeys(lines, columns, rows, "Enter: show   ↑↓: select   Esc: quit"), 2 + terminal.Width(query)
 }

@@ -17,17 +17,17 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	if err != nil || u.Host == "" {
 		return Reply{}, nil
 	}
-	d.v.printf("The address:")
+	d.v.printf("Address:")
 	d.v.quote(Line(d.q.URL))
-	d.v.printf("Its host:")
+	d.v.printf("Host:")
 	d.v.row([]Span{{Text: Line(u.Host), Style: Bold}})
 	d.warnOfHost(u)
-	d.v.printf("The server may learn what you do there. Nothing is opened unless you say so.")
+	d.v.printf("The server may learn what you do there. toolreg opens the address only if you agree.")
 	words := []string{"yes", "myself", "cancel", "no"}
 	if d.open == nil {
 		words = words[1:]
 	} else {
-		d.v.printf("yes: in the browser; myself: you open it by hand")
+		d.v.printf("yes opens it in the browser; myself leaves opening it to you")
 	}
 	d.head = d.v.b.String()
 	about := d.line("Open " + Line(d.q.URL) + " for MCP server " + name(d.q.Server))
@@ -41,7 +41,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 		return Reply{Said: chosen.Said}, nil
 	case chosen.Word == "yes":
 		if err := d.open(ctx, u.String()); err != nil {
-			d.v.printf("%s; open the address above by hand.", Line(err.Error()))
+			d.v.printf("%s; open the address above yourself.", Line(err.Error()))
 		}
 	}
 	return d.waitUntilDone(ctx, about)
@@ -53,7 +53,7 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error)
 	if d.q.Done == nil {
 		return Reply{Action: Accept}, d.tty.write(ctx, d.flushed())
 	}
-	done := errors.New("the server says that it is done")
+	done := errors.New("the server reports that it is finished")
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -63,7 +63,7 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error)
 		case <-inner.Done():
 		}
 	}()
-	chosen, err := d.choose(inner, about, "Done there?", "yes", "cancel", "no")
+	chosen, err := d.choose(inner, about, "Finished there?", "yes", "cancel", "no")
 	switch {
 	case errors.Is(err, done):
 		return Reply{Action: Accept}, nil
@@ -89,13 +89,13 @@ func (d *dialog) warnOfHost(u *url.URL) {
 		unicode = host
 	}
 	if ascii != unicode {
-		d.v.printf("Note: the host has letters beyond a to z, which can look like others:")
+		d.v.printf("Note: the host contains non-ASCII letters, which can look like others:")
 		d.v.quote(Line(ascii) + " is shown as " + Line(unicode))
 	}
 	if u.Scheme == "http" {
-		d.v.printf("Note: it leads to a program on this machine, unencrypted.")
+		d.v.printf("Note: it goes to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		d.v.printf("Note: the host has many parts; the last ones say whose it is.")
+		d.v.printf("Note: the host has many parts; its owner is in the last ones.")
 	}
 }

@@ -325,7 +325,7 @@ func TestQuestionAfterAStop(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	p.await("Why you are asked", 2)
+	p.await("Reason", 2)
 	p.await("[n]o: ", 2)
 	p.typed("y\n")
 	if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {

@@ -113,7 +113,7 @@ func (d *dialog) heading(wants string) {
 	}
 	d.v.printf("\nMCP server %s %s%s.", name(d.q.Server), wants, during)
 	if strings.TrimSpace(d.q.Message) != "" {
-		d.v.printf("In its words (not checked):")
+		d.v.printf("Message from the server (not verified):")
 		d.v.quote(d.q.Message)
 	}
 	d.head = d.v.b.String()

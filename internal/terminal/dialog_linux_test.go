@@ -66,11 +66,11 @@ func TestForm(t *testing.T) {
 		shows   []string
 	}{
 		{"yes", []typing{name, age, color, {send, "y\n"}}, Accept, `{"name":"Ann","age":7,"color":"green"}`,
-			[]string{`MCP server "s" asks you something during tool "t".`, "  │ Tell me\\x07", `Your name\x1b[2J (name)`, "  │ age: 7", "Enter takes green, /skip disables it"}},
+			[]string{`MCP server "s" asks for input during tool "t".`, "  │ Tell me\\x07", `Your name\x1b[2J (name)`, "  │ age: 7", "Enter accepts green, /skip leaves it out"}},
 		{"left out", []typing{name, {"2 of 3:", "\n"}, {"3 of 3:", "/skip\n"}, {send, "YES\n"}}, Accept, `{"name":"Ann"}`, nil},
-		{"needed, and out of range", []typing{{"1 of 3:", "\n"}, {"an answer is needed", "Ann\n"}, {"2 of 3:", "200\n"}, {"out of range", "20\n"}, color, {send, "y\n"}},
+		{"needed, and out of range", []typing{{"1 of 3:", "\n"}, {"an answer is required", "Ann\n"}, {"2 of 3:", "200\n"}, {"out of range", "20\n"}, color, {send, "y\n"}},
 			Accept, `{"name":"Ann","age":20,"color":"green"}`, nil},
-		{"edited", []typing{name, age, color, {send, "e\n"}, {"Enter takes Ann", "Bea\n"}, {"2 of 3:", "\n"}, {"3 of 3:", "1\n"}, {send, "y\n"}},
+		{"edited", []typing{name, age, color, {send, "e\n"}, {"Enter accepts Ann", "Bea\n"}, {"2 of 3:", "\n"}, {"3 of 3:", "1\n"}, {send, "y\n"}},
 			Accept, `{"name":"Bea","age":7,"color":"red"}`, nil},
 		{"refused in a field", []typing{name, {"2 of 3:", "/decline\n"}}, Decline, "", nil},
 		{"no", []typing{name, age, color, {send, "n\n"}}, Decline, "", nil},
@@ -114,21 +114,21 @@ func TestAddress(t *testing.T) {
 		opened    string
 		shows     string
 	}{
-		{name: "yes", url: "https://a.example/x?y=1", person: []typing{{open, "y\n"}}, reply: Accept, opened: "https://a.example/x?y=1", shows: "Its host:\n  │ a.example\n"},
+		{name: "yes", url: "https://a.example/x?y=1", person: []typing{{open, "y\n"}}, reply: Accept, opened: "https://a.example/x?y=1", shows: "Host:\n  │ a.example\n"},
 		{name: "by hand", url: "https://a.example/", person: []typing{{open, "m\n"}}, reply: Accept},
 		{name: "no browser", url: "https://a.example/", person: []typing{{byHand, "m\n"}}, noBrowser: true, reply: Accept},
 		{name: "no", url: "https://a.example/", person: []typing{{open, "n\n"}}, reply: Decline},
 		{name: "cancelled", url: "https://a.example/", person: []typing{{open, "c\n"}}, reply: Cancel},
 		{name: "it does not open", url: "https://a.example/", person: []typing{{open, "y\n"}}, fails: errors.New("no\x07"), reply: Accept,
-			opened: "https://a.example/", shows: `no\x07; open the address above by hand.`},
+			opened: "https://a.example/", shows: `no\x07; open the address above yourself.`},
 		{name: "letters that look alike", url: "https://аpple.com/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "  │ xn--pple-43d.com is shown as"},
-		{name: "this machine", url: "http://localhost:1/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Note: it leads to a program on this machine, unencrypted."},
+		{name: "this machine", url: "http://localhost:1/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Note: it goes to a program on this machine, unencrypted."},
 		{name: "many parts", url: "https://a.b.c.d.e.example/", person: []typing{{open, "n\n"}}, reply: Decline, shows: "Note: the host has many parts"},
 		{name: "no address", url: "mailto:x", reply: Decline},
-		{name: "done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there? [y]es, [c]ancel, [v]iew, [n]o: ", "y\n"}}, done: make(chan struct{}), reply: Accept},
-		{name: "not done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there?", "n\n"}}, done: make(chan struct{}), reply: Decline},
-		{name: "put off there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Done there?", "c\n"}}, done: make(chan struct{}), reply: Cancel},
-		{name: "the server says that it is done", url: "https://a.example/", person: []typing{{open, "m\n"}}, done: over, reply: Accept},
+		{name: "done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there? [y]es, [c]ancel, [v]iew, [n]o: ", "y\n"}}, done: make(chan struct{}), reply: Accept},
+		{name: "not done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there?", "n\n"}}, done: make(chan struct{}), reply: Decline},
+		{name: "put off there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there?", "c\n"}}, done: make(chan struct{}), reply: Cancel},
+		{name: "the server reports that it is finished", url: "https://a.example/", person: []typing{{open, "m\n"}}, done: over, reply: Accept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opened := ""

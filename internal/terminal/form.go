@@ -18,11 +18,11 @@ const (
 
 // fill asks for each field, shows what would be sent, and asks whether to.
 func (d *dialog) fill(ctx context.Context) (Reply, error) {
-	d.heading("asks you something")
+	d.heading("asks for input")
 	fields := d.q.Form.Fields
 	if len(fields) > 0 {
-		d.v.printf("What you type is sent to the server: no passwords, keys or tokens in a form.")
-		d.v.printf("%s refuses to answer, Ctrl-D leaves the question open, Ctrl-C ends the call.", declineWord)
+		d.v.printf("Your answers are sent to the server. Do not enter passwords, keys or tokens.")
+		d.v.printf("%s refuses to answer, Ctrl-D dismisses the question, Ctrl-C cancels the call.", declineWord)
 	}
 	words, question := []string{"yes", "edit", "cancel", "no"}, "Send this?"
 	if len(fields) == 0 {
@@ -94,9 +94,9 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 	if len(fields) == 0 {
 		return
 	}
-	d.v.printf("\nThis would go to %s:", name(d.q.Server))
+	d.v.printf("\nThis will be sent to %s:", name(d.q.Server))
 	if len(values) == 0 {
-		d.v.printf("%s(nothing: every field is left out)", bar)
+		d.v.printf("%s(nothing; all fields are empty)", bar)
 	}
 	for i := range fields {
 		if value := values[fields[i].Name]; value != nil {
@@ -128,7 +128,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 		case line == "" && !f.Required, line == skipWord && !f.Required:
 			return nil, nil
 		case line == "" && f.Kind != form.Choices:
-			err = errors.New("an answer is needed")
+			err = errors.New("an answer is required")
 		default:
 			value, err = d.read(f, line)
 		}
@@ -173,21 +173,21 @@ func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	if suggestion != nil {
 		suggested = Line(f.Show(suggestion))
 		if Width(suggested) > maxSuggested {
-			d.v.quote("so far: " + suggested)
+			d.v.quote("current value: " + suggested)
 			suggested = "that"
 		}
 	}
 	switch {
 	case suggestion != nil && f.Required:
-		return hint + "; Enter takes " + suggested
+		return hint + "; Enter accepts " + suggested
 	case suggestion != nil:
-		return hint + "; Enter takes " + suggested + ", " + skipWord + " disables it"
+		return hint + "; Enter accepts " + suggested + ", " + skipWord + " leaves it out"
 	case f.Required:
-		return hint + "; needed"
+		return hint + "; required"
 	}
-	return hint + "; Enter leaves it out"
+	return hint + "; Enter skips it"
 }
 
-// maxSuggested is how many columns of what Enter takes are shown within a line of
+// maxSuggested is how many columns of what Enter accepts are shown within a line of
 // our own.
 const maxSuggested = 30

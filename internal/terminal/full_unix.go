@@ -15,6 +15,9 @@ import (
 	"golang.org/x/term"
 )
 
+// HasFull reports whether [TTY.Full] works on this system.
+const HasFull = true
+
 // raw makes a terminal hand out each key as it is pressed, unechoed, until
 // restore is called.
 func raw(f *os.File) (restore func(), err error) {

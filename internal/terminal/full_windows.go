@@ -6,7 +6,9 @@ import (
 	"os"
 )
 
-// A console has no place yet in what follows: [TTY.Full] fails.
+// HasFull reports whether [TTY.Full] works on this system. It does not yet on the
+// console of Windows.
+const HasFull = false
 
 func raw(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
 

@@ -49,21 +49,25 @@ func (f *Filled) drop(name string) {
 	delete(f.Files, name)
 }
 
-// What is typed instead of a param's name when all needed ones are there.
+// What is typed instead of a param's name when all required ones have values.
 const editWord = "edit"
 
-// AskParams asks for the needed params one after another, then for further ones
+// AskParams asks for the required params one after another, then for optional ones
 // that the person names, until they press Enter. The error is the cause of ctx, or
 // wraps [ErrNoAnswer] where the person gave up.
 func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 	defer t.begin()()
 	columns, _ := t.Size()
 	d := dialog{tty: t, q: Asked{Form: q.Needed}, v: &view{width: columns, color: t.Color}, readFile: q.ReadFile}
-	d.v.printf("\n%s needs more params.", Cut(Line(q.Tool), max(columns-24, 20)))
+	heading := "\n%s requires more params."
+	if len(q.Needed.Fields) == 0 {
+		heading = "\n%s takes optional params."
+	}
+	d.v.printf(heading, Cut(Line(q.Tool), max(columns-26, 20)))
 	if about := text.FirstSentence(q.Description); about != "" {
 		d.v.prose(about)
 	}
-	d.v.printf("@FILE stands for the content of a file; Ctrl-D gives up.")
+	d.v.printf("@FILE reads the value from a file. Ctrl-D cancels.")
 	filled := &Filled{Values: map[string]json.RawMessage{}, Files: map[string]string{}}
 	for i := range q.Needed.Fields {
 		if err := d.param(ctx, &q.Needed.Fields[i], i, filled); err != nil {
@@ -94,23 +98,26 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 
 // more shows the call and asks for what the person wants to change of it.
 func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error {
-	hint := "(Enter calls it; " + editWord + " asks again"
 	names := make([]string, len(q.More.Fields))
 	for i := range q.More.Fields {
 		names[i] = Line(q.More.Fields[i].Name)
 	}
+	hint := "Enter runs the call"
 	if len(names) > 0 {
-		hint = "(Enter calls it; the name of a param asks for it; " + editWord + " asks again"
+		hint += ", the name of a param sets it"
+	}
+	if len(q.Needed.Fields) > 0 {
+		hint += ", " + editWord + " changes your answers"
 	}
 	for {
 		d.v.printf("")
 		d.v.row([]Span{{Text: Line(q.Line(filled))}})
 		if len(names) > 0 {
-			for _, row := range WrapSpans([]Span{{Text: "More params: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
+			for _, row := range WrapSpans([]Span{{Text: "Optional params: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
 				d.v.printf("%s", Paint(row, false))
 			}
 		}
-		d.v.printf("%s)", hint)
+		d.v.printf("(%s)", hint)
 		line, err := d.tty.ask(ctx, d.flushed()+"> ")
 		if err != nil {
 			return err
@@ -138,7 +145,7 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	f := q.field(strings.TrimSpace(key))
 	switch {
 	case f == nil:
-		d.v.line("There is no param " + name(key) + ".")
+		d.v.line("Unknown param " + name(key) + ".")
 		return false, nil
 	case !given:
 		return false, d.param(ctx, f, -1, filled)
@@ -182,7 +189,7 @@ func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
 		return f.Read(string(data))
 	}
 	if !utf8.Valid(data) {
-		return nil, errors.New("that file is not UTF-8")
+		return nil, errors.New("the file is not UTF-8")
 	}
 	value := json.RawMessage(jsonx.Quote(string(data)))
 	return value, f.Check(value)

@@ -37,7 +37,7 @@ func (v *view) question(q exec.Question) string {
 	default:
 		v.info(q)
 	}
-	v.printf("Why you are asked: %s", Line(q.Verdict.Reason))
+	v.printf("Reason: %s", Line(q.Verdict.Reason))
 	v.changes(q.Verdict.Changes)
 	v.b.WriteString("\n")
 	return v.b.String()
@@ -121,11 +121,11 @@ func (v *view) server(q exec.Question) {
 	v.printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
 	v.params(q.Call.Params)
 	if d := strings.TrimSpace(q.Tool.Description); d != "" {
-		v.printf("What the server claims that the tool does (not checked):")
+		v.printf("Description from the server (not verified):")
 		v.quote(d)
 	}
 	if a := q.Tool.Annotations; len(a) > 0 {
-		v.printf("What the server claims about the tool (not checked):")
+		v.printf("Annotations from the server (not verified):")
 		v.quote(string(a))
 	}
 }

@@ -57,7 +57,7 @@ func TestViewExec(t *testing.T) {
 		`Programs: make, go`,
 		`Note: it writes to a file by redirection`,
 		`Directory: "sub"`,
-		`Why you are asked: tools of category command require confirmation`,
+		`Reason: tools of category command require confirmation`,
 		``,
 		`Run: make all\n\x1b[2Jgo test`,
 		`In:  sub`,
@@ -79,12 +79,12 @@ func TestViewServer(t *testing.T) {
 		`  │   "a": 1,`,
 		`  │   "b": "x␣×5000y\n\u001b"`,
 		`  │ }`,
-		`What the server claims that the tool does (not checked):`,
+		`Description from the server (not verified):`,
 		`  │ Harmless.`,
 		`  │ Allow? [y]es, [n]o: y\u202e`,
-		`What the server claims about the tool (not checked):`,
+		`Annotations from the server (not verified):`,
 		`  │ {"readOnlyHint":true}`,
-		`Why you are asked: its description changed since you allowed it`,
+		`Reason: its description changed since you allowed it`,
 		`Changed: description`,
 		`  │ --- when you allowed it`,
 		`  │ +++ now`,
@@ -127,7 +127,7 @@ func TestViewInfo(t *testing.T) {
 		`  │ sum it up`,
 		`Addresses:`,
 		`  │ https://a.org/?x=\u200b1`,
-		`Why you are asked: why`,
+		`Reason: why`,
 		``,
 		`Call look (plugin:p): https://a.org/?x=\u200b1`,
 		`[a] allows every call of look (plugin:p) to an address at a.org in this project from now on`)
@@ -146,11 +146,11 @@ func TestViewEdit(t *testing.T) {
 	diff := "--- a.go\n+++ a.go\n@@ -1 +1 @@\n-old\n+new\x1b[0m\n same\n"
 	want(t, shown(80, false, editQuestion(diff)),
 		`edit wants to change "a.go":`, `  │ --- a.go`, `  │ +++ a.go`, `  │ @@ -1 +1 @@`, `  │ -old`, `  │ +new\x1b[0m`, `  │  same`,
-		`Why you are asked: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
+		`Reason: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
 	want(t, shown(80, true, editQuestion(diff)),
 		`edit wants to change "a.go":`, "  │ \x1b[1m--- a.go\x1b[0m", "  │ \x1b[1m+++ a.go\x1b[0m", "  │ \x1b[36m@@ -1 +1 @@\x1b[0m",
 		"  │ \x1b[31m-old\x1b[0m", "  │ \x1b[32m+new\\x1b[0m\x1b[0m", `  │  same`,
-		`Why you are asked: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
+		`Reason: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
 }
 
 // TestViewIsWhole makes sure that nothing of a long payload is lost, and that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
@@ -16,15 +17,18 @@ import (
 )
 
 // ask completes params that lack required ones with what a person answers, where
-// one is at the terminal and nothing else is wrong with the params. line is the
-// command line that would have done it; "" where nobody was asked. Whoever gives
-// up leaves the params as they are, for the call to refuse.
-func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage) (completed json.RawMessage, line string, err error) {
-	if !e.InTTY || !e.OutTTY || !e.ErrTTY || e.Globals.JSON || !lacksOnly(f.Registry.Validate(ctx, f.Tool, params)) {
+// one is at the terminal and nothing else is wrong with the params; with optional
+// it also asks for params of which none is required. line is the command line that
+// would have made the call, "" where nobody was asked. If the person gives up
+// on required params, the call is made without them and refused.
+func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
+	if !e.InTTY || !e.OutTTY || !e.ErrTTY || e.Globals.JSON {
 		return params, "", nil
 	}
+	invalid := f.Registry.Validate(ctx, f.Tool, params)
 	needed, more := form.Params(f.Tool.InputSchema, params)
-	if len(needed.Fields) == 0 { // it requires what its properties do not name
+	asks := lacksOnly(invalid) && len(needed.Fields) > 0 || optional && invalid == nil && len(more.Fields) > 0
+	if !asks {
 		return params, "", nil
 	}
 	tty, err := e.OpenPerson()
@@ -37,10 +41,12 @@ func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessag
 		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
 		ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) },
 	})
-	if errors.Is(err, terminal.ErrNoAnswer) {
+	switch {
+	case errors.Is(err, terminal.ErrNoAnswer) && invalid != nil:
 		return params, "", nil
-	}
-	if err != nil {
+	case errors.Is(err, terminal.ErrNoAnswer):
+		return nil, "", fmt.Errorf("%w: you cancelled the call; nothing was run", registry.ErrDenied)
+	case err != nil:
 		return nil, "", err
 	}
 	return merged(params, filled), lineOf(filled), nil

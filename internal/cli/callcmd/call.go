@@ -23,6 +23,7 @@ type options struct {
 	images    string
 	stream    bool
 	stdin     stdinCalls
+	optional  bool // a person is asked for params even if none is required
 }
 
 // New is the command call.
@@ -102,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 
 // Call makes a call without params but those that the person is asked for.
 func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) error {
-	return call(ctx, e, s, &options{}, name, nil)
+	return call(ctx, e, s, &options{optional: true}, name, nil)
 }
 
 func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name string, argv []string) error {
@@ -114,7 +115,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	if err != nil {
 		return s.RefusedParams(ctx, f.Tool, err)
 	}
-	params, line, err := ask(ctx, e, f, params)
+	params, line, err := ask(ctx, e, f, params, o.optional)
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,7 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 		return "", false, err
 	}
 	defer tty.Close()
+	defer e.Screen.Hold()() // such as the lines of --verbose
 	defer e.Screen.Still()()
 	loading, cancel := context.WithCancelCause(ctx)
 	listings, loaded := make(chan picker.Listing), make(chan bool, 1)
@@ -118,7 +119,7 @@ func failures(reg *registry.Registry) string {
 	if failed == 0 {
 		return ""
 	}
-	return cli.Counted(failed, "source") + " failed; toolreg discover tells why"
+	return cli.Counted(failed, "source") + " failed; run toolreg discover for details"
 }
 
 // newListing lists the tools of a registry but those whose every call is denied.

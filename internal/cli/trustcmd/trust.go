@@ -131,7 +131,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	case p.Trusted:
 		state = "trusted"
 	case e.SaidNo(p):
-		state = "not trusted, since you said no; run toolreg trust grant to change that"
+		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
 	b.WriteString(cli.DescribeProject(p, e.Width(), e.Color(e.OutTTY)))

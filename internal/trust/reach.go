@@ -36,11 +36,12 @@ type reach struct {
 	words   []string // of the command, without quotes or duplicates
 	folders []string // absolute folders from which relative words may be resolved
 	runners []runner
+	scanned map[string]bool // scripts that were searched for what they load
 }
 
 // program covers the files that a command may run.
 func (c *cover) program(p Program) error {
-	r := &reach{cover: c, program: p}
+	r := &reach{cover: c, program: p, scanned: map[string]bool{}}
 	for _, word := range p.Argv {
 		r.addWords(word)
 	}
@@ -163,7 +164,7 @@ func (r *reach) word(path string) error {
 	names := r.list(filepath.Clean(parent)).names
 	for _, extension := range extensions() {
 		if slices.Contains(names, base+extension) {
-			if err := r.add(path + extension); err != nil {
+			if err := r.file(path + extension); err != nil {
 				return err
 			}
 		}
@@ -196,7 +197,10 @@ func (r *reach) file(path string) error {
 	if err := r.add(path); err != nil {
 		return err
 	}
-	return r.siblings(path)
+	if err := r.siblings(path); err != nil {
+		return err
+	}
+	return r.loads(path)
 }
 
 // listing has the names in a folder, if it is in the project.

@@ -77,6 +77,15 @@ func TestChangedAfterTheGrant(t *testing.T) {
 		{name: "NODE_OPTIONS alone", env: []string{"NODE_OPTIONS=--max-old-space-size=9 --require ./tools/hook"}, file: "tools/hook.js"},
 		{name: "PYTHONSTARTUP alone", env: []string{"PYTHONSTARTUP=$TOOLREG_PROJECT_ROOT/tools/d.py"}, file: "tools/d.py"},
 		{name: "PYTHONPATH", argv: []string{"python3", "-m", "x"}, env: []string{"PYTHONPATH=lib"}, file: "lib/y/z.py", new: true},
+		{name: "what a script sources", argv: []string{"tools/sources.sh"}, file: "tools/lib.sh"},
+		{name: "what that sources", argv: []string{"tools/sources.sh"}, dir: "sub", file: "tools/deep/x.sh"},
+		{name: "by the folder of the script", argv: []string{"tools/sources.sh"}, dir: "sub", file: "lib/found.sh"},
+		{name: "by a variable", argv: []string{"tools/sources.sh"}, dir: "sub", file: "tools/variable.sh"},
+		{name: "what a script runs", argv: []string{"tools/sources.sh"}, dir: "sub", file: "tools/run.py"},
+		{name: "what a script without extension runs", argv: []string{"bin/start"}, file: "srv/x.mjs"},
+		{name: "a module of JavaScript", argv: []string{"node", "tools/main"}, file: "lib/a.js"},
+		{name: "a module of that", argv: []string{"node", "tools/main.js"}, file: "lib/b/index.js"},
+		{name: "a module that is found first", argv: []string{"node", "tools/main.js"}, file: "lib/a", new: true},
 		{name: "git in a plugin", file: ".toolreg/plugins/one/.git/run"},
 		{name: "a new file in a plugin", file: ".toolreg/plugins/one/new", new: true},
 	}
@@ -92,6 +101,13 @@ func TestChangedAfterTheGrant(t *testing.T) {
 			write(t, filepath.Join(root, "package.json"), `{"scripts": {"discover": "node tools/d.js"}}`)
 			write(t, filepath.Join(root, "pkg/package.json"), `{"main": "./lib/x"}`)
 			write(t, filepath.Join(root, "tools/d.py"), "x")
+			write(t, filepath.Join(root, "tools/sources.sh"), "#!/usr/bin/env bash\nset -e; . tools/lib.sh\n"+
+				"source \"$(cd \"$(dirname \"$0\")\" && pwd)/../lib/found.sh\" x\nif source ${HERE}/variable.sh; then exec python3 -u \"$HERE/run.py\" \"$@\"; fi\n")
+			write(t, filepath.Join(root, "tools/lib.sh"), ". ./deep/x.sh")
+			write(t, filepath.Join(root, "bin/start"), "#!/bin/sh\nexec node \"$(dirname \"$0\")/../srv/x.mjs\"\n")
+			write(t, filepath.Join(root, "tools/main.js"), "const a = require('../lib/a');\n")
+			write(t, filepath.Join(root, "lib/a.js"), "import x, {\n y } from \"./b\"\n")
+			write(t, filepath.Join(root, "lib/b/index.js"), "require('../a.js')")
 			write(t, filepath.Join(root, ".toolreg/plugins/one/plugin.yaml"), "id: one")
 			file := filepath.Join(root, test.file)
 			if !test.new {

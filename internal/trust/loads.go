@@ -1,0 +1,106 @@
+package trust
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxScript is the size of the largest script that is searched for what it loads.
+const maxScript = 256 << 10
+
+// What scripts load by a name that stands in them: the files that a shell script
+// sources or gives to an interpreter, and the relative modules of JavaScript. The
+// author of a script that is trusted could hide others, and need not.
+var (
+	sourced = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)(?:^|[;&|(){}!]|\b(?:if|then|else|do|while|until))[ \t]*(?:exec[ \t]+)?` +
+			`(?:source|\.|(?:ba|da|z|k)?sh|python[0-9.]*|node|ruby|perl)[ \t]+([^\n;]+)`)
+	})
+	imported = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:from|import|require)\s*\(?\s*["'](\.\.?/[^"'\n]+)["']`)
+	})
+)
+
+const (
+	shellScripts = ".sh .bash .zsh .ksh"
+	javaScripts  = ".js .cjs .mjs .ts .cts .mts .jsx .tsx"
+)
+
+// loads covers the files that a script loads by name, and what these load.
+func (r *reach) loads(path string) error {
+	if r.scanned[path] {
+		return nil
+	}
+	r.scanned[path] = true
+	extension := filepath.Ext(path)
+	isShell := extension == "" || slices.Contains(strings.Fields(shellScripts), extension)
+	if !isShell && !slices.Contains(strings.Fields(javaScripts), extension) {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > maxScript {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case err != nil: // what cannot be read does not run
+		return nil
+	case isShell && bytes.HasPrefix(text, []byte("#!")):
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		isShell = bytes.HasSuffix(bytes.TrimSpace(first), []byte("sh"))
+	}
+	dir := filepath.Dir(path)
+	if !isShell {
+		return r.modules(dir, imported().FindAllSubmatch(text, -1))
+	}
+	for _, match := range sourced().FindAllSubmatch(text, -1) {
+		words := strings.NewReplacer(`"`, "", "'", "").Replace(r.expand(string(match[1])))
+		for _, word := range pieces(words) {
+			for _, from := range []string{dir, r.program.Dir, r.root} { // the script's folder is often found out: $(dirname "$0")/x
+				if err := r.load(filepath.Join(from, word)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// modules covers the modules that a file of JavaScript names.
+func (r *reach) modules(dir string, names [][][]byte) error {
+	for _, match := range names {
+		path := filepath.Join(dir, string(match[1]))
+		for _, file := range []string{path, strings.TrimSuffix(path, ".js") + ".ts", filepath.Join(path, "index"), filepath.Join(path, "package.json")} {
+			if err := r.load(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load covers a file, with or without an extension, and what it loads.
+func (r *reach) load(path string) error {
+	names := r.list(filepath.Dir(path)).names
+	for _, extension := range append(extensions(), "") {
+		name := path + extension
+		if !slices.Contains(names, filepath.Base(name)) {
+			continue
+		}
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if err := r.add(name); err != nil {
+			return err
+		}
+		if err := r.loads(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

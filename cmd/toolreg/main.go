@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/cli/searchcmd"
+	"github.com/toolreg/toolreg/internal/cli/servecmd"
 	"github.com/toolreg/toolreg/internal/cli/serverscmd"
 	"github.com/toolreg/toolreg/internal/cli/settingscmd"
 	"github.com/toolreg/toolreg/internal/cli/trustcmd"
@@ -39,6 +40,7 @@ func commands() []cli.Group {
 	type list = []func(*cli.Env) *cobra.Command
 	return []cli.Group{
 		{Title: "Tools", Commands: list{listcmd.New, searchcmd.New, callcmd.New, schemacmd.New, whycmd.New, discovercmd.New}},
+		{Title: "Agents", Commands: list{servecmd.New}},
 		{Title: "Sources", Commands: list{serverscmd.New, pluginscmd.New, lockcmd.New, cachecmd.New}},
 		{Title: "Trust and records", Commands: list{trustcmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
 		{Title: "Setup", Commands: list{initcmd.New, settingscmd.New, doctorcmd.New, completioncmd.New, cli.NewVersionCommand}},

@@ -5,9 +5,10 @@ package caller
 
 import "context"
 
-// Caller is one client of a server process. Its pointer is its identity: calls
-// with the same pointer are of the same client.
+// Caller is one client of a server process.
 type Caller struct {
+	// ID tells clients apart: calls whose IDs are equal are of the same client.
+	ID any
 	// Name is that under which its approvals are kept: of its token, "stdio", or
 	// "local". Never empty.
 	Name string

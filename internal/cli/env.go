@@ -180,8 +180,10 @@ func (e *Env) TrustStore() (*trust.Store, error) {
 // Context, Cache, Locked and Noticed of Options.
 type SessionOptions struct {
 	session.Options
-	Ask    bool // sources are asked whatever is kept of them, unless a flag says otherwise
-	Infos  bool // what is only good to know is reported too
+	Ask   bool // sources are asked whatever is kept of them, unless a flag says otherwise
+	Infos bool // what is only good to know is reported too
+	// Asker asks in place of the terminal. nil: the person at the terminal is asked.
+	Asker  session.Asker
 	InDocs bool // the result holds the diagnostics, so that the settings' are not reported here
 }
 
@@ -205,10 +207,13 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 	if o.Locked, err = e.locked(); err != nil {
 		return nil, err
 	}
+	if o.Asker == nil {
+		o.Asker = e.asker
+	}
 	o.Noticed, o.Cache = diags, e.cacheMode(o.Ask)
 	s, err := session.New(ctx, set, session.Deps{
 		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
-		Warn: e.Warn, Asker: e.asker, Screen: e.Screen, ServerLog: e.serverLog(o.Infos), LogLevel: e.logLevel(), Outcome: outcome,
+		Warn: e.Warn, Asker: o.Asker, Screen: e.Screen, ServerLog: e.serverLog(o.Infos), LogLevel: e.logLevel(), Outcome: outcome,
 		Keeper: keeper(),
 	}, o.Options)
 	if err != nil {

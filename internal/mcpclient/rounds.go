@@ -45,7 +45,7 @@ func newRequest(ctx context.Context, name string, progress func(registry.Progres
 // used last.
 func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := s.doOn(ctx, sess, r)
-	if !errors.Is(err, mcp.ErrSessionMissing) {
+	if !errors.Is(err, mcp.ErrSessionMissing) && !errors.Is(err, errIdled) {
 		return raw, sess, err
 	}
 	sess.end()
@@ -65,7 +65,10 @@ func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMes
 // *ask.InputError or the SDK's.
 func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
 	sess.askForLogs(ctx, s.opts.LogLevel)
-	ctx, done := sess.begin(ctx)
+	ctx, done, err := sess.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
 	defer done()
 	defer sess.conn.Forget(r.exchange)
 	stop := context.AfterFunc(ctx, func() { sess.conn.Forget(r.exchange) })

@@ -5,6 +5,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type session struct {
 	mu     sync.Mutex
 	serial int
 	calls  map[int]context.CancelCauseFunc // running calls
+	used   time.Time                       // when the last call ended, or the session began
+	idled  bool                            // it is being closed because nobody used it
 }
 
 // modern reports whether the session speaks revision 2026-07-28 or later.
@@ -66,10 +69,14 @@ func (c *session) generation() string {
 }
 
 // begin registers a call, so that end can cancel it.
-func (c *session) begin(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// The error is errIdled: the call has to be made over a new session.
+func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.idled {
+		return nil, nil, errIdled
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	c.serial++
 	n := c.serial
 	if c.calls == nil {
@@ -81,7 +88,20 @@ func (c *session) begin(ctx context.Context) (context.Context, func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.calls, n)
-	}
+		c.used = time.Now()
+	}, nil
+}
+
+// errIdled tells that the session was closed before the call, because nobody used
+// it.
+var errIdled = errors.New("the session was closed because it was not used")
+
+// idle reports whether nothing was called for a time; then nothing can be any more.
+func (c *session) idle(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idled = c.idled || len(c.calls) == 0 && time.Since(c.used) >= d
+	return c.idled
 }
 
 // token returns a progress token that no other call of the session has.

@@ -181,7 +181,7 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 		sess.end()
 		return nil, s.errorf("initialize", errClosed, errClosed.Error())
 	}
-	s.sess = sess
+	s.sess, sess.used = sess, time.Now()
 	s.info.Transport, s.info.ProtocolVersion = sess.transport, result.ProtocolVersion
 	s.info.ServerInfo, s.info.Instructions = sess.serverInfo(), result.Instructions
 	s.info.Protocol = sess.generation()
@@ -243,6 +243,18 @@ func (s *Source) hasParamHeaders() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.paramHeaders
+}
+
+// CloseIdle ends the session if the server was not called for a time. The next call
+// starts it again.
+func (s *Source) CloseIdle(d time.Duration) {
+	s.mu.Lock()
+	sess := s.sess
+	s.mu.Unlock()
+	if sess != nil && sess.conn.Alive() && sess.idle(d) {
+		s.log().Debug("closing an idle server", "server", s.opts.Server.Name)
+		sess.end()
+	}
 }
 
 // Close ends the session and a stdio server's process group, within two

@@ -29,6 +29,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		Fetch:           m.fetch(),
 		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
 		Search:          m.search(),
+		Serve:           m.serve(),
 		DiscoveryTTL:    duration(m.node("cache.discovery")),
 		FailuresTTL:     duration(m.node("cache.failures")),
 		Imports:         m.list("imports"),
@@ -196,4 +197,11 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 		return nil
 	}
 	return &allowed.Entries[0].Origin
+}
+
+func (m *merged) serve() Serve {
+	return Serve{
+		Idle: duration(m.node("serve.idle")), Session: duration(m.node("serve.session")),
+		MaxClients: number(m.node("serve.maxClients")), MaxCalls: number(m.node("serve.maxCalls")),
+	}
 }

@@ -177,6 +177,7 @@ type Settings struct {
 	Fetch        Fetch         // the other fetch.* settings
 	Sampling     Sampling      // sampling.*
 	Search       Search        // search.*
+	Serve        Serve         // serve.*
 	Imports      List          // programs whose MCP servers are imported
 	DiscoveryTTL time.Duration // cache.discovery; 0 = off
 	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Applies only with DiscoveryTTL
@@ -194,6 +195,14 @@ type Settings struct {
 
 	merged      *merged  // everything in effect, for Effective and RawNamed
 	importPaths []string // where to look for the files of imports
+}
+
+// Serve are the serve.* settings.
+type Serve struct {
+	Idle       time.Duration // of a server; default 10m; 0 = it is never closed
+	Session    time.Duration // of a client; default 10m; 0 = it is never closed
+	MaxClients int           // default 1000; 0 = any number
+	MaxCalls   int           // of one client; default 64; 0 = any number
 }
 
 // Search are the search.* settings.

@@ -191,18 +191,22 @@ func lines(s string) string {
 // is short, so that it stands on the screen with the answers.
 func (v *view) about(q exec.Question) {
 	v.brief(q)
-	if !slices.ContainsFunc(q.Choices, func(c exec.Choice) bool { return c == exec.Always || c == exec.AlwaysTool }) {
-		return
-	}
-	letter := exec.Always.String()[:1]
 	for _, s := range q.Verdict.Scopes {
-		if s.Kind == policy.ScopeServer {
-			letter = exec.AlwaysServer.String()[:1]
-		} else if slices.Contains(q.Choices, exec.AlwaysTool) {
-			letter = exec.AlwaysTool.String()[:1]
+		if c, ok := scopeChoice(q, s); ok {
+			v.printf("[%s] allows %s from now on", c.String()[:1], covered(q.Tool, s))
 		}
-		v.printf("[%s] allows %s from now on", letter, covered(q.Tool, s))
 	}
+}
+
+// scopeChoice returns the answer that a scope is for, false if it is not offered.
+func scopeChoice(q exec.Question, s policy.Scope) (exec.Choice, bool) {
+	c := exec.Always
+	if s.Kind == policy.ScopeServer {
+		c = exec.AlwaysServer
+	} else if slices.Contains(q.Choices, exec.AlwaysTool) {
+		c = exec.AlwaysTool
+	}
+	return c, slices.Contains(q.Choices, c)
 }
 
 // covered says which calls a remembered answer would allow.
@@ -254,3 +258,17 @@ func toolName(t *registry.Tool) string {
 
 // name quotes a foreign name.
 func name(s string) string { return `"` + Line(s) + `"` }
+
+// QuestionText is a question about a call as plain text, for a person who is asked
+// elsewhere than at this terminal.
+func QuestionText(q exec.Question) string {
+	v := view{width: 80}
+	v.question(q)
+	v.brief(q)
+	for _, s := range q.Verdict.Scopes {
+		if c, ok := scopeChoice(q, s); ok && c != exec.AlwaysServer {
+			v.printf("%q allows %s from now on", exec.Always.String(), covered(q.Tool, s))
+		}
+	}
+	return strings.TrimSpace(v.b.String())
+}

@@ -107,7 +107,12 @@ func NewRequest(ctx context.Context, name string) *Request {
 }
 
 // SameCaller reports whether two requests are made on behalf of the same client.
-func (r *Request) SameCaller(other *Request) bool { return r.caller == other.caller }
+func (r *Request) SameCaller(other *Request) bool {
+	if r.caller == nil || other.caller == nil {
+		return r.caller == other.caller
+	}
+	return r.caller.ID == other.caller.ID
+}
 
 // Several stands for the requests of several clients that run at once, where
 // nobody knows which of them a question is about. It allows none.

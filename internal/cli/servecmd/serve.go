@@ -1,0 +1,213 @@
+// Package servecmd is the command serve: the registry as an MCP server.
+package servecmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+type options struct {
+	cli.Selection
+	preset      string
+	http        string
+	tokenFile   string
+	noAuth      bool
+	drain       time.Duration
+	printConfig string
+}
+
+// New is the command serve.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Offer all tools as one MCP server",
+		Long: `Offer the tools of the registry as one MCP server, so that an agent needs a single
+entry in its settings. The rules, hooks and limits of the settings apply to every
+call, and the audit log has it with the client's name. A call that must be confirmed
+is put to the client's user; a client that cannot ask gets an error that names the
+rule.
+
+Without --http the server speaks on stdin and stdout. With --http it listens on an
+address, by default of this machine alone, at the path /mcp; clients send a bearer
+token. Without --token-file a token is made and printed to stderr. GET /healthz says
+whether new calls are accepted. SIGTERM lets running calls finish.
+
+Exit codes: 0, 1, 2, 143.`,
+		Example: `  toolreg serve
+  toolreg serve --print-config claude
+  toolreg serve --http 127.0.0.1:8080 --token-file ~/.config/toolreg/tokens
+  toolreg serve --preset read-only`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+	}
+	o.Flags(e, cmd, "strict")
+	cli.PresetFlag(cmd, &o.preset)
+	f := cmd.Flags()
+	f.StringVar(&o.http, "http", "", "listen on this `address`, such as 127.0.0.1:8080 or :0 for any port")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
+	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
+	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
+	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client` and exit: "+clientNames())
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (o *options) check() error {
+	switch {
+	case o.http == "" && (o.tokenFile != "" || o.noAuth) && os.Getenv("LISTEN_FDS") == "":
+		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
+	case o.tokenFile != "" && o.noAuth:
+		return &cli.UsageError{Err: errors.New("--token-file and --no-auth exclude each other")}
+	case o.drain < 0:
+		return &cli.UsageError{Err: fmt.Errorf("--drain %s: must be 0 or more", o.drain)}
+	}
+	return nil
+}
+
+func run(ctx context.Context, e *cli.Env, o *options) error {
+	if o.printConfig != "" {
+		return printConfig(e, o.printConfig)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}})
+	if err != nil {
+		return err
+	}
+	set := s.Settings().Serve
+	server := serve.New(serve.Options{Session: s, Select: o.offered(s), Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
+	load := make(chan error, 1)
+	go func() { load <- server.Load(ctx) }()
+	if o.http != "" || os.Getenv("LISTEN_FDS") != "" {
+		return o.serveHTTP(ctx, e, server, set)
+	}
+	return server.Stdio(ctx, e.In, e.Out.Unescaped(), o.drain)
+}
+
+// offered selects the tools to offer: those that the flags leave and whose every
+// call is not denied.
+func (o *options) offered(s *session.Session) func(context.Context, *registry.Registry) ([]*registry.Tool, error) {
+	return func(ctx context.Context, reg *registry.Registry) ([]*registry.Tool, error) {
+		if err := o.CheckCategory(reg); err != nil {
+			return nil, err
+		}
+		tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
+		return tools, err
+	}
+}
+
+// serveHTTP listens until ctx is done, then waits for what runs.
+func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
+	listener, err := o.listen(ctx)
+	if err != nil {
+		return err
+	}
+	address, _ := listener.Addr().(*net.TCPAddr)
+	loopback := address == nil || address.IP.IsLoopback()
+	tokens, made, err := o.tokens(loopback)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	e.Notef("listening on http://%s/mcp", listener.Addr())
+	if made != "" {
+		e.Notef("bearer token: %s", made)
+	}
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.Log,
+		Warn: func(err error) {
+			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens count until the file is correct"})
+		}})
+	over := make(chan error, 1)
+	hs := handler.Server()
+	go func() { over <- hs.Serve(listener) }()
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+	}
+	handler.Drain()
+	return o.drained(ctx, hs, handler)
+}
+
+// drained waits for the requests that are being answered, for as long as --drain
+// says.
+func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.HTTP) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
+	defer cancel()
+	left := handler.Wait(limit)
+	_ = hs.Close()
+	if left > 0 {
+		return fmt.Errorf("%d calls were still running after %s (--drain) and have been ended", left, o.drain)
+	}
+	return nil
+}
+
+// listen opens the address, or takes the socket that systemd hands over.
+func (o *options) listen(ctx context.Context) (net.Listener, error) {
+	if os.Getenv("LISTEN_FDS") != "" {
+		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
+			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: exactly one socket for this process is expected")}
+		}
+		const first = 3 // of the descriptors that are handed over
+		file := os.NewFile(first, "LISTEN_FDS")
+		defer file.Close()
+		return net.FileListener(file)
+	}
+	host, port, err := net.SplitHostPort(o.http)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", o.http), Hint: "such as 127.0.0.1:8080; :8080 listens on this machine alone"}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.http, err)
+	}
+	return listener, nil
+}
+
+// tokens reads the file of tokens, or makes one token.
+func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
+	switch {
+	case o.noAuth && !loopback:
+		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
+	case o.noAuth:
+		return nil, "", nil
+	case o.tokenFile != "":
+		tokens, err := serve.ReadTokens(o.tokenFile)
+		if err != nil {
+			return nil, "", &cli.UsageError{Err: err}
+		}
+		return tokens, "", nil
+	}
+	made = rand.Text()
+	return serve.NewTokens(serve.LocalName, made), made, nil
+}
+
+// printConfig prints a client's settings entry.
+func printConfig(e *cli.Env, client string) error {
+	text, err := config(client)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(e.Out, text)
+	return err
+}

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// Asker asks the user of the client whose call it is. It implements
+// [session.Asker]; the zero value is ready.
+type Asker struct{}
+
+// Confirmer implements [session.Asker].
+func (Asker) Confirmer() exec.Confirmer { return confirmer{} }
+
+type confirmer struct{}
+
+// The answers to a question about a call, as the client's user sees them.
+const (
+	answerOnce   = "once"
+	answerAlways = "always"
+	answerNo     = "no"
+)
+
+// Confirm implements exec.Confirmer. A client that cannot ask its user is an error
+// that names what would allow the call.
+func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+	c := clientFrom(ctx)
+	if c == nil || !c.canFill() {
+		return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.Hint(q.Tool, q.Verdict)}
+	}
+	always, remembers := exec.Always, slices.Contains(q.Choices, exec.Always)
+	if slices.Contains(q.Choices, exec.AlwaysTool) {
+		always, remembers = exec.AlwaysTool, true
+	}
+	result, err := c.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	if err != nil {
+		return exec.Answer{}, err
+	}
+	decision, _ := result.Content["decision"].(string)
+	switch {
+	case result.Action != "accept":
+		return exec.Answer{Choice: exec.No, Reason: "the client's user did not agree (" + result.Action + ")"}, nil
+	case decision == answerOnce:
+		return exec.Answer{Choice: exec.Yes}, nil
+	case decision == answerAlways && remembers:
+		return exec.Answer{Choice: always}, nil
+	}
+	return exec.Answer{Choice: exec.No}, nil
+}
+
+// decisionSchema is the form with the answers.
+func decisionSchema(always bool) json.RawMessage {
+	if always {
+		return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":["` +
+			answerOnce + `","` + answerAlways + `","` + answerNo + `"],"enumNames":["Allow once","Allow always","Do not allow"]}},"required":["decision"]}`)
+	}
+	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":["` +
+		answerOnce + `","` + answerNo + `"],"enumNames":["Allow once","Do not allow"]}},"required":["decision"]}`)
+}
+
+// Elicit implements [session.Asker]: it puts a server's question to the user of
+// the client.
+func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
+	c := clientFrom(ctx)
+	switch {
+	case c == nil:
+		return ask.Answer{}, &session.NobodyError{Reason: "no call of a client belongs to it"}
+	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
+		return ask.Answer{}, &session.NobodyError{Reason: "the client cannot put it to its user"}
+	}
+	q := &mcp.ElicitParams{Mode: e.Mode, Message: "Server " + e.Server + ": " + e.Message, URL: e.URL, ElicitationID: e.ID}
+	if e.Mode == "form" {
+		q.RequestedSchema = e.Schema
+	}
+	result, err := c.elicit(ctx, q)
+	if err != nil {
+		return ask.Answer{Action: "cancel"}, err
+	}
+	answer := ask.Answer{Action: result.Action}
+	if result.Action == "accept" && result.Content != nil {
+		if answer.Content, err = json.Marshal(result.Content); err != nil {
+			return ask.Answer{Action: "cancel"}, errors.New("the client's answer cannot be read")
+		}
+	}
+	return answer, nil
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// callTool makes the call of a client. What goes wrong is a result for the model,
+// but for an end of the request.
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := clientFrom(ctx)
+	done, err := s.admit(c.countedAs())
+	if err != nil {
+		return errorResult(err.Error()), nil
+	}
+	defer done()
+	r, asks, err := s.run(ctx, c, req)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case asks != nil:
+		return asks, nil
+	case err != nil && errors.Is(err, exec.ErrTimeout): // with what there was until then
+		out := errorResult(explain(err))
+		out.Content = append(out.Content, contentOf(r.Content)...)
+		return out, nil
+	case err != nil:
+		return errorResult(explain(err)), nil
+	}
+	return c.resultOf(r), nil
+}
+
+// run makes a call, or goes on with one that waited for the client's answer.
+func (s *Server) run(ctx context.Context, c *client, req *mcp.CallToolRequest) (registry.Result, *mcp.CallToolResult, error) {
+	if !c.modern {
+		r, err := s.execute(ctx, req)
+		return r, nil, err
+	}
+	var w *waitingCall
+	if req.Params.RequestState != "" {
+		var err error
+		if w, err = s.resume(c, req.Params); err != nil {
+			return registry.ErrorResult(registry.ErrorExecution, err.Error()), nil, nil
+		}
+	} else {
+		w = s.start(ctx, c, req.Params.Name, req.Params.Arguments, func(ctx context.Context) (registry.Result, error) { return s.execute(ctx, req) })
+	}
+	return s.next(ctx, w)
+}
+
+func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
+	o, err := s.offered(ctx)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	t := o.tools[req.Params.Name]
+	f := session.Found{Registry: o.registry, Tool: t}
+	params, err := registry.DecodeParams(t.Name, req.Params.Arguments)
+	if err != nil {
+		return registry.Result{}, s.opts.Session.RefusedParams(ctx, t, err)
+	}
+	call := registry.Call{Tool: req.Params.Name, Params: session.Restored(t, params)}
+	if token := req.Params.GetProgressToken(); token != nil {
+		call.Progress = func(p registry.Progress) {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+		}
+	}
+	return s.opts.Session.Call(ctx, f, call)
+}
+
+// explain says what went wrong with a call: for the model, and where somebody can
+// do something about it, what.
+func explain(err error) string {
+	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
+		return exec.Explain(err) + "\n" + e.Error()
+	}
+	if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin != exec.OriginPerson {
+		return exec.Explain(err) + "\n" + e.Error()
+	}
+	return exec.Explain(err)
+}
+
+func unknownTool(name string, near []string, n int) string {
+	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, n)
+	if len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return message
+}
+
+func errorResult(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: contentOf([]registry.Content{registry.TextContent(text)}), IsError: true}
+}
+
+// resultOf is a result as the client's revision has it. Before 2026-07-28
+// structured content was an object.
+func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{Content: contentOf(r.Content), IsError: r.IsError}
+	if r.Structured != nil && (c.modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
+		out.StructuredContent = r.Structured
+	}
+	if len(r.Meta) > 0 {
+		_ = json.Unmarshal(r.Meta, &out.Meta) // it came as JSON; an object is all that fits
+	}
+	return out
+}
+
+// part is a part of a result that is written as it came.
+type part struct {
+	*mcp.TextContent // for the methods that only the SDK can have
+	content          registry.Content
+}
+
+// MarshalJSON implements mcp.Content.
+func (p part) MarshalJSON() ([]byte, error) { return p.content.MarshalJSON() }
+
+func contentOf(parts []registry.Content) []mcp.Content {
+	out := make([]mcp.Content, len(parts))
+	for i, c := range parts {
+		out[i] = part{content: c}
+	}
+	return out
+}
+
+// listedTools is a page of tools/list whose tools are written as they were
+// declared: the SDK's type has not all their fields.
+type listedTools struct {
+	*mcp.ListToolsResult
+	raw map[string]json.RawMessage
+}
+
+// declarations puts the declarations into a page of tools/list.
+func (o *offer) declarations(page mcp.Result) mcp.Result {
+	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
+		return listedTools{list, o.raw}
+	}
+	return page
+}
+
+// MarshalJSON writes the page.
+func (l listedTools) MarshalJSON() ([]byte, error) {
+	page := *l.ListToolsResult
+	page.Tools = []*mcp.Tool{}
+	head, err := json.Marshal(&page)
+	if err != nil {
+		return nil, err
+	}
+	const none = `"tools":[]`
+	before, after, found := strings.Cut(string(head), none)
+	if !found {
+		return nil, errors.New("the SDK writes no tools")
+	}
+	size := len(head)
+	for _, t := range l.Tools {
+		size += len(l.raw[t.Name]) + 1
+	}
+	out := append(make([]byte, 0, size), before+`"tools":[`...)
+	for i, t := range l.Tools {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, l.raw[t.Name]...)
+	}
+	return append(append(out, ']'), after...), nil
+}

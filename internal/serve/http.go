@@ -1,0 +1,269 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+const (
+	// headerTime is how long the headers of a request may take.
+	headerTime = 10 * time.Second
+	// bodyTime is how long the body of a request may take.
+	bodyTime = 60 * time.Second
+	// maxBody is the size of a request's body.
+	maxBody = 16 << 20
+	// path is where the protocol is spoken.
+	path = "/mcp"
+)
+
+// HTTPOptions configure [Server.HTTP].
+type HTTPOptions struct {
+	// Tokens are those that clients need; nil means that none is needed.
+	Tokens *Tokens
+	// Loopback tells that only this machine reaches the address: then requests for
+	// another host are refused, which is how a web page would reach it.
+	Loopback bool
+	// Session is how long a session may be unused; 0 means for ever.
+	Session time.Duration
+	// MaxClients is how many sessions there may be at once; 0 means any number.
+	MaxClients int
+	// Log receives what the protocol's machinery has to say.
+	Log *slog.Logger
+	// Warn receives what is wrong with the tokens' file.
+	Warn func(error)
+}
+
+// HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP].
+type HTTP struct {
+	server   *Server
+	opts     HTTPOptions
+	sessions *mcp.StreamableHTTPHandler // revisions before 2026-07-28
+	modern   *mcp.StreamableHTTPHandler // which has no sessions
+	draining atomic.Bool
+	calls    atomic.Int64 // POST requests being answered
+}
+
+// LocalName is what clients go by that need no token, or the one that was made for
+// them.
+const LocalName = "local"
+
+type nameKey struct{}
+
+// HTTP returns the handler for HTTP.
+func (s *Server) HTTP(opts HTTPOptions) *HTTP {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &HTTP{server: s, opts: opts}
+	pick := func(r *http.Request) *mcp.Server {
+		name, _ := r.Context().Value(nameKey{}).(string)
+		return s.For(name)
+	}
+	o := mcp.StreamableHTTPOptions{Logger: opts.Log, MaxRequestBodyBytes: maxBody, SessionTimeout: opts.Session, DisableLocalhostProtection: true}
+	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)
+	o.Stateless, o.PropagateRequestCancellation = true, true
+	h.modern = mcp.NewStreamableHTTPHandler(pick, &o)
+	return h
+}
+
+// Server returns an HTTP server with the limits on slow clients.
+func (h *HTTP) Server() *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
+}
+
+// Drain refuses new requests from now on.
+func (h *HTTP) Drain() { h.draining.Store(true) }
+
+// Running returns how many requests are being answered.
+func (h *HTTP) Running() int { return int(h.calls.Load()) }
+
+// ServeHTTP implements http.Handler.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.checkOrigin(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	switch r.URL.Path {
+	case "/healthz":
+		h.health(w, r)
+	case path:
+		h.protocol(w, r)
+	default:
+		http.Error(w, "not found; the protocol is spoken at "+path, http.StatusNotFound)
+	}
+}
+
+// health answers whether new requests are taken.
+func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	case h.draining.Load():
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+	default:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok\n")
+	}
+}
+
+// checkOrigin refuses what a web page of another origin sends, and requests for a
+// host whose name was pointed at this machine (DNS rebinding).
+func (h *HTTP) checkOrigin(r *http.Request) error {
+	if h.opts.Loopback && !isLoopback(r.Host) {
+		return errors.New("forbidden: this server answers to localhost alone")
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host != r.Host {
+			return errors.New("forbidden: requests from web pages of other origins are refused")
+		}
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// protocol hands a request to the SDK once it is known whose it is and which
+// revision it speaks.
+func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
+	name, ok := h.authenticate(r)
+	if !ok {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolreg"`)
+		http.Error(w, "unauthorized: send a bearer token of this server", http.StatusUnauthorized)
+		return
+	}
+	id := r.Header.Get("Mcp-Session-Id")
+	if id != "" && !strings.HasPrefix(id, h.server.sessionMark(name)) {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	if r.Method == http.MethodPost {
+		if h.draining.Load() {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+			return
+		}
+		h.calls.Add(1)
+		defer h.calls.Add(-1)
+	}
+	modern, status, err := h.readBody(w, r)
+	if err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
+	if modern {
+		h.modern.ServeHTTP(w, r)
+		return
+	}
+	if id == "" && r.Method == http.MethodPost && h.server.full(h.opts.MaxClients) {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
+		return
+	}
+	h.sessions.ServeHTTP(w, r)
+}
+
+// authenticate returns the name of the request's token.
+func (h *HTTP) authenticate(r *http.Request) (string, bool) {
+	if h.opts.Tokens == nil {
+		return LocalName, true
+	}
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return h.opts.Tokens.Name(strings.TrimSpace(token), h.opts.Warn)
+}
+
+// readBody reads the body of a request in time and tells whether it is of a
+// revision without sessions. The header and the message have to agree on that.
+func (h *HTTP) readBody(w http.ResponseWriter, r *http.Request) (modern bool, status int, err error) {
+	header := r.Header.Get("Mcp-Protocol-Version")
+	modern = header >= firstModern
+	if name, ok := strings.CutPrefix(r.Header.Get("Mcp-Name"), "=?base64?"); ok {
+		if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(name, "?=")); err == nil {
+			r.Header.Set("Mcp-Name", string(decoded))
+		}
+	}
+	if r.Method != http.MethodPost {
+		return modern, 0, nil
+	}
+	timing := http.NewResponseController(w)
+	_ = timing.SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if _, tooBig := errors.AsType[*http.MaxBytesError](err); tooBig {
+			return false, http.StatusRequestEntityTooLarge, errors.New("the request is larger than 16 MiB")
+		}
+		return false, http.StatusBadRequest, errors.New("the request was not received whole")
+	}
+	_ = timing.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(json.RawMessage(body), "params"), "_meta"), mcp.MetaKeyProtocolVersion))
+	if ok && inBody >= firstModern != modern {
+		return false, http.StatusBadRequest, errors.New("the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+	}
+	return modern, 0, nil
+}
+
+// full reports whether there are n sessions or more.
+func (s *Server) full(n int) bool {
+	if n <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	for _, server := range s.servers {
+		for range server.Sessions() {
+			count++
+		}
+	}
+	return count >= n
+}
+
+// Wait waits until no request is being answered, or ctx is done, and returns how
+// many still are.
+func (h *HTTP) Wait(ctx context.Context) int {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for h.Running() > 0 && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return h.Running()
+}

@@ -1,0 +1,280 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// instructions tell a client's model what this server is.
+const instructions = "Tools from several sources behind one policy. Some calls ask the user first; a refused call says which rule refused it."
+
+// Options configure a [Server]. Session and Select are required.
+type Options struct {
+	// Session holds the tools and makes the calls. Its Asker is [Asker].
+	Session *session.Session
+	// Select returns the tools of the registry that are offered, in its order.
+	Select func(context.Context, *registry.Registry) ([]*registry.Tool, error)
+	// Version is that of toolreg, for clients.
+	Version string
+	// Idle is how long a server may be without a call before its session is closed;
+	// 0 means for ever.
+	Idle time.Duration
+	// MaxCalls is how many calls a client may have running; 0 means no limit.
+	MaxCalls int
+	// Log receives what the protocol's machinery has to say. nil: silent.
+	Log *slog.Logger
+	// Warn reports what does not stop the server. It may be nil.
+	Warn func(registry.Diagnostic)
+}
+
+// Server offers the tools of a session to MCP clients. It is safe for concurrent
+// use.
+type Server struct {
+	opts  Options
+	ready chan struct{} // closed when offer is set
+	key   []byte        // marks session ids
+
+	mu      sync.Mutex
+	offer   *offer
+	failed  error                  // why there is no offer
+	servers map[string]*mcp.Server // by the name of the caller
+	calls   map[any]int            // running, by what tells clients apart
+	waiting map[string]*waitingCall
+}
+
+// offer is what clients are offered.
+type offer struct {
+	registry *registry.Registry
+	tools    map[string]*registry.Tool  // by the name as declared
+	raw      map[string]json.RawMessage // declarations, by the same name
+	declared []*mcp.Tool
+}
+
+// New returns a server that offers nothing before [Server.Load] is done.
+func New(opts Options) *Server {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Warn == nil {
+		opts.Warn = func(registry.Diagnostic) {}
+	}
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	return &Server{opts: opts, key: key, ready: make(chan struct{}), servers: map[string]*mcp.Server{},
+		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
+}
+
+// Load runs the sources and offers their tools. Requests that need them wait for
+// it. It is called once. The error is that of rules that cannot be read, or the
+// cause of ctx.
+func (s *Server) Load(ctx context.Context) error {
+	o, err := s.load(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offer, s.failed = o, err
+	if o != nil {
+		for _, server := range s.servers {
+			s.addTools(server, o.declared)
+		}
+	}
+	close(s.ready)
+	if s.opts.Idle > 0 && err == nil {
+		go s.closeIdle(ctx)
+	}
+	return err
+}
+
+// closeIdle closes servers that nobody calls, until ctx is done.
+func (s *Server) closeIdle(ctx context.Context) {
+	tick := time.NewTicker(min(max(s.opts.Idle/10, 10*time.Millisecond), time.Minute))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		on, _, err := s.opts.Session.Servers()
+		if err != nil {
+			return
+		}
+		for _, server := range on {
+			server.CloseIdle(s.opts.Idle)
+		}
+	}
+}
+
+func (s *Server) load(ctx context.Context) (*offer, error) {
+	reg, err := s.opts.Session.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.opts.Select(ctx, reg)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range s.opts.Session.Diagnostics(reg) {
+		s.opts.Warn(d)
+	}
+	return s.newOffer(reg, tools)
+}
+
+// newOffer declares tools as the format mcp does, with the names that they have in
+// the whole registry.
+func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offer, error) {
+	format, err := declare.Lookup("mcp")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*registry.Tool{}
+	defs := make([]registry.Definition, len(tools))
+	for i, t := range tools {
+		defs[i] = session.Definition(reg, t)
+		byName[defs[i].Name] = t
+	}
+	out, diags := format.Encode(defs, declare.Options{Registered: session.Names(reg)})
+	for _, d := range diags {
+		if d.Severity != registry.SeverityInfo {
+			s.opts.Warn(d)
+		}
+	}
+	o := &offer{registry: reg, tools: map[string]*registry.Tool{}, raw: map[string]json.RawMessage{}}
+	for _, d := range out.Declarations {
+		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
+		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	return o, nil
+}
+
+// addTools registers tools with the SDK, which keeps their order and cursors and
+// tells clients of changes. What it lists of them is replaced by the declarations
+// (see listTools).
+func (s *Server) addTools(server *mcp.Server, tools []*mcp.Tool) {
+	for _, t := range tools {
+		server.AddTool(t, s.callTool)
+	}
+}
+
+// For returns the SDK's server for clients that go by a name.
+func (s *Server) For(name string) *mcp.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if server := s.servers[name]; server != nil {
+		return server
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       s.opts.Log,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		GetSessionID: func() string { return s.newSessionID(name) },
+	})
+	server.AddReceivingMiddleware(s.receive(name))
+	if s.offer != nil {
+		s.addTools(server, s.offer.declared)
+	}
+	s.servers[name] = server
+	return server
+}
+
+// receive looks at the requests of clients that go by a name before the SDK does.
+func (s *Server) receive(name string) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch method {
+			case "tools/list":
+				o, err := s.offered(ctx)
+				if err != nil {
+					return nil, err
+				}
+				result, err := next(ctx, method, req)
+				return o.declarations(result), err
+			case "tools/call":
+				o, err := s.offered(ctx)
+				if err != nil {
+					return nil, err
+				}
+				call, ok := req.(*mcp.CallToolRequest)
+				if !ok {
+					return nil, fmt.Errorf("unexpected request %T", req)
+				}
+				if err := o.resolve(call); err != nil {
+					return nil, err
+				}
+				return next(s.withClient(ctx, name, call), method, req)
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// offered waits for what there is to offer.
+func (s *Server) offered(ctx context.Context) (*offer, error) {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offer == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the tools could not be loaded: " + s.failed.Error()}
+	}
+	return s.offer, nil
+}
+
+// resolve gives a call the name of the tool as declared: server__tool and aliases
+// work here as they do in `toolreg call`. An unknown tool is an error of the
+// protocol.
+func (o *offer) resolve(call *mcp.CallToolRequest) error {
+	name := call.Params.Name
+	if _, ok := o.tools[name]; ok {
+		return nil
+	}
+	t, err := o.registry.Lookup(name)
+	if err == nil {
+		for declared, offered := range o.tools {
+			if offered == t {
+				call.Params.Name = declared
+				return nil
+			}
+		}
+	}
+	names := make([]string, 0, len(o.tools))
+	for _, t := range o.declared {
+		names = append(names, t.Name)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
+}
+
+// admit counts a call of a client, unless it has too many running.
+func (s *Server) admit(c any) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opts.MaxCalls > 0 && s.calls[c] >= s.opts.MaxCalls {
+		return nil, errTooMany
+	}
+	s.calls[c]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.calls[c]--; s.calls[c] == 0 {
+			delete(s.calls, c)
+		}
+	}, nil
+}
+
+var errTooMany = errors.New("too many calls are running for this client (serve.maxCalls); wait for one of them to end")

@@ -1,0 +1,238 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// StdioName is what the client on stdin goes by.
+const StdioName = "stdio"
+
+// maxLine is the size of one message on stdin.
+const maxLine = 16 << 20
+
+// Stdio serves the client on a pair of streams until in ends or ctx is done. Calls
+// that run at the end of in have drain to finish.
+func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
+	err := s.For(StdioName).Run(ctx, &stdio{in: in, out: out, drain: drain})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// stdio is a transport of lines. The SDK's own ends at a line that is no JSON, and
+// answers requests that were cancelled.
+type stdio struct {
+	in    io.Reader
+	out   io.Writer
+	drain time.Duration // how long to answer what is open at the end of in
+}
+
+// Connect implements mcp.Transport.
+func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
+	c := &stdioConn{out: t.out, drain: t.drain, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
+	go c.readLines(t.in)
+	return c, nil
+}
+
+type line struct {
+	data []byte
+	err  error
+}
+
+type stdioConn struct {
+	out      io.Writer
+	drain    time.Duration
+	lines    chan line
+	closed   chan struct{}
+	once     sync.Once
+	answered chan struct{} // has something after an answer was written
+
+	mu   sync.Mutex          // guards what follows, and writing
+	open map[jsonrpc.ID]bool // requests without an answer yet; true: cancelled
+}
+
+// readLines passes lines on until the input ends.
+func (c *stdioConn) readLines(in io.Reader) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		data, err := readLine(r)
+		if len(data) > 0 || err != nil {
+			select {
+			case c.lines <- line{data, err}:
+			case <-c.closed:
+				return
+			}
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return
+		}
+	}
+}
+
+var errLongLine = errors.New("the line is longer than 16 MiB")
+
+// readLine reads a line without its end. What is longer than maxLine is passed
+// over whole.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var out []byte
+	long := false
+	for {
+		piece, err := r.ReadSlice('\n')
+		if long = long || len(out)+len(piece) > maxLine; !long {
+			out = append(out, piece...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case long && err == nil:
+			return nil, errLongLine
+		case err != nil && len(out) > 0 && errors.Is(err, io.EOF):
+			return trimSpace(out), nil // the last line has no end
+		}
+		return trimSpace(out), err
+	}
+}
+
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r' || b[len(b)-1] == ' ') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// Read implements mcp.Connection. Lines that are no messages are answered here.
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		var l line
+		select {
+		case l = <-c.lines:
+		case <-c.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case errors.Is(l.err, errLongLine):
+			c.refuse(l.err)
+			continue
+		case l.err != nil:
+			c.awaitAnswers(ctx)
+			return nil, l.err
+		}
+		m, err := jsonrpc.DecodeMessage(l.data)
+		if err != nil {
+			c.refuse(err)
+			continue
+		}
+		if r, ok := m.(*jsonrpc.Request); ok {
+			c.received(r)
+		}
+		return m, nil
+	}
+}
+
+// awaitAnswers waits, for a time, until all requests are answered but those that
+// were cancelled.
+func (c *stdioConn) awaitAnswers(ctx context.Context) {
+	timer := time.NewTimer(c.drain)
+	defer timer.Stop()
+	for c.unanswered() {
+		select {
+		case <-c.answered:
+		case <-c.closed:
+			return
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *stdioConn) unanswered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cancelled := range c.open {
+		if !cancelled {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse answers a line that is no message.
+func (c *stdioConn) refuse(err error) {
+	message, _ := json.Marshal(fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%s}}`+"\n", message)
+}
+
+// received keeps track of requests: one that was cancelled is not answered.
+func (c *stdioConn) received(r *jsonrpc.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.IsCall() {
+		c.open[r.ID] = false
+		return
+	}
+	var cancelled struct {
+		RequestID any `json:"requestId"`
+	}
+	if r.Method != "notifications/cancelled" || json.Unmarshal(r.Params, &cancelled) != nil {
+		return
+	}
+	if id, err := jsonrpc.MakeID(cancelled.RequestID); err == nil {
+		if _, running := c.open[id]; running {
+			c.open[id] = true
+		}
+	}
+}
+
+// Write implements mcp.Connection.
+func (c *stdioConn) Write(_ context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := m.(*jsonrpc.Response); ok {
+		cancelled := c.open[r.ID]
+		delete(c.open, r.ID)
+		defer func() {
+			select {
+			case c.answered <- struct{}{}:
+			default:
+			}
+		}()
+		if cancelled {
+			return nil
+		}
+	}
+	_, err = c.out.Write(append(data, '\n'))
+	return err
+}
+
+// Close implements mcp.Connection.
+func (c *stdioConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// SessionID implements mcp.Connection.
+func (*stdioConn) SessionID() string { return "" }

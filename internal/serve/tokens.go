@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// minToken is the least length of a token: a shorter one can be guessed.
+const minToken = 16
+
+// Tokens are the bearer tokens of HTTP clients. It is safe for concurrent use.
+type Tokens struct {
+	path string // "" where they are in no file
+
+	mu     sync.Mutex
+	read   time.Time // the time of change of the file as read
+	size   int64
+	byName map[string][sha256.Size]byte
+}
+
+// NewTokens returns one token that goes by a name.
+func NewTokens(name, token string) *Tokens {
+	return &Tokens{byName: map[string][sha256.Size]byte{name: sha256.Sum256([]byte(token))}}
+}
+
+// ReadTokens returns the tokens of a file, a line "NAME TOKEN" each; empty lines
+// and those that begin with # are left out. The file is read again when it has
+// changed. A file that others may read is an error.
+func ReadTokens(path string) (*Tokens, error) {
+	t := &Tokens{path: path}
+	return t, t.refresh()
+}
+
+// refresh reads the file if it has changed. What cannot be read leaves the tokens
+// as they were.
+func (t *Tokens) refresh() error {
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return fmt.Errorf("reading the tokens: %w", err)
+	}
+	if info.ModTime().Equal(t.read) && info.Size() == t.size {
+		return nil
+	}
+	if err := private(info); err != nil {
+		return fmt.Errorf("%s: %w", t.path, err)
+	}
+	data, err := os.ReadFile(t.path)
+	if err != nil {
+		return fmt.Errorf("reading the tokens: %w", err)
+	}
+	byName, err := parseTokens(data)
+	if err != nil {
+		return fmt.Errorf("%s:%w", t.path, err)
+	}
+	t.byName, t.read, t.size = byName, info.ModTime(), info.Size()
+	return nil
+}
+
+func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
+	out := map[string][sha256.Size]byte{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			return nil, fmt.Errorf("%d: expected NAME TOKEN", n)
+		}
+		if len(words[1]) < minToken {
+			return nil, fmt.Errorf("%d: the token of %s is shorter than %d characters", n, words[0], minToken)
+		}
+		if _, twice := out[words[0]]; twice {
+			return nil, fmt.Errorf("%d: %s has a token already", n, words[0])
+		}
+		out[words[0]] = sha256.Sum256([]byte(words[1]))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf(" %w", err)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("1: there is no token; write a line: NAME TOKEN")
+	}
+	return out, nil
+}
+
+// Name returns the name that a token goes by. warn gets what is wrong with the
+// file, whose earlier tokens count on.
+func (t *Tokens) Name(token string, warn func(error)) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.path != "" {
+		if err := t.refresh(); err != nil {
+			warn(err)
+		}
+	}
+	sum := sha256.Sum256([]byte(token))
+	name, found := "", false
+	for n, want := range t.byName { // all of them, so that time tells nothing
+		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
+			name, found = n, true
+		}
+	}
+	return name, found
+}

@@ -80,6 +80,7 @@ func rooms() map[string][]string {
 		"internal/form":                {},
 		"internal/hooks":               {"internal/registry", "internal/process"},
 		"internal/imports":             {"internal/settings", "internal/settings/document"},
+		"internal/jq":                  {},
 		"internal/jsonx":               {},
 		"internal/memory":              {},
 		"internal/lock":                {"internal/registry", "internal/atomicfile"},
@@ -114,7 +115,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.
@@ -125,7 +126,7 @@ func forTests() []string { return []string{"internal/mcptest", "internal/builtin
 func soleImporters() map[string][]string {
 	return map[string][]string{
 		"github.com/spf13/cobra":                   {"cmd/toolreg", "internal/cli", "internal/cli/*"},
-		"github.com/itchyny/gojq":                  {"internal/cli", "internal/discover", "internal/hooks"},
+		"github.com/itchyny/gojq":                  {"internal/cli", "internal/discover", "internal/jq"},
 		"github.com/spf13/viper":                   {"internal/settings"},
 		"github.com/tailscale/hujson":              {"internal/settings/document", "internal/settings/edit"},
 		"go.yaml.in/yaml/v3":                       {"internal/settings/document", "internal/settings/edit"},

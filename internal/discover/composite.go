@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -43,7 +44,7 @@ type composite struct {
 	named      settings.Named
 	definition registry.Definition
 	steps      []step
-	result     *expression // nil: the results of the steps that succeeded, joined
+	result     *jq.Expression // nil: the results of the steps that succeeded, joined
 	problems   []document.Problem
 }
 
@@ -53,8 +54,8 @@ func (c *composite) err() error { return settings.NewError(c.problems) }
 // step is one call of a composite.
 type step struct {
 	tool            string
-	params          *expression // nil: those of the composite
-	when            *expression // nil: run always
+	params          *jq.Expression // nil: those of the composite
+	when            *jq.Expression // nil: run always
 	continueOnError bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -90,12 +91,12 @@ func stringIn(o object, field string) (text string, ok bool) {
 }
 
 // expression compiles the field at the end of a pointer; nil if it is absent.
-func (r *compositeReader) expression(pointer string, o object) *expression {
+func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
 	text, ok := stringIn(o, path.Base(pointer))
 	if !ok {
 		return nil
 	}
-	e, err := compileExpression(text)
+	e, err := jq.Compile(text)
 	if err != nil {
 		r.fail(pointer, err.Error(), "it is a jq expression over {params, steps, context}")
 	}

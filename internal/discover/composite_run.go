@@ -12,6 +12,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -57,10 +58,10 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 	start := time.Now()
 	r := &compositeRun{composite: one, call: c.opts.Call, asked: call, steps: []any{}}
 	var err error
-	if r.params, err = decodeValue(call.Params); err != nil {
+	if r.params, err = jq.Decode(call.Params); err != nil {
 		return registry.Result{}, fmt.Errorf("reading the params of composite %q: %w", one.named.Name, err)
 	}
-	if r.context, err = decodeValue(c.opts.Context); err != nil {
+	if r.context, err = jq.Decode(c.opts.Context); err != nil {
 		return registry.Result{}, fmt.Errorf("reading the context: %w", err)
 	}
 	result, err := r.all(ctx)
@@ -92,7 +93,7 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	if r.result == nil {
 		return joined(r.done), nil
 	}
-	v, err := r.result.value(ctx, r.view())
+	v, err := r.result.Value(ctx, r.view())
 	if err != nil {
 		return r.broken(ctx, "result", r.result, err)
 	}
@@ -183,9 +184,9 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 // attempt evaluates the condition and the params of a step and makes its call.
 func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool, result registry.Result, err error) {
 	if s.when != nil {
-		wanted, err := s.when.holds(ctx, r.view())
+		wanted, err := s.when.Holds(ctx, r.view())
 		if err != nil {
-			return false, result, fmt.Errorf("its if %q: %w", s.when.text, err)
+			return false, result, fmt.Errorf("its if %q: %w", s.when.Text, err)
 		}
 		if !wanted {
 			return false, result, nil
@@ -193,15 +194,15 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 	}
 	params := r.asked.Params
 	if s.params != nil {
-		v, err := s.params.value(ctx, r.view())
+		v, err := s.params.Value(ctx, r.view())
 		if err != nil {
-			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)
+			return true, result, fmt.Errorf("its params %q: %w", s.params.Text, err)
 		}
 		if _, ok := v.(map[string]any); !ok {
-			return true, result, fmt.Errorf("its params %q return %s, not an object", s.params.text, gojq.TypeOf(v))
+			return true, result, fmt.Errorf("its params %q return %s, not an object", s.params.Text, gojq.TypeOf(v))
 		}
 		if params, err = gojq.Marshal(v); err != nil {
-			return true, result, fmt.Errorf("its params %q: %w", s.params.text, err)
+			return true, result, fmt.Errorf("its params %q: %w", s.params.Text, err)
 		}
 	}
 	if left, ok := ctx.Value(stepBudget{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
@@ -244,11 +245,11 @@ func category(err error) registry.ErrorCategory {
 }
 
 // broken returns the failed result of an expression without a value.
-func (r *compositeRun) broken(ctx context.Context, what string, e *expression, err error) (registry.Result, error) {
+func (r *compositeRun) broken(ctx context.Context, what string, e *jq.Expression, err error) (registry.Result, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return registry.Result{}, cause
 	}
-	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.text, err)), nil
+	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.Text, err)), nil
 }
 
 // view returns the input of expressions. jq may modify its input, so shared
@@ -281,11 +282,11 @@ func stepView(t stepTrace, result *registry.Result) any {
 	if t.Error != "" {
 		out["error"] = result.Text()
 	}
-	if v, err := decodeValue(result.Structured); err == nil && v != nil {
+	if v, err := jq.Decode(result.Structured); err == nil && v != nil {
 		out["structuredContent"] = v
 	}
 	if raw, err := json.Marshal(result.Content); err == nil && len(result.Content) > 0 {
-		if v, err := decodeValue(raw); err == nil {
+		if v, err := jq.Decode(raw); err == nil {
 			out["content"] = v
 		}
 	}

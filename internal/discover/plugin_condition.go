@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -17,7 +18,7 @@ import (
 type condition struct {
 	channels []string       // empty: all
 	wanted   map[string]any // dotted keys of the context; nil = none
-	when     *expression    // nil: none
+	when     *jq.Expression // nil: none
 }
 
 // readCondition reads the fields channels and when of a declaration.
@@ -32,7 +33,7 @@ func readCondition(o object) (condition, error) {
 	if !present(raw) {
 		return c, nil
 	}
-	v, err := decodeValue(raw)
+	v, err := jq.Decode(raw)
 	if err != nil {
 		return c, fmt.Errorf("its when: %w", err)
 	}
@@ -40,7 +41,7 @@ func readCondition(o object) (condition, error) {
 	case map[string]any:
 		c.wanted = v
 	case string:
-		if c.when, err = compileExpression(v); err != nil {
+		if c.when, err = jq.Compile(v); err != nil {
 			return c, fmt.Errorf("its when is %w", err)
 		}
 	default:
@@ -55,7 +56,7 @@ func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "
 // cannot be evaluated is not true. The context is decoded for each evaluation,
 // because jq modifies its input.
 func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
-	v, err := decodeValue(about)
+	v, err := jq.Decode(about)
 	if err != nil {
 		return "the context cannot be read: " + err.Error()
 	}
@@ -72,11 +73,11 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	if c.when == nil {
 		return ""
 	}
-	switch ok, err := c.when.holdsSoon(ctx, facts); {
+	switch ok, err := c.when.HoldsBriefly(ctx, facts); {
 	case err != nil:
-		return fmt.Sprintf("its condition %q failed: %s", c.when.text, err)
+		return fmt.Sprintf("its condition %q failed: %s", c.when.Text, err)
 	case !ok:
-		return fmt.Sprintf("its condition %q is not met", c.when.text)
+		return fmt.Sprintf("its condition %q is not met", c.when.Text)
 	}
 	return ""
 }

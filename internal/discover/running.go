@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -74,7 +75,7 @@ func (r running) apply(t *registry.Tool, origin string) {
 // confirmation says which calls of a tool need confirmation although policy
 // allows them, and the texts of the question.
 type confirmation struct {
-	when          *expression // over the params; nil = all calls
+	when          *jq.Expression // over the params; nil = all calls
 	title, prompt string
 }
 
@@ -88,7 +89,7 @@ func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	c := &confirmation{title: in.Title, prompt: in.Prompt}
 	var err error
 	if in.When != "" {
-		c.when, err = compileExpression(in.When)
+		c.when, err = jq.Compile(in.When)
 	}
 	return c, err
 }
@@ -100,11 +101,11 @@ func (c *confirmation) reason(ctx context.Context, params json.RawMessage) strin
 	if c.when != nil {
 		switch ok, err := c.holds(ctx, params); {
 		case err != nil:
-			why = fmt.Sprintf("its confirm.when %s failed: %s", text.Quote(c.when.text), err)
+			why = fmt.Sprintf("its confirm.when %s failed: %s", text.Quote(c.when.Text), err)
 		case !ok:
 			return ""
 		default:
-			why = fmt.Sprintf("its confirm.when %s is true", text.Quote(c.when.text))
+			why = fmt.Sprintf("its confirm.when %s is true", text.Quote(c.when.Text))
 		}
 	}
 	if c.title != "" {
@@ -114,9 +115,9 @@ func (c *confirmation) reason(ctx context.Context, params json.RawMessage) strin
 }
 
 func (c *confirmation) holds(ctx context.Context, params json.RawMessage) (bool, error) {
-	v, err := decodeValue(params)
+	v, err := jq.Decode(params)
 	if err != nil {
 		return false, err
 	}
-	return c.when.holdsSoon(ctx, v)
+	return c.when.HoldsBriefly(ctx, v)
 }

@@ -17,25 +17,22 @@ const interval = 2 * time.Millisecond
 var ErrLimit = errors.New("it took too much memory")
 
 // Limit ends a context once the heap has grown by more than limit bytes, garbage
-// included. The function returned ends the watching and must be called.
+// included. The function returned ends the watching and must be called. Work that
+// ends within the interval costs no more than a timer.
 func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	start, ended := heap(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-				if heap() > start+limit {
-					cancel(fmt.Errorf("%w: more than %d MiB", ErrLimit, limit>>20))
-				}
-			}
+	start := heap()
+	var look func()
+	look = func() {
+		if heap() > start+limit {
+			cancel(fmt.Errorf("%w: more than %d MiB", ErrLimit, limit>>20))
 		}
-	}()
-	return ctx, func() { cancel(nil); <-ended }
+		if ctx.Err() == nil {
+			time.AfterFunc(interval, look)
+		}
+	}
+	first := time.AfterFunc(interval, look)
+	return ctx, func() { cancel(nil); first.Stop() }
 }
 
 // Await returns what work returns, or the cause of the context once that has ended.

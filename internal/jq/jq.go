@@ -1,0 +1,149 @@
+// Package jq evaluates the jq expressions of settings and manifests: the steps of
+// composites, the conditions of plugins' tools and of policy rules. Expressions
+// read no environment, no files and no modules, and every one is bounded in time
+// or by the caller's context, and in memory.
+package jq
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/memory"
+)
+
+// Expression is a compiled jq expression. It cannot access the environment,
+// files or modules. It is safe for concurrent use.
+type Expression struct {
+	Text string // as written
+	code *gojq.Code
+}
+
+// Compile compiles an expression over one value.
+func Compile(text string) (*Expression, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("not a jq expression: %w", err)
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, fmt.Errorf("not a jq expression: %w", err)
+	}
+	return &Expression{Text: text, code: code}, nil
+}
+
+// errNoValue reports that an expression returned nothing.
+var errNoValue = errors.New("it returned no value")
+
+// Value returns the single value of the expression for input, which must
+// consist of JSON types, as [Decode] returns them. ctx stops an endless
+// expression, which may go on to read the input.
+func (e *Expression) Value(ctx context.Context, input any) (any, error) {
+	ctx, stop := memory.Limit(ctx, maxMemory)
+	defer stop()
+	return e.value(ctx, input)
+}
+
+func (e *Expression) value(ctx context.Context, input any) (any, error) {
+	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input)) })
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	if failure, failed := v.(error); failed {
+		return nil, failure
+	}
+	return v, err
+}
+
+// only returns the one value of an expression, or an error.
+func only(iter gojq.Iter) any {
+	v, ok := iter.Next()
+	if !ok {
+		return errNoValue
+	}
+	if _, failed := v.(error); failed {
+		return v
+	}
+	more, ok := iter.Next()
+	if _, failed := more.(error); failed {
+		return more
+	}
+	if ok {
+		return errors.New("it returned more than one value; put them in [ ]")
+	}
+	return v
+}
+
+// Holds reports whether the expression gives anything but false and null; no
+// value counts as false.
+func (e *Expression) Holds(ctx context.Context, input any) (bool, error) {
+	return holds(e.Value(ctx, input))
+}
+
+func holds(v any, err error) (bool, error) {
+	if errors.Is(err, errNoValue) {
+		return false, nil
+	}
+	return v != nil && v != false, err
+}
+
+// Bounds on an expression: those of [Brief] are for one that is evaluated for
+// every call or on every run.
+const (
+	maxMemory   = 256 << 20
+	briefMemory = 64 << 20
+	briefTime   = time.Second
+)
+
+// Brief bounds what is evaluated under the context that it returns: beyond 1 s or
+// 64 MiB of memory it ends with an error that says so. The function returned must
+// be called.
+func Brief(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithTimeoutCause(ctx, briefTime, fmt.Errorf("it took longer than %s", briefTime))
+	ctx, stop := memory.Limit(ctx, briefMemory)
+	return ctx, func() { stop(); cancel() }
+}
+
+// HoldsBriefly is [Expression.Holds] within the bounds of [Brief].
+func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
+	ctx, stop := Brief(ctx)
+	defer stop()
+	return holds(e.value(ctx, input))
+}
+
+// IsTrue reports whether the expression gives true, within the bounds of [Brief].
+// false and null are not true; any other value, and none, is an error.
+func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
+	ctx, stop := Brief(ctx)
+	defer stop()
+	switch v, err := e.value(ctx, input); v := v.(type) {
+	case nil:
+		return false, err
+	case bool:
+		return v, err
+	default:
+		return false, fmt.Errorf("it returned %s, not true or false", article(gojq.TypeOf(v)))
+	}
+}
+
+// article puts the article before the name of a type of JSON.
+func article(name string) string {
+	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "o") {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// Decode reads JSON as jq wants it; big whole numbers keep their digits.
+func Decode(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return jsonx.Decode(raw)
+}

@@ -2,11 +2,13 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -29,6 +31,12 @@ type decision struct {
 	unsure  bool // banned programs cannot be ruled out
 	person  bool // only a person may answer
 	whole   bool // the tool is decided on, not a call
+	params  json.RawMessage
+
+	// What is found out at most once:
+	spellings, names []string // of the tool, for rules that match widely and narrowly
+	decoded          any      // the params, for expressions
+	evaluations      map[*jq.Expression]evaluated
 }
 
 // category is the category that may loosen a decision: what an untrusted server

@@ -11,13 +11,7 @@ import (
 // command decides on a shell command line: it is allowed if every part is
 // allowed, and denied if one part is denied (spec section 8.4).
 func (d *decision) command() Verdict {
-	line := shellline.Read(d.policy.Shell, d.subject.Command)
-	for _, w := range line.Writes {
-		if !path.IsAbs(w) {
-			w = path.Join(d.subject.Directory, w)
-		}
-		d.subject.Paths = append(d.subject.Paths, w)
-	}
+	line := d.readLine()
 	if len(line.Commands) == 0 { // only comments
 		return d.plain()
 	}
@@ -36,6 +30,19 @@ func (d *decision) command() Verdict {
 		v.Reason = changedReason(d.changes)
 	}
 	return v
+}
+
+// readLine reads the command line and adds the files that it writes to the paths
+// of the call.
+func (d *decision) readLine() shellline.Line {
+	line := shellline.Read(d.policy.Shell, d.subject.Command)
+	for _, w := range line.Writes {
+		if !path.IsAbs(w) {
+			w = path.Join(d.subject.Directory, w)
+		}
+		d.subject.Paths = append(d.subject.Paths, w)
+	}
+	return line
 }
 
 // part decides on one part of a command line.
@@ -69,12 +76,14 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 	}
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
-		if !d.ruleNames(r) || !d.rulePaths(r) {
+		certain := d.ruleCommand(r, s)
+		if certain == shellline.No || d.unmet(r) != "" {
 			continue
 		}
-		switch d.ruleCommand(r, s) {
+		switch certain {
 		case shellline.Yes:
-			c.Decision, c.Reason, c.Origin, c.rule = r.Decision, r.reason(), r.Origin, r
+			c.Decision, c.Reason = r.verdict()
+			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""
 			return c.floor(doubt)
 		case shellline.Maybe:
@@ -113,11 +122,11 @@ func (c CommandVerdict) floor(doubt string) CommandVerdict {
 // ruleCommand compares the command of a rule with a part.
 func (d *decision) ruleCommand(r *Rule, s *shellline.Command) shellline.Certainty {
 	switch {
-	case s.Unread && r.Decision == Allow:
+	case s.Unread && r.isNarrow():
 		return shellline.No // what cannot be read is asked about
 	case r.Command == "":
 		return shellline.Yes
-	case r.Decision != Allow:
+	case !r.isNarrow():
 		return s.Names(r.Command)
 	case s.Begins(r.Command):
 		return shellline.Yes

@@ -17,23 +17,30 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 			v = Verdict{Decision: Deny, Origin: originDefault, Reason: fmt.Sprintf("the policy check failed: %v", r)}
 		}
 	}()
-	var subject registry.Subject
-	if t.Subject != nil {
-		var err error
-		if subject, err = t.Subject(call); err != nil {
-			return Verdict{Decision: Deny, Origin: originDefault,
-				Reason: "cannot determine what the call would access: " + err.Error()}
-		}
+	c, err := p.decision(ctx, t, call)
+	if err != nil {
+		return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}
 	}
-	c := &decision{ctx: ctx, policy: p, tool: t, subject: subject}
 	if t.Confirm != nil {
 		c.asking = t.Confirm(ctx, call)
 	}
 	return c.verdict()
 }
 
+// decision begins to decide on a call.
+func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.Call) (*decision, error) {
+	d := &decision{ctx: ctx, policy: p, tool: t, params: call.Params}
+	if t.Subject != nil {
+		var err error
+		if d.subject, err = t.Subject(call); err != nil {
+			return nil, fmt.Errorf("cannot determine what the call would access: %w", err)
+		}
+	}
+	return d, nil
+}
+
 // DecideTool answers for a tool as a whole, without params: it leaves out rules on commands, paths
-// and addresses and what the tool itself asks about certain params, and assumes that edits stay
+// and params and what the tool itself asks about certain params, and assumes that edits stay
 // inside the workspace. It serves listings; a call needs Decide.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}

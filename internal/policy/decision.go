@@ -14,15 +14,20 @@ const (
 	Ask Decision = iota
 	Allow
 	Deny
+	// Sandbox is a decision of rules alone: run confined, without asking. Where that
+	// is not to be had the verdict is Ask.
+	Sandbox
 )
 
-// String returns "ask", "allow" or "deny".
+// String returns the word that settings use.
 func (d Decision) String() string {
 	switch d {
 	case Allow:
 		return "allow"
 	case Deny:
 		return "deny"
+	case Sandbox:
+		return "sandbox"
 	}
 	return "ask"
 }
@@ -39,8 +44,10 @@ func ParseDecision(s string) (Decision, error) {
 		return Allow, nil
 	case "deny":
 		return Deny, nil
+	case "sandbox":
+		return Sandbox, nil
 	}
-	return Deny, fmt.Errorf("unknown decision %q; use allow, ask or deny", s)
+	return Deny, fmt.Errorf("unknown decision %q; use allow, sandbox, ask or deny", s)
 }
 
 // stricter returns the stricter of two decisions.

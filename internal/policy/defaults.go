@@ -11,10 +11,9 @@ import (
 func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
-		if r.Command != "" || !d.ruleNames(r) || !d.rulePaths(r) {
-			continue
+		if r.Command == "" && d.unmet(r) == "" {
+			return verdictOf(r)
 		}
-		return Verdict{Decision: r.Decision, Reason: r.reason(), Origin: r.Origin, Rule: r}
 	}
 	if v, ok := d.autoEdit(); ok {
 		return v
@@ -29,6 +28,13 @@ func (d *decision) plain() Verdict {
 	if len(d.changes) > 0 && v.Decision == Ask {
 		v.Reason = changedReason(d.changes)
 	}
+	return v
+}
+
+// verdictOf is the verdict of a rule that matches.
+func verdictOf(r *Rule) Verdict {
+	v := Verdict{Origin: r.Origin, Rule: r}
+	v.Decision, v.Reason = r.verdict()
 	return v
 }
 
@@ -68,5 +74,5 @@ func (d *decision) byDefault() Verdict {
 	if mixed && stricter(base.Decision, set.Decision) == base.Decision {
 		return base // a category's default never opens a server's tools
 	}
-	return Verdict{Decision: set.Decision, Reason: set.reason(), Origin: set.Origin, Rule: &set}
+	return verdictOf(&set)
 }

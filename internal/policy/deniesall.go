@@ -29,10 +29,10 @@ func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 		if !d.ruleNames(r) {
 			continue
 		}
-		if some := r.Command != "" || r.Path != ""; some && r.Decision == Deny {
+		if some := r.Command != "" || r.Path != "" || r.When != nil; some && r.Decision == Deny {
 			continue
 		}
-		return Verdict{Decision: r.Decision, Reason: r.reason(), Origin: r.Origin, Rule: r}, true
+		return verdictOf(r), true
 	}
 	return Verdict{}, false
 }

@@ -1,29 +1,34 @@
 package policy
 
+import "slices"
+
 // hides returns a function that reports whether the call must not show a path, or
 // nil if it may show everything: a search names a folder and opens the files in
 // it. If the rule that decided on the call asks, it hides nothing, because the
 // person has agreed by then.
 func (d *decision) hides(decided *Rule) func(string) bool {
+	if !slices.ContainsFunc(d.policy.Rules, func(r Rule) bool { return r.Path != "" && r.Decision != Allow }) {
+		return nil
+	}
 	var rules []*Rule // those about this tool, up to one that matches every path
 	strict := false
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
-		if r.Command != "" || !d.ruleNames(r) {
+		if r.Command != "" || !d.ruleNames(r) || !d.ruleWhen(r) {
 			continue
 		}
 		rules = append(rules, r)
 		if r.Path == "" {
 			break
 		}
-		strict = strict || r.Decision != Allow
+		strict = strict || !r.isNarrow()
 	}
 	if !strict {
 		return nil
 	}
 	return func(path string) bool {
 		for _, r := range rules {
-			if r.Path == "" || !d.pathMatch(r.Path, path, r.Decision != Allow) {
+			if r.Path == "" || !d.pathMatch(r.Path, path, !r.isNarrow()) {
 				continue
 			}
 			return r.Decision == Deny || r.Decision == Ask && r != decided && d.policy.Mode != ModeYolo

@@ -8,42 +8,109 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ruleNames reports whether the rule matches this tool, without regard to
-// commands and paths.
-func (d *decision) ruleNames(r *Rule) bool {
-	if r.Decision == Allow {
-		return d.allowNames(r)
+// The conditions of a rule, by their keys in the settings.
+const (
+	conditionTool     = "tool"
+	conditionSource   = "source"
+	conditionServer   = "server"
+	conditionCategory = "category"
+	conditionCommand  = "command"
+	conditionPath     = "path"
+	conditionWhen     = "when"
+)
+
+// unmet returns the first condition of a rule that the call does not meet, ""
+// if it meets all. Command is left to [decision.ruleCommand].
+func (d *decision) unmet(r *Rule) string {
+	if c := d.unmetName(r); c != "" {
+		return c
 	}
-	t := d.tool
-	if r.Category != "" && !strings.EqualFold(r.Category, string(t.Category)) && !strings.EqualFold(r.Category, string(d.category())) {
-		return false
+	if !d.rulePaths(r) {
+		return conditionPath
 	}
-	if r.Source != "" && !foldMatch(r.Source, t.Source) || r.Server != "" && (!t.IsMCP() || !foldMatch(r.Server, t.Server)) {
-		return false
+	if !d.ruleWhen(r) {
+		return conditionWhen
 	}
-	return r.Tool == "" || d.canonical(r.Tool) == t.Name && t.Source == registry.SourceBuiltin ||
-		slices.ContainsFunc(t.Spellings(), func(name string) bool { return foldMatch(r.Tool, name) })
+	return ""
 }
 
-func (d *decision) allowNames(r *Rule) bool {
+// ruleNames reports whether the rule matches this tool, without regard to
+// commands, paths and params.
+func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
+
+// unmetName returns the first condition of a rule that this tool does not meet.
+func (d *decision) unmetName(r *Rule) string {
+	match := foldMatch
+	if r.isNarrow() {
+		match = registry.MatchName
+	}
 	t := d.tool
-	if r.Category != "" && r.Category != string(d.category()) {
-		return false
+	switch {
+	case r.Category != "" && !d.ruleCategory(r):
+		return conditionCategory
+	case r.Source != "" && !match(r.Source, t.Source):
+		return conditionSource
+	case r.Server != "" && (!t.IsMCP() || !match(r.Server, t.Server)):
+		return conditionServer
+	case r.Tool == "" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r.Tool):
+		return ""
 	}
-	if r.Source != "" && !registry.MatchName(r.Source, t.Source) || r.Server != "" && (!t.IsMCP() || !registry.MatchName(r.Server, t.Server)) {
-		return false
+	return conditionTool
+}
+
+func (d *decision) ruleCategory(r *Rule) bool {
+	if r.isNarrow() {
+		return r.Category == string(d.category())
 	}
-	if r.Tool == "" || r.Server != "" && registry.MatchName(r.Tool, t.ServerTool) {
+	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
+}
+
+// namesTool reports whether a glob matches any spelling of the tool.
+func (d *decision) namesTool(glob string) bool {
+	t := d.tool
+	if d.spellings == nil {
+		d.spellings = t.Spellings()
+	}
+	prefix := literalPrefix(glob)
+	for _, name := range d.spellings {
+		if len(prefix) <= len(name) && strings.EqualFold(prefix, name[:len(prefix)]) && foldMatch(glob, name) {
+			return true
+		}
+	}
+	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.Name
+}
+
+// literalPrefix is what a glob begins with before anything that is not literal
+// ASCII: a name that does not begin with it cannot match. It makes lists of many
+// rules quick.
+func literalPrefix(glob string) string {
+	for i := range len(glob) {
+		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c >= 0x80 {
+			return glob[:i]
+		}
+	}
+	return glob
+}
+
+// allowsTool reports whether the rule names the tool beyond doubt.
+func (d *decision) allowsTool(r *Rule) bool {
+	t := d.tool
+	if r.Server != "" && registry.MatchName(r.Tool, t.ServerTool) {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
 		// That name does not refer to a server's tool "read_file".
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
 	}
-	return slices.ContainsFunc(d.unambiguousNames(), func(name string) bool { return registry.MatchName(r.Tool, name) })
+	if d.names == nil {
+		d.names = d.unambiguousNames()
+	}
+	prefix := literalPrefix(r.Tool)
+	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && registry.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that belong to this tool beyond doubt. "a__b__c"
@@ -90,10 +157,52 @@ func (d *decision) rulePaths(r *Rule) bool {
 		return true
 	}
 	paths := d.subject.Paths
-	if r.Decision == Allow {
+	if r.isNarrow() {
 		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return !d.pathMatch(r.Path, p, false) })
 	}
 	return slices.ContainsFunc(paths, func(p string) bool { return d.pathMatch(r.Path, p, true) })
+}
+
+// ruleWhen reports whether the rule's expression gives true for the params. An
+// error counts against the call: as true for a rule that asks or denies, as false
+// for one that loosens. Without params, for a tool as a whole, no expression holds.
+func (d *decision) ruleWhen(r *Rule) bool {
+	if r.When == nil {
+		return true
+	}
+	if d.whole {
+		return false
+	}
+	ok, err := d.evaluate(r.When)
+	return ok || err != nil && !r.isNarrow()
+}
+
+// evaluated is what an expression gave for the params of the call.
+type evaluated struct {
+	ok  bool
+	err error
+}
+
+// evaluate evaluates an expression over the params, once for all parts of a
+// command line.
+func (d *decision) evaluate(when *jq.Expression) (bool, error) {
+	if e, ok := d.evaluations[when]; ok {
+		return e.ok, e.err
+	}
+	if d.evaluations == nil {
+		d.evaluations = map[*jq.Expression]evaluated{}
+	}
+	var e evaluated
+	if d.decoded == nil {
+		d.decoded, e.err = jq.Decode(d.params)
+	}
+	if e.err == nil {
+		if e.ok, e.err = when.IsTrue(d.ctx, d.decoded); e.err != nil {
+			d.decoded = nil // an expression that was stopped may still be reading it
+		}
+	}
+	d.evaluations[when] = e
+	return e.ok, e.err
 }
 
 // pathMatch compares a glob with a path of the call, both made absolute. With

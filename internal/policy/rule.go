@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -12,16 +14,18 @@ import (
 // Rule is one entry of policy.rules, of allowedTools or of excludeTools. Every
 // field that is set must match; a rule with none matches every call.
 //
-// A rule that allows matches narrowly: the tool's registered name or, for an
-// MCP tool, server__tool, case-sensitively. A rule that asks or denies matches
-// any spelling of the tool, ignoring case.
+// A rule that allows, or runs in the sandbox, matches narrowly: the tool's
+// registered name or, for an MCP tool, server__tool, case-sensitively, and an
+// error in When counts as false. A rule that asks or denies matches any spelling
+// of the tool, ignoring case, and an error in When counts as true.
 type Rule struct {
 	Tool     string // glob over names; aliases of built-in tools match too
 	Source   string // glob over "builtin", "command", "plugin:ID", "mcp:SERVER"
 	Server   string // glob over names of MCP servers; Tool may then be the server's own name of the tool
 	Category string
-	Command  string // the first words of a simple shell command
-	Path     string // glob over the paths that the call names, ** included
+	Command  string         // the first words of a simple shell command
+	Path     string         // glob over the paths that the call names, ** included
+	When     *jq.Expression // over the params, which must give true; nil: all params
 	Decision Decision
 	Reason   string // shown to the person and to the model
 	Origin   string // file:line, flag or "default"
@@ -49,15 +53,20 @@ func (r *Rule) Validate() error {
 	return nil
 }
 
-func (r *Rule) reason() string {
-	if r.Reason != "" {
-		return r.Reason
-	}
+// isNarrow reports whether the rule loosens, so that a doubt must not make it
+// match.
+func (r *Rule) isNarrow() bool { return r.Decision == Allow || r.Decision == Sandbox }
+
+// verdict is the decision of a rule that matches, with its reason.
+func (r *Rule) verdict() (Decision, string) {
+	d, reason := r.Decision, "a rule requires confirmation"
 	switch r.Decision {
 	case Allow:
-		return "a rule allows it"
+		reason = "a rule allows it"
 	case Deny:
-		return "a rule denies it"
+		reason = "a rule denies it"
+	case Sandbox:
+		return Ask, "a rule runs it in the sandbox, which is not available, so it requires confirmation"
 	}
-	return "a rule requires confirmation"
+	return d, cmp.Or(r.Reason, reason)
 }

@@ -23,8 +23,7 @@ func MatchName(pattern, name string) bool {
 		return false
 	}
 	// In names of servers, a slash is an ordinary character.
-	slash := strings.NewReplacer("/", "\x00")
-	ok, err := doublestar.Match(slash.Replace(pattern), slash.Replace(name))
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok
 }
 

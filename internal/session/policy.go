@@ -24,14 +24,8 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
-	names := builtin.Aliases()
-	for _, name := range builtin.Names() {
-		names[name] = name
-	}
-	p.Canonical = func(name string) string { return names[name] }
-	if p.Rules, err = rules(r.set); err != nil {
-		return nil, err
-	}
+	p.Canonical = canonical()
+	p.Rules = r.rules
 	if p.Defaults, err = policyDefaults(r.set); err != nil {
 		return nil, err
 	}
@@ -43,10 +37,20 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 	}
 	p.Banned = entries(r.set.ShellBanned)
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Shell = builtin.Shell(r.env) // parse commands as the shell that will run them
+	p.Shell = r.shell()
 	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
+}
+
+// canonical returns the function that names the built-in tool behind a name or an
+// alias.
+func canonical() func(string) string {
+	names := builtin.Aliases()
+	for _, name := range builtin.Names() {
+		names[name] = name
+	}
+	return func(name string) string { return names[name] }
 }
 
 // Approvals returns the stored approvals of the project. Without a state folder
@@ -67,58 +71,20 @@ func siblings(reg *registry.Registry) func(string) []*registry.Tool {
 	}
 }
 
-func rules(set *settings.Settings) ([]policy.Rule, error) {
-	out, err := entryRules(nil, set.ExcludeTools, policy.Deny)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range set.Rules {
-		rule, err := ruleOf(r, policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rule)
-	}
-	return entryRules(out, set.AllowedTools, policy.Allow)
-}
-
-// entryRules appends a rule for each entry of a list such as excludeTools.
-func entryRules(out []policy.Rule, list settings.List, decision policy.Decision) ([]policy.Rule, error) {
-	for _, e := range entries(list) {
-		r, err := policy.EntryRule(e, decision)
-		if err != nil {
-			return nil, &InputError{Err: fmt.Errorf("%s: %w", e.Setting, err)}
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
 func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, error) {
 	out := map[registry.Category]policy.Rule{}
 	for category, r := range set.PolicyDefaults {
 		if r.Origin.Scope == settings.ScopeDefault {
 			continue // the policy itself handles these, with details about servers and discovered tools
 		}
-		rule, err := ruleOf(r, policy.Rule{Category: category})
+		decision, err := policy.ParseDecision(r.Decision)
 		if err != nil {
-			return nil, err
+			return nil, &InputError{Err: fmt.Errorf("%s: %w", r.Origin, err)}
 		}
-		out[registry.Category(category)] = rule
+		out[registry.Category(category)] = policy.Rule{Category: category, Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
 	}
 	return out, nil
 }
 
-// ruleOf adds the fields of a settings rule to a rule that has its tool
-// pattern.
-func ruleOf(r settings.Rule, rule policy.Rule) (policy.Rule, error) {
-	decision, err := policy.ParseDecision(r.Decision)
-	if err == nil {
-		rule.Decision, rule.Reason, rule.Origin = decision, r.Reason, r.Origin.String()
-		err = rule.Validate()
-	}
-	if err != nil {
-		return rule, &InputError{Err: fmt.Errorf("%s: %w", r.Origin, err)}
-	}
-	return rule, nil
-}
+// shell returns the grammar of shell commands: that of the shell that will run them.
+func (r *run) shell() string { return builtin.Shell(r.env) }

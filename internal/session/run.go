@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -101,6 +102,7 @@ type run struct {
 	opts     Options
 	expander *settings.Expander
 	env      []string // of the commands that tools run
+	rules    []policy.Rule
 }
 
 func newRun(set *settings.Settings, deps Deps, opts Options) *run {

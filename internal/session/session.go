@@ -39,15 +39,22 @@ type Session struct {
 }
 
 // New creates the sources of a run without starting them. The error is an
-// *InputError. The caller must call Close.
+// *InputError, or a *settings.Error about rules. The caller must call Close.
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
 	}
 	r := newRun(set, deps, opts)
+	var err error
+	if r.rules, err = compileRules(set); err != nil {
+		return nil, err
+	}
 	s := &Session{run: r, cached: newListings(r), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
+	if err := s.checkExamples(ctx); err != nil {
+		return nil, err
+	}
 	last, err := s.lastFilters()
 	if err != nil {
 		return nil, err

@@ -53,6 +53,8 @@ func (r *reader) checkObject(row *table.Row, key string, n *document.Node) {
 		r.named(row, key, n)
 	case table.Objects:
 		r.objects(row, key, n)
+	case table.Calls:
+		r.calls(key, n)
 	case table.RawNamed:
 		if row.Name == headersKey {
 			r.checkOriginHeaders(key, n)
@@ -190,5 +192,38 @@ func (r *reader) objects(row *table.Row, key string, n *document.Node) {
 	}
 	for i, item := range n.Items {
 		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
+	}
+}
+
+// calls checks a list of example calls.
+func (r *reader) calls(key string, n *document.Node) {
+	if !r.want(n, key, document.List, "a list of example calls") {
+		return
+	}
+	for i, item := range n.Items {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		switch {
+		case item.Kind == document.String && !isEmpty(item):
+		case item.Kind != document.Object:
+			r.wrongType(item, at, "a shell line, or an object with tool and params")
+		default:
+			r.call(at, item)
+		}
+	}
+}
+
+func (r *reader) call(key string, n *document.Node) {
+	for _, f := range n.Fields {
+		switch f.Name {
+		case "tool":
+			r.want(f.Value, key+".tool", document.String, "a string")
+		case "params":
+			r.want(f.Value, key+".params", document.Object, "an object")
+		default:
+			r.fail(f.Line, f.Col, nearKey(f.Name, key, []string{"tool", "params"}), "unknown setting %q", key+"."+f.Name)
+		}
+	}
+	if n.Get("tool") == nil {
+		r.fail(n.Line, n.Col, "", "%s: tool is missing", key)
 	}
 }

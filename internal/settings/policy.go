@@ -36,9 +36,28 @@ func (m *merged) rules() []Rule {
 			o.Line, o.Col = n.Line, n.Col
 			out = append(out, Rule{
 				Tool: n.Get("tool").Str(), Source: n.Get("source").Str(), Server: n.Get("server").Str(), Category: n.Get("category").Str(),
-				Command: n.Get("command").Str(), Path: n.Get("path").Str(), Decision: n.Get("decision").Str(), Reason: n.Get("reason").Str(), Origin: o,
+				Command: n.Get("command").Str(), Path: n.Get("path").Str(), When: n.Get("when").Str(),
+				Decision: n.Get("decision").Str(), Reason: n.Get("reason").Str(), Origin: o,
+				Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o),
 			})
 		}
+	}
+	return out
+}
+
+// exampleCalls reads a list of calls that was checked; o is where its rule is set.
+func exampleCalls(list *document.Node, o Origin) []ExampleCall {
+	if list == nil {
+		return nil
+	}
+	var out []ExampleCall
+	for _, n := range list.Items {
+		o.Line, o.Col = n.Line, n.Col
+		call := ExampleCall{Tool: n.Get("tool").Str(), Line: n.Str(), Origin: o}
+		if params := n.Get("params"); params != nil {
+			call.Params = params.Encode()
+		}
+		out = append(out, call)
 	}
 	return out
 }

@@ -9,6 +9,7 @@
 package settings
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -132,10 +133,19 @@ type Server struct {
 // Rule is one entry of policy.rules.
 type Rule struct {
 	Tool, Source, Server, Category string
-	Command, Path                  string
-	Decision                       string // allow, ask, deny
+	Command, Path, When            string
+	Decision                       string // allow, sandbox, ask, deny
 	Reason                         string
+	Match, NotMatch                []ExampleCall
 	Origin                         Origin
+}
+
+// ExampleCall is a call that a rule must match, or must not match.
+type ExampleCall struct {
+	Tool   string          // "" for a shell line
+	Params json.RawMessage // nil for none
+	Line   string          // of a shell
+	Origin Origin
 }
 
 // Settings is the merged, unexpanded settings. Load fills it.

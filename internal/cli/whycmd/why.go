@@ -22,7 +22,7 @@ import (
 
 // New is the command why.
 func New(e *cli.Env) *cobra.Command {
-	o := &cli.ParamsOptions{}
+	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "why TOOL [k=v…]",
 		Short: "Explain which setting and rule decide about a call, without calling",
@@ -31,13 +31,16 @@ a call would be allowed, asked about or denied, and by which rule, approval or
 default; and what would allow it. Nothing is run and nobody is asked.
 
 Params are given as to call. Without any the answer is for the tool as a whole:
-rules on commands, paths or addresses are then ignored.
+rules on commands, paths, addresses and params are then ignored.
+
+With --explain every rule is listed in order, with the condition that the call
+does not meet and what the call has there.
 
 Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (params), 8 (its
 source failed).`,
 		Example: `  toolreg why write_file file_path=go.mod content=x
   toolreg why run_shell_command command='git log | sudo tee log'
-  toolreg why github__create_issue --json`,
+  toolreg why github__create_issue --explain --json`,
 		Args:              cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools, e.CompleteParams),
 		RunE: func(cmd *cobra.Command, argv []string) error {
@@ -45,7 +48,13 @@ source failed).`,
 		},
 	}
 	o.Flags(cmd)
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every rule in order and say why it matches or does not")
 	return cmd
+}
+
+type options struct {
+	cli.ParamsOptions
+	explain bool
 }
 
 // whyDocument is the JSON of why (spec section 3).
@@ -61,6 +70,7 @@ type whyDocument struct {
 	Changes    []whyChange             `json:"changes,omitempty"`
 	Hint       string                  `json:"hint,omitempty"`
 	Note       string                  `json:"note,omitempty"`
+	Rules      []ruleReport            `json:"rules,omitempty"` // with --explain
 	// Description and Locations are what the call would do, and to which files.
 	Description string              `json:"description,omitempty"`
 	Locations   []registry.Location `json:"locations,omitempty"`
@@ -72,18 +82,13 @@ type whyRule struct {
 	Decision policy.Decision `json:"decision"`
 	Reason   string          `json:"reason"`
 	Origin   string          `json:"origin"`
-	Tool     string          `json:"tool,omitempty"`
-	Source   string          `json:"source,omitempty"`
-	Server   string          `json:"server,omitempty"`
-	Category string          `json:"category,omitempty"`
-	Command  string          `json:"command,omitempty"`
-	Path     string          `json:"path,omitempty"`
+	conditions
 }
 
 func newWhyRule(v policy.Verdict) *whyRule {
 	r := &whyRule{Decision: v.Decision, Reason: v.Reason, Origin: v.Origin}
-	if m := v.Rule; m != nil {
-		r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path = m.Tool, m.Source, m.Server, m.Category, m.Command, m.Path
+	if v.Rule != nil {
+		r.conditions = conditionsOf(v.Rule)
 	}
 	return r
 }
@@ -95,7 +100,7 @@ type whyChange struct {
 	New  string `json:"new,omitempty"`
 }
 
-func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, argv []string) error {
+func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 		return err
 	}
 	reg, tool := f.Registry, f.Tool
-	params, err := e.Params(ctx, o, tool, argv)
+	params, err := e.Params(ctx, &o.ParamsOptions, tool, argv)
 	if err != nil {
 		return err
 	}
@@ -128,6 +133,11 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 	if note == "" {
 		d.Description, d.Locations = foretell(ctx, tool, registry.Call{Tool: name, Params: params}, s.Settings().Workspace)
 	}
+	if o.explain {
+		if d.Rules, err = explain(ctx, p, tool, registry.Call{Tool: name, Params: params}, note != ""); err != nil {
+			return err
+		}
+	}
 	for _, c := range verdict.Changes {
 		d.Changes = append(d.Changes, whyChange(c))
 	}
@@ -142,7 +152,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.ParamsOptions, name string, arg
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
-		note := "no params were given, so rules on commands, paths and addresses are ignored"
+		note := "no params were given, so rules on commands, paths, addresses and params are ignored"
 		if t.Confirm != nil {
 			note += ", and so is what the tool itself asks about certain params"
 		}
@@ -230,18 +240,10 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	if d.Hint != "" {
 		field("to allow", "%s", d.Hint)
 	}
-	return b.String()
-}
-
-// match names the fields that a rule matches by.
-func (r *whyRule) match() string {
-	var parts []string
-	for _, f := range [][2]string{{"tool", r.Tool}, {"source", r.Source}, {"server", r.Server}, {"category", r.Category}, {"command", r.Command}, {"path", r.Path}} {
-		if f[1] != "" {
-			parts = append(parts, f[0]+"="+f[1])
-		}
+	for i, r := range d.Rules {
+		field(fmt.Sprintf("rule %d", i+1), "%s", r)
 	}
-	return strings.Join(parts, " ")
+	return b.String()
 }
 
 // pipeWidth is so wide that nothing is broken in a pipe.

@@ -78,8 +78,12 @@ const (
 
 // Begins reports whether the part begins with exactly the rule's words.
 func (c *Command) Begins(command string) bool {
+	program := c.Coverable()
+	if first, ok := firstWord(command); program == "" || ok && first != program {
+		return false
+	}
 	want, ok := ruleWords(command)
-	if !ok || c.Coverable() == "" || len(want) > len(c.words) {
+	if !ok || len(want) > len(c.words) {
 		return false
 	}
 	for i, w := range want {
@@ -94,6 +98,9 @@ func (c *Command) Begins(command string) bool {
 // compares the last path element of the program, ignoring case; options may
 // stand between the words.
 func (c *Command) Names(command string) Certainty {
+	if first, ok := firstWord(command); ok && c.isOther(first) {
+		return No
+	}
 	want, ok := ruleWords(command)
 	if !ok {
 		return Yes // a broken rule must not fail open
@@ -106,6 +113,44 @@ func (c *Command) Names(command string) Certainty {
 		return unknown
 	}
 	return max(unknown, restNamed(want[1:], c.words[1:]))
+}
+
+// firstWord returns the first word of a rule's command where it is plain. With it
+// most rules of a long list are passed over without being parsed.
+func firstWord(command string) (word string, ok bool) {
+	for i := range len(command) {
+		switch c := command[i]; {
+		case c == ' ' && i > 0:
+			return command[:i], true
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/':
+		default:
+			return "", false
+		}
+	}
+	return command, command != ""
+}
+
+// isOther reports whether the first letters show that a program is not the one of
+// the part.
+func (c *Command) isOther(program string) bool {
+	if c.dynamic || len(c.words) == 0 || c.words[0].braces || c.words[0].glob {
+		return false
+	}
+	a, b := firstLetter(program), firstLetter(c.words[0].text)
+	return a != b && a != 0 && b != 0
+}
+
+// firstLetter is the first byte of a program's name in lower case, 0 unless it is
+// ASCII.
+func firstLetter(program string) byte {
+	name := program[strings.LastIndexAny(program, `/\`)+1:]
+	switch {
+	case name == "" || name[0] >= 0x80:
+		return 0
+	case name[0] >= 'A' && name[0] <= 'Z':
+		return name[0] + 'a' - 'A'
+	}
+	return name[0]
 }
 
 // restNamed looks for the rule's further words, in order, among the words of

@@ -137,8 +137,11 @@ func ruleFields() []Row {
 		{Name: "category", Type: String, Doc: "Category: read, write, command, network, other."},
 		{Name: "command", Type: String, Doc: "Beginning of a shell command, in whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
-		{Name: "decision", Type: Choice, Choices: decisions(), Required: true, Doc: "What to do."},
+		{Name: "when", Type: String, Doc: "A jq expression over the params that must give true. An error counts as true for deny and ask, as false for allow and sandbox."},
+		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox asks, as long as there is no sandbox."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
+		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
+		{Name: "notMatch", Type: Calls, Doc: "Example calls that the rule must not match."},
 	}
 }
 

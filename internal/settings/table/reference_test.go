@@ -60,5 +60,5 @@ func typeName(s *Row) string {
 		return "object"
 	}
 	return [...]string{String: "string", Bool: "boolean", Int: "whole number", Duration: "duration", Size: "size",
-		Command: "command", Strings: "list of strings", Pairs: "object of strings", Objects: "list of objects"}[s.Type]
+		Command: "command", Strings: "list of strings", Pairs: "object of strings", Objects: "list of objects", Calls: "list of calls"}[s.Type]
 }

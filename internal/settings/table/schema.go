@@ -92,6 +92,10 @@ func typeSchema(s *Row) map[string]any {
 		return map[string]any{"type": "object", "additionalProperties": fieldsSchema(s)}
 	case Objects:
 		return map[string]any{"type": "array", "items": fieldsSchema(s)}
+	case Calls:
+		call := map[string]any{"type": "object", "properties": map[string]any{"tool": text, "params": map[string]any{"type": "object"}},
+			"required": []string{"tool"}, "additionalProperties": false}
+		return map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{text, call}}}
 	case RawNamed:
 		return map[string]any{"type": "object"}
 	}

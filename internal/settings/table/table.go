@@ -32,6 +32,7 @@ const (
 	Object        // an object with Row.Fields
 	Named         // an object of names, each with an object of Row.Fields
 	Objects       // a list of objects with Row.Fields
+	Calls         // a list of example calls: shell lines, or objects with tool and params
 	Raw           // anything; checked by the feature it belongs to
 	RawNamed      // an object of names, each with anything
 )

@@ -1,0 +1,121 @@
+package whycmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// conditions are what a rule matches by.
+type conditions struct {
+	Tool     string `json:"tool,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Server   string `json:"server,omitempty"`
+	Category string `json:"category,omitempty"`
+	Command  string `json:"command,omitempty"`
+	Path     string `json:"path,omitempty"`
+	When     string `json:"when,omitempty"`
+}
+
+func conditionsOf(r *policy.Rule) conditions {
+	c := conditions{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path}
+	if r.When != nil {
+		c.When = r.When.Text
+	}
+	return c
+}
+
+// match names the conditions that are set.
+func (c conditions) match() string {
+	var parts []string
+	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source}, {"server", c.Server}, {"category", c.Category},
+		{"command", c.Command}, {"path", c.Path}, {"when", c.When}} {
+		if f[1] != "" {
+			parts = append(parts, f[0]+"="+f[1])
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// ruleReport is one rule of --explain.
+type ruleReport struct {
+	Decision policy.Decision `json:"decision"`
+	Origin   string          `json:"origin"`
+	conditions
+	Matches bool     `json:"matches"`
+	Parts   []string `json:"parts,omitempty"` // the commands of a shell line that it matches
+	First   bool     `json:"first,omitempty"` // no rule before it matches the call or one of these commands
+	Unmet   string   `json:"unmet,omitempty"`
+	Value   string   `json:"value,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// explain reports on every rule; whole asks about the tool without params.
+func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call registry.Call, whole bool) ([]ruleReport, error) {
+	reports := p.ExplainTool(ctx, t)
+	if !whole {
+		var err error
+		if reports, err = p.Explain(ctx, t, call); err != nil {
+			return nil, err
+		}
+	}
+	var out []ruleReport
+	matched := map[string]bool{} // the parts that a rule matches
+	for i, r := range reports {
+		if i == 0 || reports[i-1].Rule != r.Rule {
+			out = append(out, ruleReport{Decision: r.Rule.Decision, Origin: r.Rule.Origin, conditions: conditionsOf(r.Rule)})
+		}
+		out[len(out)-1].add(r, !matched[r.Part])
+		matched[r.Part] = matched[r.Part] || r.Matches
+	}
+	return out, nil
+}
+
+// add adds what is reported about the call, or about one command of its line.
+func (r *ruleReport) add(part policy.RuleReport, first bool) {
+	if part.Failed != nil {
+		r.Error = part.Failed.Error()
+	}
+	switch {
+	case !part.Matches && !r.Matches:
+		r.Unmet, r.Value = part.Unmet, part.Value
+	case part.Matches:
+		r.Matches, r.First = true, r.First || first
+		r.Unmet, r.Value = "", ""
+		if part.Part != "" {
+			r.Parts = append(r.Parts, part.Part)
+		}
+	}
+}
+
+// String is the report in one line.
+func (r ruleReport) String() string {
+	text := fmt.Sprintf("%s: %s", r.Origin, r.Decision)
+	if match := r.match(); match != "" {
+		text += " " + match
+	}
+	switch {
+	case r.Error != "":
+		text += fmt.Sprintf(": when failed (%s), which counts as %t", r.Error, r.Matches)
+	case r.Matches:
+		text += ": matches"
+		for i, part := range r.Parts {
+			text += fmt.Sprintf("%s %q", strings.Repeat(",", min(i, 1)), part)
+		}
+		if !r.First {
+			text += ", but an earlier rule decides"
+		}
+	case r.Unmet == "when" && r.Value == "":
+		text += ": not evaluated without params"
+	case r.Unmet == "when":
+		text += ": does not match: when gives " + r.Value
+	case r.Value == "":
+		text += fmt.Sprintf(": does not match: the call has no %s", r.Unmet)
+	default:
+		text += fmt.Sprintf(": does not match: %s is %q", r.Unmet, r.Value)
+	}
+	return text
+}

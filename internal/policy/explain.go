@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// RuleReport says whether a rule matches a call, or one part of its command line.
+type RuleReport struct {
+	Rule *Rule
+	// Part is the part of a command line that the report is about; "" if it is about
+	// the call.
+	Part    string
+	Matches bool
+	// Unmet is the first condition that is not met, by its key in the settings; Value
+	// is what the call has in its place, "" for nothing.
+	Unmet, Value string
+	// Failed is why the rule's expression could not be evaluated; nil if it could.
+	Failed error
+}
+
+// Explain goes through the rules in order and reports which ones match. Without
+// params it is about the tool as a whole, as [Policy.DecideTool] is.
+func (p *Policy) Explain(ctx context.Context, t *registry.Tool, call registry.Call) ([]RuleReport, error) {
+	d, err := p.decision(ctx, t, call)
+	if err != nil {
+		return nil, err
+	}
+	return d.explain(), nil
+}
+
+// ExplainTool is [Policy.Explain] for a tool as a whole.
+func (p *Policy) ExplainTool(ctx context.Context, t *registry.Tool) []RuleReport {
+	return (&decision{ctx: ctx, policy: p, tool: t, whole: true}).explain()
+}
+
+func (d *decision) explain() []RuleReport {
+	var line shellline.Line
+	if d.subject.Command != "" {
+		line = d.readLine()
+	}
+	var out []RuleReport
+	for i := range d.policy.Rules {
+		out = append(out, d.explainRule(&d.policy.Rules[i], line)...)
+	}
+	return out
+}
+
+// explainRule reports about each part of a line that meets the other conditions.
+func (d *decision) explainRule(r *Rule, line shellline.Line) []RuleReport {
+	report := RuleReport{Rule: r, Unmet: d.unmet(r)}
+	if r.When != nil && !d.whole && d.ruleNames(r) {
+		_, report.Failed = d.evaluate(r.When)
+	}
+	if report.Unmet == "" && r.Command != "" && len(line.Commands) == 0 {
+		report.Unmet = conditionCommand
+	}
+	report.Matches = report.Unmet == ""
+	if report.Failed == nil {
+		report.Value = d.valueOf(report.Unmet)
+	}
+	if !report.Matches || len(line.Commands) == 0 {
+		return []RuleReport{report}
+	}
+	var out []RuleReport
+	for i := range line.Commands {
+		part := report
+		part.Part = line.Commands[i].Text
+		if part.Matches = d.ruleCommand(r, &line.Commands[i]) == shellline.Yes; !part.Matches {
+			part.Unmet, part.Value = conditionCommand, d.subject.Command
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// valueOf is what the call has where a rule has a condition.
+func (d *decision) valueOf(condition string) string {
+	switch condition {
+	case conditionTool:
+		return d.tool.Name
+	case conditionSource:
+		return d.tool.Source
+	case conditionServer:
+		return d.tool.Server
+	case conditionCategory:
+		return string(d.category())
+	case conditionPath:
+		return strings.Join(d.subject.Paths, ", ")
+	case conditionWhen:
+		if !d.whole {
+			return "false"
+		}
+	}
+	return ""
+}
+
+// Matches reports whether a rule matches a call, whatever other rules say: all
+// parts of a command line for a rule that loosens, any for the others.
+func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
+	alone := *p
+	alone.Rules = []Rule{*r}
+	reports, err := alone.Explain(ctx, t, call)
+	for _, report := range reports {
+		if report.Failed != nil {
+			return false, report.Failed
+		}
+		if report.Matches != r.isNarrow() {
+			return report.Matches, nil
+		}
+	}
+	return r.isNarrow() && err == nil, err
+}

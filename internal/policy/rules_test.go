@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func when(t testing.TB, text string) *jq.Expression {
+	t.Helper()
+	e, err := jq.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// What an expression over the params says counts, and an error in it counts
+// against the call.
+func TestWhen(t *testing.T) {
+	pay := mcpTool("bank", "pay", "pay")
+	tests := []struct {
+		expression string
+		decision   Decision
+		want       Decision
+	}{
+		{`.amount > 100`, Deny, Deny},
+		{`.amount > 1000`, Deny, Ask},
+		{`.amount < 1000`, Allow, Allow},
+		{`.amount < 100`, Allow, Ask},
+		{`.note == "x"`, Allow, Ask},
+		{`.amount.x`, Deny, Deny},
+		{`.amount.x`, Allow, Ask},
+		{`.amount`, Deny, Deny},
+		{`.amount`, Allow, Ask},
+		{`empty`, Deny, Deny},
+		{`empty`, Allow, Ask},
+		{`.absent`, Deny, Ask},
+		{`def f: f; f`, Deny, Deny},
+		{`def f: f; f`, Allow, Ask},
+		{`[limit(1e9; repeat("xxxxxxxx"))] | length > 0`, Deny, Deny},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.decision, " ", tt.expression), func(t *testing.T) {
+			t.Parallel()
+			p := Policy{Rules: []Rule{{Tool: "pay", When: when(t, tt.expression), Decision: tt.decision}}}
+			v := p.Decide(t.Context(), pay, registry.Call{Params: json.RawMessage(`{"amount": 250}`)})
+			if v.Decision != tt.want {
+				t.Errorf("got %v (%s), want %v", v.Decision, v.Reason, tt.want)
+			}
+		})
+	}
+}
+
+// A rule with an expression says nothing of the tool as a whole.
+func TestWhenWithoutParams(t *testing.T) {
+	pay := mcpTool("bank", "pay", "pay")
+	p := Policy{Rules: []Rule{{Tool: "pay", When: when(t, `true`), Decision: Deny}}}
+	if v := p.DecideTool(t.Context(), pay); v.Decision != Ask {
+		t.Errorf("got %v, want ask", v.Decision)
+	}
+	if v, all := p.DeniesAll(t.Context(), pay); all {
+		t.Errorf("every call is denied: %+v", v)
+	}
+}
+
+// Until there is a sandbox its rules ask, and match no more widely than rules
+// that allow.
+func TestSandboxAsks(t *testing.T) {
+	shell := builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: "go test ./... && ls"})
+	p := Policy{Shell: "bash", Rules: []Rule{{Tool: "run_shell_command", Command: "go test", Decision: Sandbox}, {Tool: "run_shell_command", Decision: Allow}}}
+	v := p.Decide(t.Context(), shell, registry.Call{})
+	if v.Decision != Ask || !strings.Contains(v.Reason, "sandbox") {
+		t.Errorf("got %v: %s", v.Decision, v.Reason)
+	}
+	pay := mcpTool("bank", "pay", "pay")
+	p = Policy{Rules: []Rule{{Tool: "PAY", Decision: Sandbox}, {Tool: "pay", When: when(t, ".x.y"), Decision: Sandbox}, {Tool: "pay", Decision: Deny}}}
+	if v := p.Decide(t.Context(), pay, registry.Call{Params: json.RawMessage(`{"x": 1}`)}); v.Decision != Deny {
+		t.Errorf("got %v, want the rule behind those of the sandbox", v.Decision)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	p := Policy{Workspace: "/w", Shell: "bash", Rules: []Rule{
+		{Tool: "write_file", Decision: Deny},
+		{Source: "mcp:*", Decision: Deny},
+		{Server: "s", Decision: Deny},
+		{Category: "read", Decision: Deny},
+		{Command: "git push", Decision: Deny},
+		{Path: "*.lock", Decision: Deny},
+		{When: when(t, `.n > 1`), Decision: Deny},
+		{When: when(t, `.n.x`), Decision: Allow},
+		{Tool: "run_*", Decision: Ask},
+	}}
+	shell := builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: "ls; git push >x"})
+	reports, err := p.Explain(t.Context(), shell, registry.Call{Params: json.RawMessage(`{"n": 1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range reports {
+		got = append(got, fmt.Sprintf("%s|%v|%s|%s|%v", r.Part, r.Matches, r.Unmet, r.Value, r.Failed != nil))
+	}
+	want := []string{
+		"|false|tool|run_shell_command|false",
+		"|false|source|builtin|false",
+		"|false|server||false",
+		"|false|category|command|false",
+		"ls|false|command|ls; git push >x|false",
+		"git push|true|||false",
+		">x|false|command|ls; git push >x|false",
+		"|false|path|x|false",
+		"|false|when|false|false",
+		"|false|when||true",
+		"ls|true|||false",
+		"git push|true|||false",
+		">x|true|||false",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A thousand rules are decided on in at most 50 µs.
+func BenchmarkRules(b *testing.B) {
+	rules := func(make func(i int) Rule) []Rule {
+		out := []Rule{}
+		for i := range 1000 {
+			out = append(out, make(i))
+		}
+		return out
+	}
+	canonical := func(name string) string {
+		if name == "run_shell_command" || name == "write_file" {
+			return name
+		}
+		return ""
+	}
+	subject := func(s registry.Subject) *registry.Tool { return builtinTool("run_shell_command", registry.CategoryCommand, s) }
+	tests := []struct {
+		name  string
+		rules []Rule
+		tool  *registry.Tool
+	}{
+		{"tools", rules(func(i int) Rule {
+			return Rule{Tool: fmt.Sprintf("server__tool_%d", i), Decision: Decision(i % 3)}
+		}), mcpTool("github", "create_issue", "create_issue")},
+		{"globs", rules(func(i int) Rule { return Rule{Tool: fmt.Sprintf("get_%d_*", i), Decision: Decision(i % 3)} }), mcpTool("github", "create_issue", "create_issue")},
+		{"servers", rules(func(i int) Rule {
+			return Rule{Server: fmt.Sprintf("server%d", i), Tool: "x_*", Decision: Decision(i % 3)}
+		}), mcpTool("github", "create_issue", "create_issue")},
+		{"commands allowed", rules(func(i int) Rule {
+			return Rule{Tool: "run_shell_command", Command: fmt.Sprintf("program%d test", i), Decision: Allow}
+		}), subject(registry.Subject{Command: "git status"})},
+		{"commands denied", rules(func(i int) Rule {
+			return Rule{Tool: "run_shell_command", Command: fmt.Sprintf("program%d test", i), Decision: Deny}
+		}), subject(registry.Subject{Command: "git status"})},
+		{"paths", rules(func(i int) Rule { return Rule{Path: fmt.Sprintf("src/%d/**", i), Decision: Decision(i % 3)} }), pathTool("write_file", registry.CategoryWrite, "docs/a.md")},
+	}
+	for _, tt := range tests {
+		b.Run(tt.name, func(b *testing.B) {
+			p := Policy{Rules: tt.rules, Workspace: "/work", Shell: "bash", Canonical: canonical}
+			for b.Loop() {
+				if v := p.Decide(b.Context(), tt.tool, registry.Call{}); v.Decision != Ask {
+					b.Fatal(v)
+				}
+			}
+		})
+	}
+}

@@ -140,7 +140,9 @@ func BenchmarkRules(b *testing.B) {
 		}
 		return ""
 	}
-	subject := func(s registry.Subject) *registry.Tool { return builtinTool("run_shell_command", registry.CategoryCommand, s) }
+	subject := func(s registry.Subject) *registry.Tool {
+		return builtinTool("run_shell_command", registry.CategoryCommand, s)
+	}
 	tests := []struct {
 		name  string
 		rules []Rule

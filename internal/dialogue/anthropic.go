@@ -7,8 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// decodeAnthropic reads a message of the Messages API, the list of its content
-// blocks, or one block.
+// decodeAnthropic decodes a message of the Messages API, the list of its
+// content blocks, or one block.
 func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 	o := asObject(raw)
 	blocks, err := anthropicBlocks(raw, o)
@@ -40,7 +40,7 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 		return nil, errors.New("it is a user message; send the assistant's")
 	case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
 		blocks, ok := jsonx.Elements(o["content"])
-		if !ok && !isText(o["content"]) { // a plain text calls nothing
+		if !ok && !isText(o["content"]) { // plain text has no calls
 			return nil, errors.New("content is neither a list nor a string")
 		}
 		return blocks, nil
@@ -50,8 +50,9 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	return nil, errUnrecognised
 }
 
-// anthropicBlock adds the call of a content block and reports whether it had
-// one. What the server runs (server_tool_use, mcp_tool_use) needs no answer.
+// anthropicBlock adds the call of a content block and reports whether it has
+// one. Calls that the server runs (server_tool_use, mcp_tool_use) need no
+// answer.
 func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	switch block.text("type") {
 	case "":
@@ -63,7 +64,7 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":
 		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
-		if set := block.text("toolset_name"); set != "" { // its tools are the API's, whatever their names
+		if set := block.text("toolset_name"); set != "" { // its tools belong to the API, regardless of their names
 			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
 		}
 		if c.id == nil {
@@ -96,7 +97,7 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	return []any{m}
 }
 
-// anthropicContent writes the blocks of a result. An error takes text alone,
+// anthropicContent returns the blocks of a result. An error may have only text,
 // and blank text is refused.
 func anthropicContent(a Answer) []any {
 	var out []any

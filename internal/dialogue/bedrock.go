@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// decodeBedrock reads a response of Amazon Bedrock's Converse operation (API
+// decodeBedrock decodes a response of Amazon Bedrock's Converse operation (API
 // version 2023-09-30), the message in it, the list of its content blocks, or
 // one block.
 func decodeBedrock(t *Turn, raw json.RawMessage) error {
@@ -42,10 +42,10 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	switch {
 	case message.text("role") == "user":
 		return nil, errors.New("it is a user message; send the assistant's")
-	case message.has("content") && message.text("type") == "": // Anthropic's say message there
+	case message.has("content") && message.text("type") == "": // Anthropic's messages have a type
 		blocks, ok := jsonx.Elements(message["content"])
 		if !ok {
-			return nil, errUnrecognised // a plain text is another provider's
+			return nil, errUnrecognised // plain text is from another provider
 		}
 		return blocks, nil
 	case o.has("toolUse"):
@@ -56,7 +56,7 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	return nil, errUnrecognised
 }
 
-// bedrockFault says why the last call of a response must not be run.
+// bedrockFault returns why the last call of a response must not run.
 func bedrockFault(stopReason string) string {
 	switch stopReason {
 	case "max_tokens", "model_context_window_exceeded":
@@ -67,13 +67,13 @@ func bedrockFault(stopReason string) string {
 	return ""
 }
 
-// bedrockBlock adds the call of a content block and reports whether it had one.
-// Tools that run on the server come as blocks too and need no answer.
+// bedrockBlock adds the call of a content block and reports whether it has one.
+// Tools that run on the server are blocks too and need no answer.
 func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	switch use := asObject(block["toolUse"]); {
 	case block.has("role"):
 		return false, errors.New("it is a list of messages; send only the last message")
-	case len(block) == 0 || block.has("type"): // other providers' blocks say of what type they are
+	case len(block) == 0 || block.has("type"): // other providers' blocks have a type
 		return false, errUnrecognised
 	case use == nil || use.text("type") == "server_tool_use":
 		return false, nil
@@ -91,7 +91,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 }
 
 // replyBedrock writes one message of role user with a toolResult block for each
-// call. Blank text is refused there, and an error takes text alone.
+// call. Blank text is refused, and an error may have only text.
 func replyBedrock(t *Turn, answers []Answer) []any {
 	type result struct {
 		ID      json.RawMessage `json:"toolUseId"`
@@ -116,7 +116,7 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 	return []any{m}
 }
 
-// bedrockContent writes the content of a result; id is that of the call.
+// bedrockContent returns the content of a result; id is the id of the call.
 func bedrockContent(a Answer, id string) []any {
 	var out []any
 	for n, p := range a.parts() {
@@ -137,9 +137,9 @@ type bedrockText struct {
 	Text string `json:"text"`
 }
 
-// bedrockMedia returns the blocks of a part that is an image, a video or a
-// document, nil where it is none that Converse takes. No two documents of a
-// conversation may have one name, so the name of the call is theirs.
+// bedrockMedia returns the blocks of an image, a video or a document; nil for a
+// part that Converse does not accept. Document names must be unique in a
+// conversation, so they are derived from the id of the call.
 func bedrockMedia(p part, name string) []any {
 	type source struct {
 		Bytes []byte `json:"bytes"`
@@ -156,13 +156,13 @@ func bedrockMedia(p part, name string) []any {
 	switch kind {
 	case "":
 		return nil
-	case "document": // the text says which, the name is to be neutral
+	case "document": // the text has the real name
 		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
 	}
 	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
 }
 
-// bedrockFormat returns the kind of block and Converse's word for the format.
+// bedrockFormat returns the kind of block and Converse's name of the format.
 func bedrockFormat(mediaType string) (kind, format string) {
 	switch mediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -193,11 +193,13 @@ func bedrockFormat(mediaType string) (kind, format string) {
 	return "", ""
 }
 
-// maxDocumentName is Converse's limit on the name of a document, in characters.
+// maxDocumentName is Converse's limit on the length of a document name, in
+// characters.
 const maxDocumentName = 200
 
-// documentName writes a name with what Converse takes in that of a document:
-// letters, digits, single spaces, hyphens, parentheses and brackets.
+// documentName returns a name with only the characters that Converse accepts
+// for documents: letters, digits, single spaces, hyphens, parentheses and
+// brackets.
 func documentName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ') {

@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// noOutput stands where a result is empty: some APIs refuse an empty text, and
-// a model takes silence for a fault.
+// noOutput replaces an empty result, because some APIs refuse empty text, and
+// models take it for a failure.
 const noOutput = "(no output)"
 
-// textBlock is a block of text in the forms of OpenAI and Anthropic.
+// textBlock is a text block of OpenAI and Anthropic.
 type textBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -23,8 +23,8 @@ type textBlock struct {
 // part is one part of an answer.
 type part struct{ registry.Content }
 
-// parts returns the parts of an answer; the structured result stands for
-// content that is not there.
+// parts returns the parts of an answer. The structured result replaces missing
+// content.
 func (a Answer) parts() []part {
 	content := a.Content
 	if len(content) == 0 && !jsonx.IsNull(a.Structured) {
@@ -37,13 +37,14 @@ func (a Answer) parts() []part {
 	return out
 }
 
-// mediaType is the MIME type without its parameters, in lower case.
+// mediaType returns the MIME type without parameters, in lower case.
 func (p part) mediaType() string {
 	name, _, _ := strings.Cut(p.MIMEType, ";")
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// isImage reports whether the part is an image that OpenAI and Anthropic take.
+// isImage reports whether the part is an image that OpenAI and Anthropic
+// accept.
 func (p part) isImage() bool {
 	switch p.mediaType() {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -54,7 +55,8 @@ func (p part) isImage() bool {
 
 func (p part) isPDF() bool { return p.Data != nil && p.mediaType() == "application/pdf" }
 
-// soundFormat is OpenAI's word for the format of a sound, "" where it takes none.
+// soundFormat returns OpenAI's name of an audio format; "" if it is not
+// accepted.
 func (p part) soundFormat() string {
 	if p.Data == nil {
 		return ""
@@ -72,7 +74,7 @@ func (p part) dataURL() string {
 	return "data:" + p.mediaType() + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
-// fileName is a name for a file that is sent along.
+// fileName returns a name for an attached file.
 func (p part) fileName() string {
 	if base := path.Base(p.URI); p.URI != "" && base != "/" && base != "." {
 		return base
@@ -80,7 +82,7 @@ func (p part) fileName() string {
 	return "file.pdf"
 }
 
-// asText is the part in words.
+// asText describes the part in words.
 func (p part) asText() string {
 	switch {
 	case p.Data != nil:
@@ -97,7 +99,7 @@ func (p part) asText() string {
 	return p.Text
 }
 
-// note names a part that is not text.
+// note describes a part that is not text.
 func (p part) note() string {
 	name := ""
 	if p.URI != "" {
@@ -106,13 +108,13 @@ func (p part) note() string {
 	return fmt.Sprintf("[%s%s, %s, %d bytes]", p.Type, name, p.mediaType(), len(p.Data))
 }
 
-// notes collects the texts of an answer.
+// notes are the texts of an answer.
 type notes []string
 
 func (n *notes) add(text string) { *n = append(*n, text) }
 
-// result joins the texts. An error says so, where the format has no other place
-// for that.
+// result joins the texts. For an error it says so, if the format has no other
+// way.
 func (n notes) result(isError bool) string {
 	text := strings.Join(n, "\n")
 	if isBlank(text) {

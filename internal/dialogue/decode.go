@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decode reads a response: the whole answer of the API, the message in it, or
-// the bare calls. A response without calls is a Turn without calls. The error
-// is an *[UnreadableError].
+// Decode decodes a response: the whole response of the API, the message in it,
+// or only the calls. For a response without calls it returns a Turn without
+// calls. The error is an *[UnreadableError].
 func (f Format) Decode(data []byte) (*Turn, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	switch {
@@ -32,7 +32,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("%s", err)
 	}
 	if len(t.Calls) == 0 {
-		if other := f.looksLike(data); other != "" { // a text of ours, calls of theirs
+		if other := f.looksLike(data); other != "" { // text in this format, calls in another
 			return nil, f.unreadable("it contains no call of this format; it looks like format %s", other)
 		}
 	}
@@ -42,9 +42,9 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	return t, nil
 }
 
-// Reply returns the messages to append to the conversation, behind the model's
-// own: none where there was no call. answers has one element for each of Calls,
-// in their order; a missing one becomes an error result.
+// Reply returns the messages to append to the conversation after the model's
+// own; none if there was no call. answers has one element for each of Calls, in
+// order; a missing one becomes an error result.
 func (t *Turn) Reply(answers []Answer) []any {
 	if len(t.Calls) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (f Format) unreadable(format string, args ...any) error {
 	return &UnreadableError{Format: f.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// unrecognised says what was looked for.
+// unrecognised returns an error that says what was expected.
 func (f Format) unrecognised(data json.RawMessage) error {
 	if other := f.looksLike(data); other != "" {
 		return f.unreadable("%s; it looks like format %s", errUnrecognised, other)
@@ -72,7 +72,8 @@ func (f Format) unrecognised(data json.RawMessage) error {
 	return f.unreadable("%s: %s", errUnrecognised, expected(f.Name))
 }
 
-// looksLike names another format that finds calls in the data, "" if none does.
+// looksLike returns another format in which the data has calls; "" if there is
+// none.
 func (f Format) looksLike(data json.RawMessage) string {
 	for _, other := range Formats() {
 		var t Turn
@@ -83,7 +84,7 @@ func (f Format) looksLike(data json.RawMessage) string {
 	return ""
 }
 
-// expected says what is looked for.
+// expected describes a response of a format.
 func expected(format string) string {
 	switch format {
 	case "openai", "mistral":

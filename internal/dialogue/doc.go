@@ -1,12 +1,12 @@
 // Package dialogue reads the tool calls in a model's response and writes the
-// message that answers them, in the form of each provider (spec section 8.1).
+// messages that answer them, in the format of each provider (spec section 8.1).
 //
-// [Lookup] finds a format, [Format.Decode] turns a response into a [Turn] of
-// calls, Turn.Reply turns the answers into the messages to append to the
-// conversation, ids matched. Running the calls is the caller's part.
+// [Lookup] finds a format, [Format.Decode] converts a response to a [Turn] of
+// calls, and Turn.Reply converts the answers to the messages to append to the
+// conversation, with matching ids. The caller runs the calls.
 //
-// A response is foreign text. What is no response of the format is an error;
-// a call in it that cannot be run, such as one that was cut off, is a call with
-// a Fault, so that every call gets its answer, which the providers insist on.
-// The package runs, prints and reads nothing itself.
+// A response is untrusted. If it is not in the format, that is an error. A call
+// in it that cannot be run, such as one that was cut off, is a call with a
+// Fault, so that every call is answered, as providers require. The package
+// runs, prints and reads nothing itself.
 package dialogue

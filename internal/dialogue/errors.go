@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// UnreadableError tells that data is no response of a format.
+// UnreadableError reports that data is not a response of a format.
 type UnreadableError struct {
 	Format string
 	Reason string
@@ -17,10 +17,10 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("reading a response of format %s: %s", e.Format, e.Reason)
 }
 
-// errUnrecognised tells that nothing of the format was found.
+// errUnrecognised reports that the data has nothing of the format.
 var errUnrecognised = errors.New("it contains nothing of this format")
 
-// apiError returns the error that an API answered with instead of a message.
+// apiError returns the error that an API returned instead of a message.
 func apiError(o object) error {
 	raw, ok := o["error"]
 	if !ok || jsonx.IsNull(raw) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Formats returns every format. The slice is the caller's.
+// Formats returns all formats. The caller owns the slice.
 func Formats() []Format {
 	return []Format{
 		{"openai", decodeOpenAI, replyOpenAI},
@@ -18,7 +18,7 @@ func Formats() []Format {
 	}
 }
 
-// Lookup finds a format by its name.
+// Lookup returns the format with a name.
 func Lookup(name string) (Format, error) {
 	names := make([]string, 0, 7)
 	for _, f := range Formats() {

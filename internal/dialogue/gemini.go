@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// decodeGemini reads a GenerateContentResponse, the chunks of a streamed one, a
-// content, a list of parts or function calls, or a message of the Live API.
+// decodeGemini decodes a GenerateContentResponse, the chunks of a streamed one,
+// a content, a list of parts or function calls, or a message of the Live API.
 func decodeGemini(t *Turn, raw json.RawMessage) error {
 	list, ok := jsonx.Elements(raw)
 	if !ok {
@@ -43,7 +43,7 @@ func (t *Turn) geminiValue(o object) error {
 	case asObject(o["toolCall"]).has("functionCalls"):
 		return t.geminiLive(asObject(o["toolCall"]))
 	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
-		return nil // of the Live API too, without calls
+		return nil // a message of the Live API without calls
 	case o.text("role") == "user":
 		return errors.New("it is a user content; send the model's")
 	case o.has("parts") || o.text("role") == "model":
@@ -57,7 +57,7 @@ func (t *Turn) geminiValue(o object) error {
 	return errUnrecognised
 }
 
-// geminiLive reads the toolCall of a message of the Live API.
+// geminiLive decodes the toolCall of a message of the Live API.
 func (t *Turn) geminiLive(message object) error {
 	list, ok := jsonx.Elements(message["functionCalls"])
 	if !ok {
@@ -114,8 +114,8 @@ func (t *Turn) geminiContent(content object, cut bool) error {
 	return nil
 }
 
-// geminiPart adds the call of a part and reports whether it had one. What the
-// server runs (toolCall, executableCode) needs no answer.
+// geminiPart adds the call of a part and reports whether it has one. Calls that
+// the server runs (toolCall, executableCode) need no answer.
 func (t *Turn) geminiPart(part object) (called bool, err error) {
 	call := asObject(part.either("functionCall", "function_call"))
 	if call == nil {
@@ -133,7 +133,7 @@ func (t *Turn) addGemini(call object) error {
 }
 
 // A content with functionResponse parts, as replyGemini writes it, and the
-// message that the Live API takes.
+// message for the Live API.
 type (
 	geminiToolResponse struct {
 		Response struct {
@@ -163,8 +163,8 @@ type (
 )
 
 // replyGemini writes one content of role user with a functionResponse for each
-// call. Media belong into the response since Gemini 3; models before it take
-// them as parts of their own.
+// call. Since Gemini 3, media belong in the response; earlier models accept
+// them as separate parts.
 func replyGemini(t *Turn, answers []Answer) []any {
 	out := geminiReply{Role: "user"}
 	var live geminiToolResponse
@@ -182,8 +182,8 @@ func replyGemini(t *Turn, answers []Answer) []any {
 	return []any{out}
 }
 
-// geminiResponse answers one call. The media that cannot stand in the response
-// come beside it.
+// geminiResponse answers one call. Media that cannot be in the response are
+// returned separately.
 func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) {
 	r = geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
 	text := notes{}
@@ -211,9 +211,10 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 	return r, beside
 }
 
-// geminiTakes reports whether a part can be sent as media. Another type has the
-// API refuse the whole request. Within a response fewer are taken than beside it
-// (documentation of function calling, "multimodal function responses").
+// geminiTakes reports whether a part can be sent as media. With another type
+// the API refuses the whole request. Fewer types are accepted within a response
+// than separately (documentation of function calling, "multimodal function
+// responses").
 func (t *Turn) geminiTakes(p part) bool {
 	if len(p.Data) == 0 {
 		return false

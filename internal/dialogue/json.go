@@ -6,10 +6,10 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// object is a JSON object whose values are not looked at yet.
+// object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
-// asObject returns the members of raw, nil where it is no object.
+// asObject returns the members of raw; nil if it is not an object.
 func asObject(raw json.RawMessage) object {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
@@ -21,7 +21,7 @@ func asObject(raw json.RawMessage) object {
 	return o
 }
 
-// asText returns the string that raw is, "" where it is none.
+// asText returns the string in raw; "" if it is not a string.
 func asText(raw json.RawMessage) string {
 	s, _ := jsonx.Text(raw)
 	return s
@@ -33,8 +33,8 @@ func (o object) has(key string) bool { _, ok := o[key]; return ok }
 
 func (o object) text(key string) string { return asText(o[key]) }
 
-// either returns the value of the first key that is there: some clients write
-// camelCase, some snake_case.
+// either returns the value of the first key that exists: some clients use
+// camelCase, others snake_case.
 func (o object) either(keys ...string) json.RawMessage {
 	for _, k := range keys {
 		if raw, ok := o[k]; ok {
@@ -44,7 +44,7 @@ func (o object) either(keys ...string) json.RawMessage {
 	return nil
 }
 
-// params returns params that stand as an object or as text that holds one.
+// params returns params that are an object, or text that contains one.
 func params(raw json.RawMessage) []byte {
 	switch {
 	case jsonx.IsNull(raw):
@@ -55,8 +55,7 @@ func params(raw json.RawMessage) []byte {
 	return raw
 }
 
-// textID returns an id that the answer has to carry, nil where there is no text
-// that is one.
+// textID returns an id that the answer must repeat; nil if there is no text id.
 func textID(raw json.RawMessage) json.RawMessage {
 	if asText(raw) == "" {
 		return nil
@@ -64,7 +63,7 @@ func textID(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// requestID is a text or, as JSON-RPC has it, a number.
+// requestID returns an id that is text or, as in JSON-RPC, a number.
 func requestID(raw json.RawMessage) json.RawMessage {
 	if jsonx.KindOf(raw) == jsonx.Number {
 		return raw

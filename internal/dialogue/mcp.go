@@ -8,13 +8,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Kinds of calls of format mcp. A bare call is answered by a bare result.
+// Kinds of calls of the format mcp. A bare call is answered by a bare result.
 const (
 	kindRequest = "request"
 	kindBare    = "bare"
 )
 
-// decodeMCP reads a tools/call request of MCP (revision 2025-11-25), its
+// decodeMCP decodes a tools/call request of MCP (revision 2025-11-25), its
 // params, or a list of these.
 func decodeMCP(t *Turn, raw json.RawMessage) error {
 	list, ok := jsonx.Elements(raw)
@@ -41,7 +41,7 @@ func (t *Turn) addMCP(o object) error {
 		}
 		c.kind, request = kindRequest, asObject(o["params"])
 	} else if o.text("name") == "" || o.has("type") || o.has("id") || o.has("args") {
-		return errUnrecognised // perhaps a call in another provider's form
+		return errUnrecognised // may be a call of another provider
 	}
 	if c.Name = request.text("name"); c.Name == "" {
 		return errors.New("a call in it does not name a tool")
@@ -51,7 +51,7 @@ func (t *Turn) addMCP(o object) error {
 	return nil
 }
 
-// A tools/call result and the JSON-RPC response around it.
+// A tools/call result and its JSON-RPC response.
 type (
 	mcpResult struct {
 		Content    []registry.Content `json:"content"`
@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// replyMCP writes a JSON-RPC response for each request. An unknown tool is an
-// error of the protocol, all else is a result that the model reads.
+// replyMCP writes a JSON-RPC response for each request. An unknown tool is a
+// protocol error; everything else is a result that the model reads.
 func replyMCP(t *Turn, answers []Answer) []any {
 	const invalidParams = -32602
 	out := make([]any, len(answers))
@@ -96,7 +96,7 @@ func newMCPResult(a Answer) *mcpResult {
 	if len(r.Content) == 0 {
 		r.Content = []registry.Content{}
 	}
-	if jsonx.KindOf(a.Structured) == jsonx.Object { // objects alone are allowed
+	if jsonx.KindOf(a.Structured) == jsonx.Object { // only objects are allowed
 		r.Structured = a.Structured
 	}
 	return r

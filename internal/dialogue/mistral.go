@@ -2,9 +2,9 @@ package dialogue
 
 import "encoding/json"
 
-// decodeMistral reads a chat completion of Mistral, its message, or a list of
-// tool calls: OpenAI's form, with params as text or as an object. Errors have
-// forms of their own.
+// decodeMistral decodes a chat completion of Mistral, its message, or a list of
+// tool calls. They are like OpenAI's, with params as text or as an object.
+// Errors differ.
 func decodeMistral(t *Turn, raw json.RawMessage) error {
 	if o := asObject(raw); !o.has("choices") && !o.has("tool_calls") {
 		if isText(o["message"]) {
@@ -17,10 +17,10 @@ func decodeMistral(t *Turn, raw json.RawMessage) error {
 	return decodeOpenAI(t, raw)
 }
 
-// replyMistral writes a message of role tool for each call. Those hold text
-// alone with many models, and a message of role user may not follow one of role
-// tool there (error 3230), so images and documents come in a message of the
-// user behind a short one of the assistant.
+// replyMistral writes a message of role tool for each call. With many models
+// these may have only text, and a message of role user may not follow one of
+// role tool (error 3230), so images and documents are sent in a user message
+// after a short assistant message.
 func replyMistral(t *Turn, answers []Answer) []any {
 	type toolMessage struct {
 		Role    string          `json:"role"`

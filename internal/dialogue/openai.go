@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// decodeOpenAI reads a chat completion, its message, or a list of tool calls
-// (OpenAI chat completions; Mistral, Ollama and many others speak it too).
+// decodeOpenAI decodes a chat completion, its message, or a list of tool calls
+// (OpenAI chat completions, which Mistral, Ollama and many others use too).
 func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	if list, ok := jsonx.Elements(raw); ok {
 		return t.addOpenAI(list)
@@ -55,8 +55,8 @@ func (t *Turn) openAIChoices(o object) error {
 	return nil
 }
 
-// isCut reports whether the model ran out of tokens; Mistral tells two limits
-// apart.
+// isCut reports whether the model ran out of tokens. Mistral distinguishes two
+// limits.
 func isCut(finishReason string) bool {
 	return finishReason == "length" || finishReason == "model_length"
 }
@@ -102,8 +102,8 @@ func (t *Turn) addOpenAI(list []json.RawMessage) error {
 	return nil
 }
 
-// replyOpenAI writes a message of role tool for each call. Those hold text
-// alone, so images, sound and files follow in a message of role user.
+// replyOpenAI writes a message of role tool for each call. These may have only
+// text, so images, audio and files follow in a message of role user.
 func replyOpenAI(t *Turn, answers []Answer) []any {
 	type toolMessage struct {
 		Role    string          `json:"role"`
@@ -126,9 +126,9 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	return messages
 }
 
-// textAndMedia returns the text of an answer and, where it holds media that the
-// format takes, blocks for a message of the user: a line that says which call
-// they are from, and the media.
+// textAndMedia returns the text of an answer and, if it has media that the
+// format accepts, blocks for a user message: a line that names the call, and
+// the media.
 func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
 	lines := notes{}
 	for _, p := range a.parts() {

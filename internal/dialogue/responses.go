@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Kinds of calls of the Responses API that the client answers, beside functions
-// and custom tools.
+// Kinds of calls of the Responses API that the client answers, besides
+// functions and custom tools.
 const (
 	kindSearch     = "tool_search_call"
 	kindShell      = "shell_call"
@@ -20,7 +20,7 @@ const (
 	kindApproval   = "mcp_approval_request"
 )
 
-// decodeResponses reads a response of OpenAI's Responses API, the list of its
+// decodeResponses decodes a response of OpenAI's Responses API, the list of its
 // output items, or one item.
 func decodeResponses(t *Turn, raw json.RawMessage) error {
 	list, ok := jsonx.Elements(raw)
@@ -30,7 +30,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 		switch {
-		case asObject(o["output"]).has("message"): // Bedrock's
+		case asObject(o["output"]).has("message"): // a response of Bedrock
 			return errUnrecognised
 		case o.has("output"):
 			if list, ok = jsonx.Elements(o["output"]); !ok {
@@ -43,7 +43,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		}
 	}
 	items := make([]object, len(list))
-	answered := map[string]bool{} // by the server, in the same response
+	answered := map[string]bool{} // calls that the server answered in the same response
 	for i, raw := range list {
 		items[i] = asObject(raw)
 		if strings.HasSuffix(items[i].text("type"), "_output") {
@@ -61,14 +61,14 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	return nil
 }
 
-// isBuiltinCall reports whether a call is of a tool of the API's own, which the
-// server may have answered itself.
+// isBuiltinCall reports whether a call is for one of the API's own tools, which
+// the server may have answered itself.
 func isBuiltinCall(kind string) bool {
 	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
 }
 
-// addResponses adds a call that the client has to answer; items of other types
-// need no answer.
+// addResponses adds a call that the client has to answer; other items need no
+// answer.
 func (t *Turn) addResponses(item object) error {
 	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
 	switch c.kind {
@@ -96,8 +96,8 @@ func (t *Turn) addResponses(item object) error {
 	return nil
 }
 
-// runByServer reports whether an item is no call that waits for the client: calls
-// that do have an id for their answer.
+// runByServer reports whether an item does not need an answer from the client:
+// calls that do have an id for it.
 func runByServer(item object) bool {
 	switch kind := item.text("type"); kind {
 	case "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call", "mcp_call":
@@ -108,12 +108,12 @@ func runByServer(item object) bool {
 		return asObject(item["environment"]).text("type") == "container_reference"
 	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
 		return false
-	default: // of later than this was written
+	default: // newer than this program
 		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
 	}
 }
 
-// idKey is the key of the id that an answer has to carry.
+// idKey returns the key of the id that an answer must repeat.
 func idKey(kind string) string {
 	if kind == kindApproval {
 		return "id"

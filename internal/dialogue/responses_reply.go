@@ -1,15 +1,15 @@
 package dialogue
 
 import (
-	_ "embed" // for the picture
+	_ "embed" // for the image
 	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Output items of the Responses API. Caller is who made the call, where that was
-// not the model itself.
+// Output items of the Responses API. Caller is who made the call, if it was not
+// the model itself.
 type (
 	functionOutput struct {
 		Type      string          `json:"type"`
@@ -76,7 +76,7 @@ type (
 //go:embed no_screen.png
 var noScreen []byte
 
-// replyResponses writes an output item of its kind for each call.
+// replyResponses writes an output item of the right kind for each call.
 func replyResponses(t *Turn, answers []Answer) []any {
 	out := make([]any, len(answers))
 	for i, a := range answers {
@@ -85,12 +85,12 @@ func replyResponses(t *Turn, answers []Answer) []any {
 	return out
 }
 
-// responsesItem answers one call. No tool of the registry is of the kinds of the
-// API's own tools, so the answers of these are what went wrong, in words.
+// responsesItem answers one call. The registry has no tools of the kinds of the
+// API's own tools, so their answers say in words what went wrong.
 func (c Call) responsesItem(a Answer) any {
 	caller := c.given("caller")
 	switch c.kind {
-	case kindSearch: // has no place for words
+	case kindSearch: // has no field for text
 		return searchOutput{"tool_search_output", c.id, "client", "completed", []any{}}
 	case kindShell:
 		most := asObject(c.item["action"])["max_output_length"]
@@ -102,7 +102,7 @@ func (c Call) responsesItem(a Answer) any {
 		return localShellOutput{c.kind + "_output", c.id, a.words()}
 	case kindPatch:
 		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
-	case kindComputer: // its safety checks are for a person to acknowledge
+	case kindComputer: // a person has to acknowledge its safety checks
 		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
 		return computerOutput{c.kind + "_output", c.id, screenshot{"computer_screenshot", picture.dataURL()}}
 	case kindApproval:
@@ -115,8 +115,8 @@ func (c Call) responsesItem(a Answer) any {
 	return item
 }
 
-// given is what stands in the call and has to stand in its answer, nil where
-// nothing does.
+// given returns a value of the call that its answer must repeat; nil if there
+// is none.
 func (c Call) given(key string) json.RawMessage {
 	if raw := c.item[key]; !jsonx.IsNull(raw) {
 		return raw
@@ -124,7 +124,7 @@ func (c Call) given(key string) json.RawMessage {
 	return nil
 }
 
-// words are the texts of an answer.
+// words returns the texts of an answer.
 func (a Answer) words() string {
 	text := notes{}
 	for _, p := range a.parts() {
@@ -133,8 +133,8 @@ func (a Answer) words() string {
 	return text.result(false)
 }
 
-// responsesOutput is a text where that is all there is, else a list of input
-// items.
+// responsesOutput returns a text if there is nothing else, and otherwise a list
+// of input items.
 func (a Answer) responsesOutput() any {
 	text := notes{}
 	var media []any

@@ -13,62 +13,62 @@ const (
 	MaxCalls         = 1000
 )
 
-// Call is one tool call as the model wrote it.
+// Call is a tool call as the model wrote it.
 type Call struct {
-	// Name is the tool's name as it was declared.
+	// Name is the declared name of the tool.
 	Name string
-	// Params is what the model gave as params. Nothing of it is checked yet; it
-	// may be no JSON at all.
+	// Params are the params that the model gave. They are not checked and may
+	// be invalid JSON.
 	Params []byte
-	// Fault says why the call must not be run, in words for the model; "" where
-	// it may.
+	// Fault says why the call must not run, in words for the model; "" if it
+	// may.
 	Fault string
 
-	id   json.RawMessage // as the model wrote it, nil where there is none
-	kind string          // of call, where a format has several
-	item object          // openai-responses, anthropic: the call whole, for what is to be given back
+	id   json.RawMessage // as the model wrote it; nil if there is none
+	kind string          // kind of call, if the format has several
+	item object          // openai-responses, anthropic: the whole call, for values that the answer must repeat
 }
 
 // Answer is the outcome of one call. The zero value is an empty success.
 type Answer struct {
 	Content    []registry.Content
-	Structured json.RawMessage // used where Content is empty, and by format mcp
+	Structured json.RawMessage // used if Content is empty, and by the format mcp
 	IsError    bool
-	Unknown    bool // there is no such tool; IsError is set too
-	Typed      bool // the tool was declared with an output schema, which is that of Structured
+	Unknown    bool // the tool does not exist; IsError is set too
+	Typed      bool // the tool was declared with an output schema, which Structured matches
 }
 
-// isTyped reports whether a provider that was given the output schema is to get
-// what follows it, in place of the content.
+// isTyped reports whether a provider that has the output schema receives the
+// structured result instead of the content.
 func (a Answer) isTyped() bool { return a.Typed && !a.IsError && !jsonx.IsNull(a.Structured) }
 
-// Turn is one response of a model. Turns come from Decode.
+// Turn is one response of a model. Turns are created by Decode.
 type Turn struct {
-	// Calls are the calls in the order of the response; none where the model
-	// called nothing.
+	// Calls are the calls in the order of the response; empty if the model made
+	// none.
 	Calls []Call
 
 	format   Format
-	siblings bool // gemini: media stand beside the responses, not in them
-	live     bool // gemini: the calls came in a message of the Live API
+	siblings bool // gemini: media are sent separately from the responses
+	live     bool // gemini: the calls were in a message of the Live API
 }
 
-// Format is one provider's form of calls and results. Formats come from
-// [Formats] or [Lookup].
+// Format is one provider's format of calls and results. Use [Formats] or
+// [Lookup] to get one.
 type Format struct {
-	// Name is what --format takes. It is the name of the format of declarations
-	// that belongs to it.
+	// Name is the value of --format. It is also the name of the matching format
+	// of declarations.
 	Name string
 
 	decode func(*Turn, json.RawMessage) error
 	reply  func(*Turn, []Answer) []any
 }
 
-// ErrorAnswer is an answer that says what went wrong.
+// ErrorAnswer returns an answer that reports an error.
 func ErrorAnswer(text string) Answer {
 	return Answer{Content: []registry.Content{registry.TextContent(text)}, IsError: true}
 }
 
-// cutOff is the fault of a call behind which the model ran out of tokens: its
-// params may be a part of what was meant.
+// cutOff is the fault of a call after which the model ran out of tokens: its
+// params may be incomplete.
 const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it in full, with less text or in smaller steps."

@@ -12,10 +12,10 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Read turns what a person typed into the field's value. Numbers keep their
-// digits. Choices are named by their value, their title or their number in the
-// list, several separated by commas; "" typed as two quotes is an empty text.
-// The error says what is wanted, to be asked again.
+// Read converts what a person typed to the field's value. Numbers keep their
+// digits. Choices are given by their value, title or number in the list,
+// several separated by commas; "" typed as two quotes is an empty text. The
+// error says what is expected, so that the person can be asked again.
 func (f *Field) Read(typed string) (json.RawMessage, error) {
 	if !utf8.ValidString(typed) {
 		return nil, errors.New("that is not valid UTF-8")
@@ -58,7 +58,7 @@ func (f *Field) read(typed string) (json.RawMessage, error) {
 	return json.RawMessage(jsonx.Quote(typed)), nil
 }
 
-// readChoices reads a list. A value that itself holds a comma can be named
+// readChoices parses a list. A value that contains a comma can be given only
 // alone, or by its number.
 func (f *Field) readChoices(typed string) (json.RawMessage, error) {
 	if value, err := f.option(typed); err == nil {
@@ -105,8 +105,8 @@ func (f *Field) option(typed string) (string, error) {
 	return "", fmt.Errorf("%q is not one of the choices", typed)
 }
 
-// Numbered reports whether choices can be named by their number in the list:
-// not where a value or a title looks like one.
+// Numbered reports whether choices can be given by their number in the list,
+// which is not so if a value or a title looks like one.
 func (f *Field) Numbered() bool {
 	return !slices.ContainsFunc(f.Options, func(o Option) bool {
 		_, value := strconv.Atoi(o.Value)
@@ -115,8 +115,8 @@ func (f *Field) Numbered() bool {
 	})
 }
 
-// Show returns a value for a person to read: texts without quotes, choices by
-// their title with the value behind it.
+// Show formats a value for a person: texts without quotes, choices by their
+// title followed by the value.
 func (f *Field) Show(value json.RawMessage) string {
 	switch f.Kind {
 	case Boolean:

@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns why a value does not fit the field, nil if it does.
+// Check returns why a value does not fit the field; nil if it does.
 func (f *Field) Check(value json.RawMessage) error {
 	switch f.Kind {
-	case List, JSON: // by the schema, with all the rest
+	case List, JSON: // checked by the schema of the whole
 		return nil
 	case Number, Integer:
 		return f.checkNumber(string(value))

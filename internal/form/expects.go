@@ -12,8 +12,8 @@ func formats() map[string]string {
 	}
 }
 
-// Expects says in words what the field takes, such as "a whole number from 1 to
-// 10". It holds none of the server's words.
+// Expects describes what the field accepts, such as "a whole number from 1 to
+// 10". It has none of the server's words.
 func (f *Field) Expects() string {
 	switch f.Kind {
 	case Number, Integer:
@@ -61,7 +61,7 @@ func (f *Field) expectsNumber() string {
 	return what
 }
 
-// digits writes a number without an exponent, where that is not long.
+// digits formats a number without an exponent unless that is too long.
 func digits(n float64) string {
 	if s := strconv.FormatFloat(n, 'f', -1, 64); len(s) <= 20 {
 		return s

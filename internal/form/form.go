@@ -1,9 +1,9 @@
-// Package form reads the flat JSON schema of a question that an MCP server puts
-// to a person (elicitation in form mode, revision 2025-11-25) and turns what the
-// person types into values that fit it. The schema comes from the server and is
-// not trusted: references, nesting and size are refused before anything is
-// asked. internal/mcpclient parses, internal/terminal asks. [Params] makes the form
-// for params of a tool that a call lacks.
+// Package form parses the flat JSON schema of a question that an MCP server
+// asks a person (elicitation in form mode, revision 2025-11-25) and converts
+// what the person types to values that match it. The schema is untrusted:
+// references, nesting and excessive size are rejected before anything is asked.
+// internal/mcpclient parses, internal/terminal asks. [Params] creates the form
+// for missing params of a tool.
 package form
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Limits of what a person can be asked to fill in.
+// Limits on a form.
 const (
 	MaxSchema  = 256 << 10 // bytes of a schema
 	MaxFields  = 100       // fields of a form
 	MaxOptions = 200       // options of one field
-	maxDepth   = 20        // of a schema, which is flat by the protocol's rules
-	maxTitle   = 200       // bytes of a title that are kept
-	maxText    = 1000      // bytes of a description that are kept
+	maxDepth   = 20        // of a schema, which the protocol requires to be flat
+	maxTitle   = 200       // maximum bytes of a title
+	maxText    = 1000      // maximum bytes of a description
 )
 
-// Kind is what a field takes.
+// Kind is the kind of values that a field accepts.
 type Kind string
 
 // The kinds of a field.
@@ -35,17 +35,17 @@ const (
 	Boolean Kind = "boolean"
 	Choice  Kind = "choice"  // one of Options
 	Choices Kind = "choices" // any of Options
-	List    Kind = "list"    // any number of Item; of params alone
-	JSON    Kind = "json"    // any JSON; of params alone
+	List    Kind = "list"    // any number of Item; only in params
+	JSON    Kind = "json"    // any JSON; only in params
 )
 
 // Option is one of the values that a field offers.
 type Option struct {
 	Value string
-	Title string // "" = none but the value itself
+	Title string // "" = only the value
 }
 
-// Field is one field of a form. Texts are the server's words as they came.
+// Field is one field of a form. Texts are the server's words, unchanged.
 type Field struct {
 	Name        string
 	Title       string // "" = none
@@ -56,20 +56,20 @@ type Field struct {
 
 	Format           string         // of Text: "", email, uri, date or date-time
 	Pattern          string         // of Text, "" = none
-	pattern          *regexp.Regexp // nil where Pattern is no RE2: the server checks it
+	pattern          *regexp.Regexp // nil if Pattern is not valid in RE2: then the server checks it
 	Least, Most      *int           // characters of Text, items of Choices
 	Minimum, Maximum *float64       // of Number and Integer
 	Options          []Option       // of Choice and Choices
 	Item             *Field         // of List
 }
 
-// Form is a question with fields. One without fields wants a yes or no alone.
+// Form is a question with fields. One without fields asks only for yes or no.
 type Form struct {
 	Fields []Field // in the order of the schema
 }
 
-// Encode returns the content of an answer: the values by the names of fields, in
-// the form's order. Fields without a value are left out.
+// Encode returns the content of an answer: the values by the names of fields,
+// in the form's order. Fields without a value are omitted.
 func (f *Form) Encode(values map[string]json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -89,8 +89,7 @@ func (f *Form) Encode(values map[string]json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// Label is what a person calls the field: its title with the name behind it, or
-// the name alone.
+// Label returns the field's title followed by its name, or only the name.
 func (f *Field) Label() string {
 	if f.Title == "" || f.Title == f.Name {
 		return f.Name
@@ -98,8 +97,7 @@ func (f *Field) Label() string {
 	return f.Title + " (" + f.Name + ")"
 }
 
-// Label is what a person calls the option: its title with the value behind it,
-// or the value alone.
+// Label returns the option's title followed by its value, or only the value.
 func (o Option) Label() string {
 	if o.Title == "" || o.Title == o.Value {
 		return o.Value

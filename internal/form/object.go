@@ -9,17 +9,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// member is one entry of an object.
+// member is one member of an object.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// object is a decoded object in the order in which it was sent.
+// object is a decoded object with its members in the original order.
 type object []member
 
-// members decodes one object, keeping its order. A key that comes twice is an
-// error: what is shown must be what the server checks.
+// members decodes one object in order. A duplicate key is an error: what is
+// shown must be what the server checks.
 func members(raw json.RawMessage) (object, error) {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil, errors.New("is not an object")

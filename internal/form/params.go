@@ -11,10 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// Params returns the forms for the params of a tool that given, an object, does not
-// hold: those that the input schema requires, and the others. What no other field
-// takes, such as an object, is typed as JSON. Whether the values fit the whole
-// schema is for the call to check.
+// Params returns the forms for the params of a tool that are missing in given,
+// an object: the required ones, and the others. A param that no other field can
+// represent, such as an object, is typed as JSON. The call checks whether the
+// values match the whole schema.
 func Params(inputSchema, given json.RawMessage) (needed, more *Form) {
 	needed, more = &Form{}, &Form{}
 	root, err := jsonx.Parse(inputSchema, jsonx.Options{})
@@ -40,7 +40,7 @@ func Params(inputSchema, given json.RawMessage) (needed, more *Form) {
 	return needed, more
 }
 
-// paramField is the field for a property.
+// paramField returns the field for a property.
 func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 	resolved, err := refs.Resolve(property)
 	if err != nil || !resolved.Is(jsonx.Object) {
@@ -51,7 +51,7 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 		resolved.Set("type", jsonx.NewString("string"))
 	}
 	f, err := parseField(name, resolved.AppendTo(nil))
-	if err != nil { // of the kinds that servers' questions may not have
+	if err != nil { // types that questions of servers may not have
 		f = Field{Name: name, Title: f.Title, Description: f.Description, Kind: otherKind(resolved)}
 		if items := resolved.Get("items"); items.Is(jsonx.Object) && resolved.Get("type").IsText("array") {
 			if item := paramField(refs, name, items); item.Kind != JSON && item.Kind != List {
@@ -65,8 +65,7 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 	return f
 }
 
-// otherKind is JSON where the schema says what it wants, and text, as with k=v,
-// where it does not.
+// otherKind is JSON if the schema has a type, and otherwise text, as with k=v.
 func otherKind(s *jsonx.Value) Kind {
 	for _, keyword := range []string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items"} {
 		if s.Get(keyword) != nil {
@@ -76,7 +75,7 @@ func otherKind(s *jsonx.Value) Kind {
 	return Text
 }
 
-// readJSON reads any JSON that is fit to be part of params.
+// readJSON parses any JSON that is valid in params.
 func readJSON(typed string) (json.RawMessage, error) {
 	if err := jsonx.Check([]byte(typed), jsonx.Options{Strict: true}); err != nil {
 		return nil, fmt.Errorf("that is not JSON: %w", err)
@@ -84,7 +83,7 @@ func readJSON(typed string) (json.RawMessage, error) {
 	return json.RawMessage(typed), nil
 }
 
-// readList reads a list: JSON, or items separated by commas.
+// readList parses a list: JSON, or items separated by commas.
 func (f *Field) readList(typed string) (json.RawMessage, error) {
 	if strings.HasPrefix(typed, "[") {
 		return readJSON(typed)

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Parse reads a requested schema. The error says in words for the person why
-// the form cannot be shown; it quotes the schema's own names.
+// Parse parses a requested schema. The error tells the person why the form
+// cannot be shown; it quotes names of the schema.
 func Parse(schema json.RawMessage) (*Form, error) {
 	if len(schema) > MaxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), MaxSchema)
@@ -54,7 +54,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	return f, nil
 }
 
-// flat refuses references and deep nesting anywhere in a decoded schema.
+// flat rejects references and deep nesting anywhere in a decoded schema.
 func flat(v *jsonx.Value, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
@@ -94,14 +94,14 @@ func parseField(name string, raw json.RawMessage) (Field, error) {
 	if o.has("default") {
 		preset = o.get("default")
 	}
-	if len(preset) > 0 && f.Check(preset) == nil { // one that does not fit is none
+	if len(preset) > 0 && f.Check(preset) == nil { // ignore one that does not fit
 		f.Default = preset
 	}
 	return f, nil
 }
 
-// optional unwraps {"anyOf":[X,{"type":"null"}]}, which libraries write for a
-// field that may be left out, and returns X.
+// optional unwraps {"anyOf":[X,{"type":"null"}]}, which libraries write for an
+// optional field, and returns X.
 func optional(o object) object {
 	both := o.objects("anyOf")
 	if len(both) != 2 || o.has("type") {
@@ -146,7 +146,7 @@ func (f *Field) parseKind(o object) error {
 	return nil
 }
 
-// kindOf returns the type of a field, which may be a list of it and null.
+// kindOf returns the type of a field, which may be a list of the type and null.
 func kindOf(o object) string {
 	if kind := o.text("type"); kind != "" {
 		return kind
@@ -176,13 +176,13 @@ func (f *Field) parseText(o object) error {
 	f.Kind, f.Format, f.Pattern = Text, o.text("format"), o.text("pattern")
 	f.Least, f.Most = o.count("minLength"), o.count("maxLength")
 	if f.Pattern != "" {
-		f.pattern, _ = regexp.Compile(f.Pattern) // what RE2 does not take, the server checks
+		f.pattern, _ = regexp.Compile(f.Pattern) // if RE2 does not support it, the server checks it
 		f.Pattern = text.Clip(f.Pattern, maxTitle)
 	}
 	return nil
 }
 
-// named reads the options of an enum, with the titles that enumNames gave before
+// named reads the options of an enum with the titles in enumNames, as before
 // revision 2025-11-25.
 func named(o object) []Option {
 	values, titles := o.texts("enum"), o.texts("enumNames")
@@ -227,7 +227,7 @@ func (f *Field) checkOptions() error {
 	return nil
 }
 
-// empty reports whether the bounds leave nothing to answer.
+// empty reports whether the bounds exclude every answer.
 func (f *Field) empty() bool {
 	return f.Least != nil && f.Most != nil && *f.Least > *f.Most ||
 		f.Minimum != nil && f.Maximum != nil && *f.Minimum > *f.Maximum ||

@@ -1,12 +1,12 @@
-// Package markdown lays Markdown text out for a terminal. goldmark reads it:
-// CommonMark 0.31, with the tables, check boxes and strikethrough of GitHub.
+// Package markdown formats Markdown text for a terminal. goldmark parses it:
+// CommonMark 0.31, with GitHub's tables, check boxes and strikethrough.
 //
-// What servers call Markdown is often a listing, a log or a diff. So line breaks
-// and the indents behind them stay, nothing is joined that fits the screen as
-// it stands, nothing that was written is left out (HTML, definitions of links
-// and what refers to them are text), and a unified diff stays one.
+// What servers declare as Markdown is often a listing, a log or a diff.
+// Therefore line breaks and indents are kept, lines that fit the screen are not
+// joined, everything that was written is shown (HTML, link definitions and
+// references to them are text), and a unified diff is shown as such.
 //
-// The text may be hostile: everything that a terminal would act on becomes
+// The text may be hostile: everything that a terminal would interpret is made
 // visible first, so that the only escape sequences in the output are those for
-// styles, and addresses are always printed. Time and depth are bounded.
+// styles, and the URLs of links are always printed. Time and depth are limited.
 package markdown

@@ -11,13 +11,13 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// painter turns the inline nodes of one block into spans. A line break is a
-// newline in them.
+// painter converts the inline nodes of one block to spans, in which a line
+// break is a newline.
 type painter struct {
 	*document
 	color  bool
-	joined bool // lines are joined by blanks
-	cell   bool // of a table
+	joined bool // lines are joined with blanks
+	cell   bool // in a table
 	out    []terminal.Span
 }
 
@@ -25,7 +25,7 @@ func (p *painter) add(text string, style terminal.Style) {
 	p.out = append(p.out, terminal.Span{Text: text, Style: style})
 }
 
-// children paints what is in a node, in a style.
+// children paints the content of a node in a style.
 func (p *painter) children(parent ast.Node, style terminal.Style) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -62,7 +62,7 @@ func (p *painter) text(n *ast.Text, style terminal.Style) {
 	p.add("\n"+strings.Repeat(" ", p.indents[next]), style)
 }
 
-// code paints a code span, without colours with its marks.
+// code paints a code span; without colors it keeps the marks.
 func (p *painter) code(n *ast.CodeSpan, style terminal.Style) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -81,16 +81,16 @@ func (p *painter) code(n *ast.CodeSpan, style terminal.Style) {
 	}
 	marks := p.source[n.Pos():]
 	marks = marks[:len(marks)-len(bytes.TrimLeft(marks, "`"))]
-	if first := n.FirstChild().(*ast.Text); first.Segment.Start > n.Pos()+len(marks) { // a blank was taken off
+	if first := n.FirstChild().(*ast.Text); first.Segment.Start > n.Pos()+len(marks) { // the parser removed a blank
 		content = " " + content + " "
 	}
 	p.add(string(marks)+content+string(marks), style)
 }
 
-// link paints a link with its address, which is always shown: the text may
-// claim another one.
+// link paints a link with its URL, which is always shown because the text may
+// show a different one.
 func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, style terminal.Style) {
-	if len(destination) == 0 { // it leads nowhere
+	if len(destination) == 0 { // it has no target
 		p.add("[", style)
 		p.children(n, style)
 		p.add("]()", style)
@@ -119,8 +119,7 @@ func (p *painter) link(n ast.Node, noLabel string, destination, title []byte, st
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
 
-// literal resolves escapes, the names and numbers of characters, and with breaks
-// also <br>.
+// literal resolves escapes and character references, and <br> if breaks is set.
 func literal(s string, breaks bool) string {
 	var b strings.Builder
 	for {
@@ -145,11 +144,11 @@ func literal(s string, breaks bool) string {
 	}
 }
 
-// maxEntity is the longest name of a character in HTML, with & and ;.
+// maxEntity is the longest named character reference in HTML, with & and ;.
 const maxEntity = 33
 
-// entity reads &name; &#1; &#x1; and returns its length. A character that a
-// terminal acts on is shown as its escape.
+// entity parses &name; &#1; &#x1; and returns its length. A character that a
+// terminal would interpret is shown as an escape.
 func entity(s string) (meant string, n int) {
 	end := strings.IndexByte(s[:min(len(s), maxEntity)], ';')
 	if end < 2 || strings.ContainsAny(s[1:end], "& \n") {

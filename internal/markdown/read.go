@@ -12,20 +12,20 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// document is a text that was read, with what the painter wants to know beside
-// its tree.
+// document is a parsed text with information for the painter in addition to its
+// tree.
 type document struct {
 	source []byte
 	root   ast.Node
-	// indents are the blanks before the text of a paragraph's line, by the offset
-	// at which the line begins.
+	// indents are the blanks before the text of a paragraph's line, by the
+	// offset of the line.
 	indents map[int]int
-	// tasks are the list items with a check box; true where it is checked.
+	// tasks are the list items with a check box; true if it is checked.
 	tasks map[ast.Node]bool
 }
 
-// read parses text that is safe to show and has no tabs. HTML and definitions of
-// links are text like any other. Without emphasis its marks are text as well.
+// read parses text that is safe to show and has no tabs. HTML and link
+// definitions are ordinary text. Without emphasis, its marks are text as well.
 func read(source string, emphasis bool) *document {
 	d := &document{source: []byte(source), indents: map[int]int{}, tasks: map[ast.Node]bool{}}
 	inline := []util.PrioritizedValue{
@@ -56,11 +56,12 @@ func read(source string, emphasis bool) *document {
 	return d
 }
 
-// maxDepth bounds the quotes and list items around a block: deeper marks stay
+// maxDepth limits the quotes and list items around a block; deeper marks stay
 // text.
 const maxDepth = 12
 
-// limited opens no block that is too deep, and none with a line that is too long.
+// limited opens no block that is nested too deeply or has a line that is too
+// long.
 type limited struct{ parser.BlockParser }
 
 func (l limited) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
@@ -80,8 +81,8 @@ func (l limited) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return node, state
 }
 
-// Transform is called for each paragraph when its last line was read: it makes
-// it a table where it is one, and keeps the check box and the indents.
+// Transform is called for each paragraph after its last line: it converts the
+// paragraph to a table if it is one, and extracts the check box and indents.
 func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Context) {
 	readTable(d.source, node)
 	if node.Parent() == nil {
@@ -94,7 +95,7 @@ func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Contex
 		size += line.Len()
 		value := line.Value(d.source)
 		n := len(value) - len(bytes.TrimLeft(value, " "))
-		if start := d.lineStart(line.Start); n > 0 && line.Start-start >= column { // else it is outside its quote or item, lazily
+		if start := d.lineStart(line.Start); n > 0 && line.Start-start >= column { // otherwise it is a lazy continuation of its quote or item
 			d.indents[start] = n
 		}
 	}
@@ -108,10 +109,10 @@ func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Contex
 	d.readTask(node)
 }
 
-// lineStart returns the offset of the line that an offset is in.
+// lineStart returns the offset of the line that contains an offset.
 func (d *document) lineStart(at int) int { return bytes.LastIndexByte(d.source[:at], '\n') + 1 }
 
-// readTask takes the check box off a list item's first line.
+// readTask removes the check box from the first line of a list item.
 func (d *document) readTask(node *ast.Paragraph) {
 	item := node.Parent()
 	if item.Kind() != ast.KindListItem || item.FirstChild() != ast.Node(node) {
@@ -141,7 +142,7 @@ func (diffParser) Open(_ ast.Node, reader text.Reader, _ parser.Context) (ast.No
 			if !yield(string(l[min(indent, len(l)):])) {
 				return
 			}
-			indent = column // of a quote or list item, before every line but the first
+			indent = column // of a quote or list item, for every line except the first
 		}
 	})
 	if n == 0 {

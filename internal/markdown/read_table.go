@@ -8,11 +8,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// maxColumns is the most columns of a table that is laid out.
+// maxColumns is the maximum number of columns of a table.
 const maxColumns = 64
 
-// readTable makes the lines of a paragraph a table, from a head with bars above
-// a line of dashes to the end.
+// readTable converts the lines of a paragraph to a table, if it has a head with
+// bars above a line of dashes.
 func readTable(source []byte, node *ast.Paragraph) {
 	all := node.Lines()
 	for i := range all.Len() - 1 {
@@ -48,8 +48,8 @@ func hasBar(source []byte, line text.Segment) bool {
 	return bytes.Contains(line.Value(source), []byte("|"))
 }
 
-// readRow adds the cells of one row. What is too much is in the last one:
-// nothing that was written is left out.
+// readRow adds the cells of one row. The last cell includes excess cells, so
+// that nothing is lost.
 func readRow(source []byte, t *tableBlock, line text.Segment) {
 	row := cells(source, line)
 	if n := len(t.align); len(row) > n {
@@ -65,7 +65,7 @@ func readRow(source []byte, t *tableBlock, line text.Segment) {
 	}
 }
 
-// isDelimiter reports whether a line is like | --- | :-: |.
+// isDelimiter reports whether a line has the form | --- | :-: |.
 func isDelimiter(source []byte, line text.Segment, cells []text.Segment) bool {
 	if !hasBar(source, line) {
 		return false

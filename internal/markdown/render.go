@@ -10,21 +10,22 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Options say what the screen is like. The zero value is a screen of 80 columns
-// without colours.
+// Options describe the screen. The zero value is a screen of 80 columns without
+// colors.
 type Options struct {
-	// Width is the columns of the screen; 0 means 80. Less than 20 counts as 20.
+	// Width is the number of columns; 0 means 80, and less than 20 means 20.
 	Width int
-	// Color allows styles. Without them the marks of emphasis, code and
-	// headings stay in the text, so that nothing is lost.
+	// Color enables styles. Without them the marks of emphasis, code and
+	// headings are kept, so that nothing is lost.
 	Color bool
 }
 
-// maxText is the longest text that is laid out, in bytes.
+// maxText is the longest text that is formatted, in bytes.
 const maxText = 1 << 20
 
-// Render lays Markdown text out. It ends in a newline unless it is empty. Text
-// that is one JSON value, or longer than a megabyte, is only made visible.
+// Render formats Markdown text. The output ends with a newline unless it is
+// empty. Text that is one JSON value, or longer than a megabyte, is only made
+// visible.
 func Render(text string, o Options) string {
 	if len(text) > maxText || isJSON(text) {
 		return ended(terminal.Visible(text))
@@ -37,14 +38,15 @@ func Render(text string, o Options) string {
 	return r.b.String()
 }
 
-// frame is where blocks are drawn: after first on the next row, then after rest.
+// frame is where blocks are drawn: the next row begins with first, the others
+// with rest.
 type frame struct {
 	width       int
 	first, rest []terminal.Span
 	depth       int // of lists
 }
 
-// inside returns the frame within f of what follows a mark.
+// inside returns the frame within f for what follows a mark.
 func (f frame) inside(first, rest terminal.Span) frame {
 	f.width = max(f.width-terminal.Width(first.Text), 10)
 	f.first = append(f.first[:len(f.first):len(f.first)], first)
@@ -70,7 +72,8 @@ func (r *renderer) row(f frame, spans []terminal.Span) {
 	r.b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// wrapped writes one line in as many rows as it takes, the further ones indented.
+// wrapped writes one line in as many rows as necessary, indenting all but the
+// first.
 func (r *renderer) wrapped(f frame, spans []terminal.Span, indent int) {
 	room := max(f.width, 10)
 	for i, row := range terminal.WrapSpans(spans, max(room-indent, 10)) {
@@ -122,8 +125,8 @@ func (r *renderer) block(n ast.Node, f frame) {
 	}
 }
 
-// afterBlank reports whether a block follows a blank line, or an empty one of a
-// quote. goldmark would say so of what follows a fence, too.
+// afterBlank reports whether a block follows a blank line, or an empty line of
+// a quote. goldmark would report this also after a fence.
 func (r *renderer) afterBlank(n ast.Node) bool {
 	start := r.lineStart(n.Pos())
 	return start > 0 && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
@@ -138,7 +141,7 @@ func (r *renderer) linesOf(n ast.Node) []string {
 	return out
 }
 
-// lines writes the lines of a block as they are: the terminal breaks them.
+// lines writes the lines of a block unchanged: the terminal breaks them.
 func (r *renderer) lines(n ast.Node, f frame) {
 	for _, l := range r.linesOf(n) {
 		r.row(f, []terminal.Span{{Text: l}})
@@ -160,11 +163,11 @@ func (r *renderer) heading(n *ast.Heading, f frame) {
 	}
 }
 
-// codeIndent sets code off.
+// codeIndent is the indent of code.
 const codeIndent = "    "
 
-// code writes lines as they are: the terminal breaks them where it must, so
-// that they can be copied.
+// code writes lines unchanged, so that they can be copied: the terminal breaks
+// them if necessary.
 func (r *renderer) code(n ast.Node, language string, f frame) {
 	if language == "diff" || language == "patch" {
 		r.diff(n, codeIndent, f)
@@ -213,8 +216,8 @@ func (r *renderer) list(n *ast.List, f frame) {
 	}
 }
 
-// paragraph keeps its lines, unless it is prose that its author broke at a
-// width that the screen does not have: that is broken anew.
+// paragraph keeps the line breaks, except in prose that its author wrapped at a
+// width greater than the screen's, which is wrapped again.
 func (r *renderer) paragraph(n ast.Node, f frame) {
 	p := painter{document: r.document, color: r.color, joined: prose(r.linesOf(n), f.width)}
 	if first := n.Lines().At(0).Start; !p.joined {
@@ -226,7 +229,7 @@ func (r *renderer) paragraph(n ast.Node, f frame) {
 			f = f.next()
 		}
 		indent := 0
-		if len(line) > 0 { // an indented line keeps its indent in every row
+		if len(line) > 0 { // each row keeps the indent of its line
 			indent = min(len(line[0].Text)-len(strings.TrimLeft(line[0].Text, " ")), f.width/2)
 			line[0].Text = line[0].Text[indent:]
 		}
@@ -234,8 +237,7 @@ func (r *renderer) paragraph(n ast.Node, f frame) {
 	}
 }
 
-// table lays a table out. Where the screen is too narrow, its lines stay as
-// they are.
+// table formats a table. If the screen is too narrow, its lines stay unchanged.
 func (r *renderer) table(t *tableBlock, f frame) {
 	var rows [][][]terminal.Span
 	for cell := t.FirstChild(); cell != nil; {

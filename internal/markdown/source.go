@@ -14,14 +14,13 @@ func ended(s string) string {
 	return s + "\n"
 }
 
-// isJSON tells data from prose that happens to begin with a bracket.
+// isJSON distinguishes JSON from prose that begins with a bracket.
 func isJSON(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text))
 }
 
-// source makes text safe to show, with tabs expanded and no blanks at the ends of
-// lines.
+// source makes text safe to show, expands tabs and removes trailing blanks.
 func source(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	all := strings.Split(strings.Trim(terminal.Visible(text), "\n"), "\n")
@@ -31,8 +30,8 @@ func source(text string) string {
 	return strings.Join(all, "\n") + "\n"
 }
 
-// expandTabs puts blanks in place of tabs: to every fourth column where they
-// indent a line, to every eighth behind that, as a terminal does.
+// expandTabs replaces tabs with blanks: to every fourth column in the indent of
+// a line, and to every eighth after it, as a terminal does.
 func expandTabs(line string) string {
 	if !strings.Contains(line, "\t") {
 		return line
@@ -54,8 +53,9 @@ func expandTabs(line string) string {
 	return b.String()
 }
 
-// prose reports whether every line but the last was ended because the first
-// word of the next had no room, and a line is wider than the screen.
+// prose reports whether the text was wrapped by its author, that is, every line
+// except the last ended because the next word had no room, and whether a line
+// is wider than the screen.
 func prose(text []string, width int) bool {
 	const narrowest, widest = 60, 120
 	author := 0

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	minCell = 4 // columns of the screen that a cell is shrunk to
+	minCell = 4 // minimum columns of a cell
 	between = " │ "
 )
 
 // tableLines aligns cells under their heads, which are the first row, and
-// breaks within cells where the screen is too narrow. It reports false where
-// even that does not help.
+// breaks within cells if the screen is too narrow. It returns false if even
+// that is not enough.
 func tableLines(rows [][][]terminal.Span, align []string, width int) ([][]terminal.Span, bool) {
 	widths, ok := columnWidths(rows, width-len([]rune(between))*(len(align)-1))
 	if !ok {
@@ -59,7 +59,8 @@ func columnWidths(rows [][][]terminal.Span, room int) ([]int, bool) {
 		if widths[widest] <= minCell {
 			return nil, false
 		}
-		// As many at once as cannot change which column is widest for long.
+		// Shrink by as much as possible before another column becomes the
+		// widest.
 		less := max(1, min(total-room, widths[widest]-max(minCell, room/len(widths)))/2)
 		widths[widest] -= less
 		total -= less
@@ -67,7 +68,7 @@ func columnWidths(rows [][][]terminal.Span, room int) ([]int, bool) {
 	return widths, true
 }
 
-// tableRow returns the lines of one row, as many as its fullest cell takes.
+// tableRow returns the lines of one row, as many as its longest cell needs.
 func tableRow(row [][]terminal.Span, widths []int, align []string) [][]terminal.Span {
 	broken := make([][][]terminal.Span, len(row))
 	tallest := 1
@@ -91,7 +92,7 @@ func tableRow(row [][]terminal.Span, widths []int, align []string) [][]terminal.
 	return out
 }
 
-// brokenCell breaks between words, and within those that are too long.
+// brokenCell breaks between words, and within words that are too long.
 func brokenCell(c []terminal.Span, width int) [][]terminal.Span {
 	var out [][]terminal.Span
 	for _, row := range terminal.WrapSpans(c, width) {

@@ -19,7 +19,7 @@ func (p *picker) draw(ctx context.Context) error {
 	return p.screen.Draw(ctx, lines, 0, column)
 }
 
-// line paints a line that is as wide as the screen at most.
+// line paints a line that is at most as wide as the screen.
 func (p *picker) line(columns int, spans ...terminal.Span) string {
 	head, _ := terminal.SplitSpans(spans, columns)
 	return terminal.Paint(head, p.options.TTY.Color)
@@ -27,11 +27,11 @@ func (p *picker) line(columns int, spans ...terminal.Span) string {
 
 func dim(text string) terminal.Span { return terminal.Span{Text: text, Style: terminal.Dim} }
 
-// drawList draws the prompt, the count, the items and the keys, and says in which
-// column the cursor stands in the prompt.
+// drawList draws the prompt, the count, the items and the keys. It returns the
+// column of the cursor in the prompt.
 func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 	query := terminal.Line(p.query)
-	if room := columns - 3; terminal.Width(query) > room { // its end is what is being typed
+	if room := columns - 3; terminal.Width(query) > room { // show the end, which is being typed
 		query = lastColumns(query, room)
 	}
 	lines = append(lines, p.line(columns, terminal.Span{Text: "> ", Style: terminal.Bold}, terminal.Span{Text: query}))
@@ -54,7 +54,7 @@ func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 	return p.withKeys(lines, columns, rows, "Enter: show   ↑↓: select   Esc: quit"), 2 + terminal.Width(query)
 }
 
-// withKeys puts the line of keys at the bottom, where there is room for it.
+// withKeys puts the line of keys at the bottom if there is room for it.
 func (p *picker) withKeys(lines []string, columns, rows int, keys string) []string {
 	lines = lines[:min(len(lines), rows)]
 	if len(lines) >= rows {
@@ -66,7 +66,7 @@ func (p *picker) withKeys(lines []string, columns, rows int, keys string) []stri
 	return append(lines, p.line(columns, dim(terminal.Cut("  "+keys, columns))))
 }
 
-// lastColumns is the end of a line that fits into a width.
+// lastColumns returns the end of a line that fits into a width.
 func lastColumns(line string, width int) string {
 	runes := []rune(line)
 	for len(runes) > 0 && terminal.Width(string(runes)) > width {
@@ -75,10 +75,10 @@ func lastColumns(line string, width int) string {
 	return string(runes)
 }
 
-// layout is how many columns names and sources have; a source may have none.
+// layout has the widths of the columns for names and sources; 0 omits sources.
 type layout struct{ name, source int }
 
-// minForSource is the width of a screen that has room for sources.
+// minForSource is the minimum width of a screen for showing sources.
 const minForSource = 70
 
 func (p *picker) widths(visible []match, columns int) layout {
@@ -124,8 +124,8 @@ func padding(used, width int, style terminal.Style) terminal.Span {
 	return terminal.Span{Text: strings.Repeat(" ", max(width-used, 0)+2), Style: style}
 }
 
-// nameSpans is a name, cut to a width, with what matched in it set off. Names with
-// what has to be escaped are not marked.
+// nameSpans returns a name, cut to a width, with the matched characters
+// highlighted. Names that have to be escaped are not highlighted.
 func nameSpans(name string, marks []int, width int, base terminal.Style) []terminal.Span {
 	shown := terminal.Cut(terminal.Line(name), width)
 	if shown != name || len(marks) == 0 {
@@ -146,7 +146,7 @@ func nameSpans(name string, marks []int, width int, base terminal.Style) []termi
 	return spans
 }
 
-// drawPage draws an item in full.
+// drawPage draws the page of an item.
 func (p *picker) drawPage(columns, rows int) []string {
 	if p.page == nil || p.width != columns {
 		p.page, p.width = p.listing.Show(p.shown, columns), columns

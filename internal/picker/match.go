@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// candidate is what of an item is searched, in lower case.
+// candidate has the searched texts of an item in lower case.
 type candidate struct{ name, text string }
 
 func newCandidate(item Item) candidate {
@@ -19,22 +19,22 @@ func newCandidate(item Item) candidate {
 type match struct {
 	index int
 	score int
-	marks []int // offsets of the bytes of the name that matched, ascending
+	marks []int // offsets of the matched bytes of the name, ascending
 }
 
-// Scores of a word by where it is found.
+// Scores of a word by where it matches.
 const (
 	scoreName   = 1000 // the whole name
 	scorePrefix = 600
-	scoreWord   = 400 // from the beginning of a word of the name
+	scoreWord   = 400 // at the beginning of a word of the name
 	scoreWithin = 300
-	scoreSpread = 30  // letters of the name with others between, and up to 99 more
-	scoreText   = 110 // from the beginning of a word of the text
+	scoreSpread = 30  // letters of the name with others in between; plus up to 99
+	scoreText   = 110 // at the beginning of a word of the text
 	scoreInText = 40
 )
 
-// search returns the items that have every word of a query, the best first and
-// those alike in their order. An empty query finds all.
+// search returns the items that match every word of a query, the best first and
+// equal ones in their order. An empty query matches all.
 func search(query string, in []candidate) []match {
 	words := strings.Fields(strings.ToLower(query))
 	found := make([]match, 0, len(in))
@@ -68,8 +68,8 @@ func (c *candidate) match(words []string) (m match, ok bool) {
 	return m, true
 }
 
-// inName looks for a word in a name: as it stands, else letter by letter with
-// others between.
+// inName finds a word in a name, either contiguous or as letters with others in
+// between.
 func inName(word, name string) (score int, marks []int) {
 	at, score := within(word, name, scoreWithin, scoreWord)
 	switch {
@@ -91,7 +91,7 @@ func inText(word, text string) int {
 	return score
 }
 
-// within finds a word in a text, best where a word of the text begins with it.
+// within finds a word in a text, preferring the beginning of a word.
 func within(word, text string, anywhere, atWord int) (at, score int) {
 	for from := 0; from < len(text); {
 		i := strings.Index(text[from:], word)
@@ -116,8 +116,8 @@ func beginsWord(text string, at int) bool {
 	return at == 0 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// spread finds the letters of a word in the name, in their order. It takes the
-// shortest stretch that ends where the first such stretch does.
+// spread finds the letters of a word in the name, in order. It takes the
+// shortest match that ends where the first match ends.
 func spread(word, name string) (score int, marks []int) {
 	letters := []rune(word)
 	next, end := 0, 0
@@ -143,7 +143,7 @@ func spread(word, name string) (score int, marks []int) {
 	return scoreSpread + quality(name, marks), marks
 }
 
-// quality is up to 99 for letters that stand together or begin words.
+// quality is up to 99 for letters that are adjacent or begin words.
 func quality(name string, marks []int) int {
 	points := 0
 	for i, at := range marks {

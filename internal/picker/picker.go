@@ -1,6 +1,6 @@
-// Package picker lets a person choose one of many items on the whole screen of a
-// terminal: they type to filter, Enter shows an item, Enter again picks it. Items
-// may arrive while it runs. Names and texts are foreign and shown as such.
+// Package picker lets a person choose one of many items on the whole screen of
+// a terminal: typing filters, Enter shows an item, Enter again picks it. Items
+// may be added while it runs. Names and texts are untrusted and escaped.
 package picker
 
 import (
@@ -13,38 +13,40 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Item is one thing to pick. Names differ.
+// Item is one item to pick. Names are unique.
 type Item struct {
 	Name   string
 	Source string
-	Text   string // the first line is shown, all of it is searched
-	Also   string // other words to find it by
+	Text   string // only the first line is shown; all of it is searched
+	Also   string // other words that find it
 }
 
-// Listing is what there is to pick from by now.
+// Listing is the items to pick from at some time.
 type Listing struct {
 	Items []Item
-	Note  string // shown beside the count, such as what is still loading
-	// Show returns an item in full for a screen of that width, in lines that hold
-	// styles of [terminal.Paint].
+	Note  string // shown next to the count, such as what is still loading
+	// Show returns the page of an item for a screen of that width, in lines
+	// that may have styles of [terminal.Paint].
 	Show func(name string, width int) []string
 }
 
-// Options tune [Pick].
+// Options are the options of [Pick].
 type Options struct {
 	TTY *terminal.TTY
-	// Listings gives the items; a later one replaces those before. It may be
-	// closed.
+	// Listings provides the items; each listing replaces the previous one. It
+	// may be closed.
 	Listings <-chan Listing
-	// Enter says what picking does, for the line of keys, such as "call".
+	// Enter is the action of picking, shown in the line of keys, such as
+	// "call".
 	Enter string
 }
 
-// ErrInterrupted is the error when the person pressed Ctrl-C.
+// ErrInterrupted is returned when the person presses Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// Pick returns the name of the item that was picked, "" where none was. Its error
-// is the cause of ctx, [ErrInterrupted], or a terminal that cannot be used.
+// Pick returns the name of the item that was picked; "" if none was. The error
+// is the cause of ctx, [ErrInterrupted], or that of a terminal that cannot be
+// used.
 func Pick(ctx context.Context, o Options) (name string, err error) {
 	screen, err := o.TTY.Full(ctx)
 	if err != nil {
@@ -56,7 +58,7 @@ func Pick(ctx context.Context, o Options) (name string, err error) {
 		if err := p.draw(ctx); err != nil {
 			return "", err
 		}
-		for { // all keys that were typed by now
+		for { // all keys typed so far
 			done, err := p.step(ctx)
 			if err != nil || done {
 				return p.picked, err
@@ -77,19 +79,19 @@ type picker struct {
 	candidates []candidate // of the items
 	query      string
 	found      []match
-	selected   int // of found
-	top        int // the first of found on the screen
+	selected   int // index in found
+	top        int // index in found of the first item on the screen
 
-	shown  string   // the item that is shown in full; "" = the list is
-	page   []string // of it
+	shown  string   // name of the item whose page is shown; "" = the list is shown
+	page   []string // its page
 	scroll int      // the first line of page on the screen
-	width  int      // that page was made for
-	rows   int      // lines that the list or the page had at the last drawing
+	width  int      // the width that page was made for
+	rows   int      // number of lines of the list or the page in the last drawing
 
 	picked string
 }
 
-// step waits for one event and acts on it.
+// step waits for one event and handles it.
 func (p *picker) step(ctx context.Context) (done bool, err error) {
 	select {
 	case <-ctx.Done():
@@ -111,8 +113,7 @@ func (p *picker) step(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// list takes new items over. What the person selected stays so where it is there
-// still.
+// list replaces the items. The selected item stays selected if it still exists.
 func (p *picker) list(l Listing) {
 	was, moved := p.current(), p.selected > 0
 	p.listing = l
@@ -124,18 +125,18 @@ func (p *picker) list(l Listing) {
 	if i := slices.IndexFunc(p.found, func(m match) bool { return l.Items[m.index].Name == was }); moved && i > 0 {
 		p.selected = i
 	}
-	p.page = nil // what is shown may be another item's now, or gone
+	p.page = nil // the item may have changed or be gone
 	if !slices.ContainsFunc(l.Items, func(item Item) bool { return item.Name == p.shown }) {
 		p.shown = ""
 	}
 }
 
-// filter looks for the query and selects the best.
+// filter applies the query and selects the best match.
 func (p *picker) filter() {
 	p.found, p.selected, p.top = search(p.query, p.candidates), 0, 0
 }
 
-// current is the name of the selected item, "" if none.
+// current returns the name of the selected item; "" if there is none.
 func (p *picker) current() string {
 	if p.selected >= len(p.found) {
 		return ""
@@ -143,7 +144,7 @@ func (p *picker) current() string {
 	return p.listing.Items[p.found[p.selected].index].Name
 }
 
-// press acts on a key that means the same everywhere, then on the others.
+// press handles a key that has the same meaning everywhere, then the others.
 func (p *picker) press(ctx context.Context, key terminal.Key) (done bool, err error) {
 	switch key.Code {
 	case terminal.KeyInterrupt:
@@ -159,7 +160,7 @@ func (p *picker) press(ctx context.Context, key terminal.Key) (done bool, err er
 	return p.pressList(key), nil
 }
 
-// maxQuery bounds the query, in bytes.
+// maxQuery limits the query, in bytes.
 const maxQuery = 200
 
 func (p *picker) pressList(key terminal.Key) (done bool) {

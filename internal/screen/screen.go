@@ -1,7 +1,7 @@
-// Package screen is what one run shows beside its results: notes on stderr, and
-// live lines while something goes on. While a question stands on the terminal
-// everything else waits, results too, so that nobody answers what they could not
-// read. internal/cli makes the one [Screen] of a run.
+// Package screen shows what a run prints besides its results: notes on stderr,
+// and live lines that show progress. While a question is on the terminal,
+// everything else waits, including results, so that nobody answers a question
+// that has scrolled away. internal/cli creates the [Screen] of a run.
 package screen
 
 import (
@@ -18,51 +18,51 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Limits of what waits for a question, in bytes; beyond them it is written.
+// Limits in bytes on what waits for a question; beyond them it is written.
 const (
 	maxNotes   = 64 << 10
 	maxResults = 1 << 20
 )
 
-// Screen is safe for concurrent use. Make it with [New].
+// Screen is safe for concurrent use. Create it with [New].
 type Screen struct {
 	err  *terminal.Writer
-	live bool // live lines are shown
+	live bool // live lines are enabled
 
-	status atomic.Pointer[terminal.Status] // nil while nothing goes on
+	status atomic.Pointer[terminal.Status] // nil if there is no progress to show
 
 	mu        sync.Mutex
-	questions int     // that stand on the terminal
-	notes     []byte  // for after them
-	results   *Writer // nil: results do not go to the terminal
+	questions int     // number of questions on the terminal
+	notes     []byte  // notes to write after the questions
+	results   *Writer // nil: results do not go to a terminal
 }
 
 // New returns a screen on stderr without live lines.
 func New(stderr *terminal.Writer) *Screen { return &Screen{err: stderr} }
 
-// Live switches live lines on, which want a terminal that can move its cursor.
-// It is called before anything goes on.
+// Live enables live lines, which require a terminal that can move its cursor.
+// Call it before progress begins.
 func (s *Screen) Live(on bool) { s.live = on }
 
-// Still keeps live lines off for what begins until restore is called, such as while
-// something else has the whole screen.
+// Still disables live lines for progress that begins before restore is called,
+// for example while a program uses the whole screen.
 func (s *Screen) Still() (restore func()) {
 	was := s.live
 	s.live = false
 	return func() { s.live = was }
 }
 
-// Note writes text, after the question where one stands on the terminal. There
-// is nowhere to tell that stderr is gone.
+// Note writes text, after the question if there is one on the terminal. Write
+// errors cannot be reported anywhere.
 func (s *Screen) Note(text string) { s.Styled(terminal.Visible(text)) }
 
-// Write is Note for what writes whole lines to an [io.Writer], as a log does.
+// Write is Note for writers of whole lines, such as a log.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.Note(string(p))
 	return len(p), nil
 }
 
-// Styled is Note for text that is safe to show and may hold styles of
+// Styled is Note for text that is safe to show and may have styles of
 // [terminal.Paint].
 func (s *Screen) Styled(text string) {
 	defer s.Pause()()
@@ -75,20 +75,20 @@ func (s *Screen) Styled(text string) {
 	_ = s.err.WriteStyled(text)
 }
 
-// Results returns a writer of results to the same terminal. Calls that run at
-// once share it.
+// Results returns a writer of results to the same terminal, which concurrent
+// calls share.
 func (s *Screen) Results(w io.Writer) *Writer {
 	s.results = &Writer{screen: s, w: w}
 	return s.results
 }
 
-// Writer writes results, after the question where one stands on the terminal.
-// The writer behind it keeps its own failures.
+// Writer writes results, after the question if there is one on the terminal.
+// The underlying writer keeps its own errors.
 type Writer struct {
 	screen  *Screen
 	w       io.Writer
 	waiting []byte
-	resume  func() // while a line of output has no end yet: live lines would take it away
+	resume  func() // set while the last line of output is incomplete, because live lines would overwrite it
 }
 
 // Write implements [io.Writer].
@@ -104,14 +104,14 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what waits. The screen's mu is held.
+// flush writes the waiting output. The caller holds the screen's mu.
 func (w *Writer) flush() {
 	_, _ = w.write(w.waiting)
 	w.waiting = nil
 }
 
-// write takes the live lines away while output is written, and until the end of
-// its last line. The screen's mu is held.
+// write removes the live lines while output is written and until its last line
+// is complete. The caller holds the screen's mu.
 func (w *Writer) write(p []byte) (int, error) {
 	if w.resume == nil {
 		w.resume = w.screen.Pause()
@@ -124,7 +124,7 @@ func (w *Writer) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Hold leaves the terminal to a question until release is called.
+// Hold reserves the terminal for a question until release is called.
 func (s *Screen) Hold() (release func()) {
 	resume := s.Pause()
 	s.mu.Lock()
@@ -150,7 +150,7 @@ func (s *Screen) release() {
 	}
 }
 
-// Pause takes the live lines away until resume is called.
+// Pause removes the live lines until resume is called.
 func (s *Screen) Pause() (resume func()) {
 	if status := s.status.Load(); status != nil {
 		return status.Pause()
@@ -177,7 +177,7 @@ func (s *Screen) start() (*terminal.Status, func()) {
 	}
 }
 
-// ServerState shows a step of a server on its live line.
+// ServerState shows the state of a server on its live line.
 func (s *Screen) ServerState(server string, state mcpclient.State) {
 	switch state {
 	case mcpclient.StateConnecting, mcpclient.StateListing:
@@ -187,23 +187,23 @@ func (s *Screen) ServerState(server string, state mcpclient.State) {
 	}
 }
 
-// Line shows text on the live line of a name, where there are live lines; ""
-// takes the line away.
+// Line shows text on the live line of a name, if live lines are enabled; ""
+// removes the line.
 func (s *Screen) Line(name, text string) {
 	if status := s.status.Load(); status != nil {
 		status.Set(name, text)
 	}
 }
 
-// Progress shows the notes of a running call on one live line until done is
+// Progress shows the progress of a running call on one live line until done is
 // called.
 func (s *Screen) Progress(call string) (show func(registry.Progress), done func()) {
 	status, done := s.start()
 	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, done
 }
 
-// SizeOf returns the size of the terminal behind w in columns and rows, 80 by 24
-// where it does not tell.
+// SizeOf returns the size of the terminal behind w in columns and rows, or 80
+// by 24 if it is unknown.
 func SizeOf(w io.Writer) func() (columns, rows int) {
 	return func() (int, int) {
 		if f, ok := w.(*os.File); ok {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// openAddress shows an address that a server wants opened and asks before
-// anything opens it. The whole address is shown, its host apart.
+// openAddress shows a URL that a server wants opened, with its host on a
+// separate line, and asks before opening it.
 func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	d.heading("wants you to open an address")
 	u, err := url.Parse(d.q.URL)
@@ -47,7 +47,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	return d.waitUntilDone(ctx, about)
 }
 
-// waitUntilDone waits until the person is done at the address, where the server
+// waitUntilDone waits until the person has finished at the URL, if the server
 // waits for that.
 func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error) {
 	if d.q.Done == nil {
@@ -77,7 +77,7 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error)
 	return Reply{Said: chosen.Said}, nil
 }
 
-// warnOfHost says what of an address may deceive.
+// warnOfHost warns about a host that may be deceptive.
 func (d *dialog) warnOfHost(u *url.URL) {
 	host := u.Hostname()
 	ascii, err := idna.Punycode.ToASCII(host)

@@ -12,26 +12,25 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// Browser opens addresses in the person's browser.
+// Browser opens URLs in the person's browser.
 type Browser struct {
-	// Environ is the environment of the program that opens addresses, "K=V". Its
-	// PATH is where that is looked for, its BROWSER names another than the usual.
+	// Environ is the environment of the program that opens URLs, "K=V". The
+	// program is looked up in its PATH; its BROWSER overrides the default.
 	Environ []string
 }
 
-// ErrNoBrowser is the error where this system has no known way to open an
-// address.
+// ErrNoBrowser is returned if this system has no known program that opens URLs.
 var ErrNoBrowser = errors.New("no program to open addresses with was found")
 
-// watched is how long the program that opens an address is watched: one that
-// fails does so soon, one that becomes the browser stays.
+// watched is how long the program that opens a URL is watched: failures occur
+// early, and one that becomes the browser keeps running.
 const watched = 700 * time.Millisecond
 
-// Open opens an address: https, or http on this machine. It goes as one argument
-// to one program, never through a shell, and never looks like an option. The
-// browser outlives toolreg.
+// Open opens a URL: https, or http on this machine. The URL is a single
+// argument to the program, is never interpreted by a shell, and never looks
+// like an option. The browser keeps running after toolreg ends.
 func (b Browser) Open(ctx context.Context, address string) error {
-	if webaddr.Check(address) != nil || strings.ContainsAny(address, "\"'`") { // openers are shell scripts, often
+	if webaddr.Check(address) != nil || strings.ContainsAny(address, "\"'`") { // openers are often shell scripts
 		return errors.New("only plain https addresses are opened, and http on this machine")
 	}
 	for _, argv := range b.openers(runtime.GOOS) {
@@ -43,7 +42,7 @@ func (b Browser) Open(ctx context.Context, address string) error {
 	return ErrNoBrowser
 }
 
-// openers lists programs that take an address, the best first.
+// openers returns programs that open a URL, the best first.
 func (b Browser) openers(goos string) [][]string {
 	var out [][]string
 	if program := b.variable("BROWSER"); program != "" && !strings.ContainsAny(program, " \t:;%'\"$") && !strings.HasPrefix(program, "-") {
@@ -55,7 +54,7 @@ func (b Browser) openers(goos string) [][]string {
 	case goos == "windows":
 		return append(out, []string{"rundll32", "url.dll,FileProtocolHandler"})
 	case b.variable("DISPLAY") != "" || b.variable("WAYLAND_DISPLAY") != "":
-		// Without a screen these find browsers that want the terminal.
+		// Without a display these would find browsers that need the terminal.
 		out = append(out, []string{"xdg-open"}, []string{"x-www-browser"})
 	}
 	return append(out, []string{"wslview"})

@@ -8,12 +8,13 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 )
 
-// Confirmer asks for agreement to calls at the terminal (spec section 8.5). It
-// implements exec.Confirmer.
+// Confirmer asks for confirmation of calls at the terminal (spec section 8.5).
+// It implements exec.Confirmer.
 type Confirmer struct{ TTY *TTY }
 
-// Confirm shows the question and reads the answer. No answer, such as the end of
-// input, is no. An error is the cause of ctx or a terminal that cannot be used.
+// Confirm shows the question and reads the answer. No answer, such as the end
+// of input, means no. An error is the cause of ctx or that of a terminal that
+// cannot be used.
 func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	defer c.TTY.begin()()
 	query := c.query(q)

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Diff returns the lines of a unified diff as they look on a screen: what was
-// added, removed and moved past in its colours, and within a changed line the
-// part that changed. The text must have passed [Visible] or [Payload].
+// Diff returns the lines of a unified diff in colors, with the changed part
+// highlighted in changed lines. The text must have passed [Visible] or
+// [Payload].
 func Diff(text string) [][]Span {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	kinds := make([]diffKind, len(lines))
@@ -48,9 +48,8 @@ func DiffCounts(text string) (added, removed int) {
 	return added, removed
 }
 
-// DiffLength returns how many of the lines are one unified diff that begins
-// with the first of them; 0 where there is none. It reads one line behind it at
-// most.
+// DiffLength returns how many of the lines form one unified diff that begins
+// with the first line; 0 if there is none. It reads at most one line after it.
 func DiffLength(lines iter.Seq[string]) int {
 	var s diffScanner
 	n, heads := 0, []string{"--- ", "+++ ", "@@ -"}
@@ -75,7 +74,7 @@ func DiffLength(lines iter.Seq[string]) int {
 type diffKind uint8
 
 const (
-	diffNone diffKind = iota // no part of a diff
+	diffNone diffKind = iota // not part of a diff
 	diffHeader
 	diffHunk
 	diffContext
@@ -105,9 +104,10 @@ func countKind(kinds []diffKind, k diffKind) int {
 	return n
 }
 
-// diffScanner tells the lines of a hunk from those between hunks by the counts
-// in the hunk's head: a removed line "-- x" is no head of a file.
-type diffScanner struct{ before, after int } // lines of the hunk to come
+// diffScanner distinguishes the lines of a hunk from those between hunks by the
+// counts in the hunk's header, because a removed line "-- x" is not the header
+// of a file.
+type diffScanner struct{ before, after int } // remaining lines of the hunk
 
 func (s *diffScanner) next(line string) diffKind {
 	if before, after, ok := hunkCounts(line); ok {
@@ -144,7 +144,7 @@ func betweenHunks(line string) diffKind {
 	return diffNone
 }
 
-// hunkCounts reads "@@ -1,2 +3,4 @@": a count that is not there is 1.
+// hunkCounts parses "@@ -1,2 +3,4 @@"; a missing count is 1.
 func hunkCounts(line string) (before, after int, ok bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {
@@ -166,11 +166,11 @@ func hunkCount(part string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// longestCompared bounds the lines that are looked into, in bytes.
+// longestCompared limits the length of compared lines, in bytes.
 const longestCompared = 2000
 
-// changedPart sets off what differs between two lines, where they have enough
-// in common for that to help.
+// changedPart highlights the difference between two lines if they have enough
+// in common.
 func changedPart(old, new string) (oldSpans, newSpans []Span) {
 	prefix, suffix := common(old[1:], new[1:])
 	shared, longest := prefix+suffix, max(len(old), len(new))-1
@@ -188,7 +188,7 @@ func setOff(line string, prefix, suffix int, s Style) []Span {
 	return []Span{{line[:from], s}, {line[from:to], s | Reverse}, {line[to:], s}}
 }
 
-// common returns the lengths of what two texts begin and end with together, in
+// common returns the lengths of the common prefix and suffix of two texts, in
 // whole words.
 func common(a, b string) (prefix, suffix int) {
 	for prefix < len(a) && prefix < len(b) && a[prefix] == b[prefix] {
@@ -207,8 +207,7 @@ func common(a, b string) (prefix, suffix int) {
 	return prefix, suffix
 }
 
-// inWord reports whether an offset is between two bytes of a word, or within a
-// character.
+// inWord reports whether an offset is inside a word or a character.
 func inWord(s string, at int) bool {
 	return at > 0 && at < len(s) && (partOfWord(s[at-1]) && partOfWord(s[at]) || !utf8.RuneStart(s[at]))
 }

@@ -1,8 +1,8 @@
-// Package terminal talks to the person at the terminal, and makes foreign text
-// safe to show.
+// Package terminal asks the person questions at the terminal and makes foreign
+// text safe to show.
 //
-// Questions go to /dev/tty (CONIN$ and CONOUT$ on Windows) and not to the
-// standard streams, so that stdin stays params and stdout stays results. Every
-// text that came from a project, a server, a plugin or a model passes
-// [Visible], [Line] or [EscapeJSON] on its way to a screen.
+// Questions use /dev/tty (CONIN$ and CONOUT$ on Windows) instead of the
+// standard streams, so that stdin remains free for params and stdout for
+// results. All text from a project, a server, a plugin or a model passes
+// [Visible], [Line] or [EscapeJSON] before it is shown.
 package terminal

@@ -16,17 +16,17 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// childGrace is what an editor or a pager gets to end in.
+// childGrace is how long an editor or a pager may take to exit.
 const childGrace = 500 * time.Millisecond
 
-// maxEdited is the longest content that is taken back from an editor, in bytes.
+// maxEdited is the longest content that is accepted from an editor, in bytes.
 const maxEdited = 64 << 20
 
-// textEditor is the person's editor: vi (notepad on Windows) where none is set.
+// textEditor is the person's editor, by default vi (notepad on Windows).
 type textEditor struct{ tty *TTY }
 
-// edit opens the editor on the proposed content and returns what it was changed
-// to, which may be nothing at all.
+// edit opens the editor on the proposed content and returns the edited content,
+// which may be empty.
 func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error) {
 	dir, err := os.MkdirTemp("", "toolreg-edit-") // 0700
 	if err != nil {
@@ -57,8 +57,8 @@ func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error
 	return string(data), nil
 }
 
-// editName keeps the end of the file's name, by which editors know the
-// language, and nothing of it that could mean anything else.
+// editName keeps the end of the file's name, by which editors recognize the
+// language, without anything that could have another meaning.
 func editName(name string) string {
 	ext := filepath.Ext(filepath.Base(filepath.ToSlash(name)))
 	for _, r := range ext {
@@ -86,8 +86,8 @@ func (e textEditor) run(ctx context.Context, file string) error {
 }
 
 // runChild runs a program on the terminal and waits for it. It stays in our
-// session: it has to read the terminal, which the children of internal/process
-// must not. stdin is the terminal where it is nil.
+// session because it has to read the terminal, which children of
+// internal/process must not. stdin is the terminal if it is nil.
 func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin *os.File) error {
 	in, out, err := t.reopen()
 	if err != nil {
@@ -99,8 +99,9 @@ func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin
 		stdin = in
 	}
 	env := os.Environ()
-	// Whatever the locale, our texts are UTF-8. As for git, less and lv keep colours
-	// and less keeps to the screen, unless the person has told them otherwise.
+	// Our texts are UTF-8 regardless of the locale. As in git, less and lv show
+	// colors and less does not clear the screen, unless the person has set
+	// these variables.
 	for _, kv := range [][2]string{{"LESSCHARSET", "utf-8"}, {"LESS", "FRX"}, {"LV", "-c"}} {
 		if _, set := os.LookupEnv(kv[0]); !set {
 			env = append(env, kv[0]+"="+kv[1])
@@ -113,8 +114,8 @@ func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin
 	return waitForChild(ctx, proc, argv[0])
 }
 
-// waitForChild ends the program with ctx. One that is asked to end gives the
-// terminal back; one that is killed leaves it as it is.
+// waitForChild stops the program when ctx ends. A program that is asked to exit
+// restores the terminal; one that is killed does not.
 func waitForChild(ctx context.Context, proc *os.Process, name string) error {
 	stop := context.AfterFunc(ctx, func() {
 		_ = proc.Signal(syscall.SIGTERM)
@@ -133,7 +134,7 @@ func waitForChild(ctx context.Context, proc *os.Process, name string) error {
 	return nil
 }
 
-// endedError tells of a program that did not end well.
+// endedError reports a program that failed.
 type endedError struct {
 	name  string
 	state *os.ProcessState
@@ -155,8 +156,8 @@ func editorArgv(line string) ([]string, error) {
 	return argv, nil
 }
 
-// lookPath finds a program in a list of folders. Relative folders do not count:
-// the current one may be somebody else's.
+// lookPath finds a program in a list of folders. It ignores relative folders,
+// because the current one may be untrusted.
 func lookPath(program, path string) (string, error) {
 	if strings.ContainsAny(program, `/\`) {
 		return program, nil
@@ -179,8 +180,8 @@ func lookPath(program, path string) (string, error) {
 	return "", os.ErrNotExist
 }
 
-// Edit opens the person's editor on a text and returns what it was changed to,
-// which may be nothing at all. The end of name tells the language.
+// Edit opens the person's editor on a text and returns the edited text, which
+// may be empty. The end of name determines the language.
 func (t *TTY) Edit(ctx context.Context, name, content string) (string, error) {
 	defer t.begin()()
 	return textEditor{t}.edit(ctx, registry.Preview{FileName: name, NewContent: content})

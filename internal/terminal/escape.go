@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// longBlank is the length from which a run of blanks is shown as its count:
-	// what pushes the rest of a line out of sight.
+	// longBlank is the length from which a run of blanks is replaced by its
+	// count, because it would push the rest of a line out of sight.
 	longBlank = 64
 	// longBreak is the same for empty lines.
 	longBreak = 8
 )
 
-// Visible returns text as it can be shown on several lines: newlines and tabs
-// stay, every other control, bidirectional, zero-width or otherwise invisible
+// Visible escapes text for output on several lines: newlines and tabs stay,
+// every other control, bidirectional, zero-width or otherwise invisible
 // character becomes an escape such as \x1b or \u202e, and so does each byte
-// that is not UTF-8. Text with nothing to escape is returned as it is.
+// that is not valid UTF-8. Text without such characters is returned unchanged.
 func Visible(s string) string {
 	if isPlain(s, true) {
 		return s
@@ -34,8 +34,8 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Line is Visible for one line: newlines, tabs and carriage returns are escaped
-// too, and a long run of blanks becomes its count, as in ␣×5000.
+// Line is Visible for one line: it also escapes newlines, tabs and carriage
+// returns, and replaces a long run of blanks by its count, as in ␣×5000.
 func Line(s string) string {
 	if isPlain(s, false) && !strings.Contains(s, strings.Repeat(" ", longBlank)) {
 		return s
@@ -45,12 +45,12 @@ func Line(s string) string {
 	return countRuns(b.String())
 }
 
-// Payload is Visible for text that a person decides on: long runs of blanks and
-// of empty lines become their count, so that they hide nothing.
+// Payload is Visible for text on which a person decides: long runs of blanks
+// and of empty lines are replaced by their count, so that they hide nothing.
 func Payload(s string) string { return countRuns(Visible(s)) }
 
-// isPlain reports whether s is printable ASCII, with line breaks and tabs where
-// lines is set.
+// isPlain reports whether s is printable ASCII, including line breaks and tabs
+// if lines is set.
 func isPlain(s string, lines bool) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' && !(lines && (c == '\n' || c == '\t')) || c >= 0x7f {
@@ -96,12 +96,12 @@ func escape(r rune) string {
 }
 
 // emojiStyle is variation selector 16. It is the one invisible character that
-// common text is full of; behind a symbol it carries nothing.
+// is frequent in ordinary text; after a symbol it carries no information.
 const emojiStyle = '\ufe0f'
 
 func symbol(r rune) bool { return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x2bff }
 
-// blank reports whether a character that is shown looks like nothing.
+// blank reports whether a character is shown as white space.
 func blank(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) }
 
 // countRuns replaces long runs of blanks and of line breaks by their count.
@@ -135,8 +135,7 @@ func countRuns(s string) string {
 	return b.String()
 }
 
-// blanksOfLines counts the blanks of each line of a short run that holds line
-// breaks.
+// blanksOfLines counts the blanks of each line in a short run with line breaks.
 func blanksOfLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -147,7 +146,7 @@ func blanksOfLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Width returns the columns that text takes on a screen.
+// Width returns the number of columns of text on a screen.
 func Width(s string) int {
 	if isPlain(s, false) {
 		return len(s)
@@ -155,8 +154,8 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// Cut returns at most width columns of one line, with "…" as its last one where
-// something was cut. The text must have passed [Line].
+// Cut returns at most width columns of one line; if something was cut, the last
+// one is "…". The text must have passed [Line].
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""

@@ -7,5 +7,5 @@ import "golang.org/x/sys/unix"
 // fread is FREAD of sys/fcntl.h: the input queue.
 const fread = 1
 
-// discardInput throws away what was typed and not yet read.
+// discardInput discards unread input.
 func discardInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, fread) }

@@ -2,5 +2,5 @@ package terminal
 
 import "golang.org/x/sys/unix"
 
-// discardInput throws away what was typed and not yet read.
+// discardInput discards unread input.
 func discardInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }

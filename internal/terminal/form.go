@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 )
 
-// Words of a form that are no answers.
+// Commands that can be typed instead of an answer.
 const (
 	declineWord = "/decline"
 	skipWord    = "/skip"
 )
 
-// fill asks for each field, shows what would be sent, and asks whether to.
+// fill asks for each field, shows what would be sent, and asks whether to send
+// it.
 func (d *dialog) fill(ctx context.Context) (Reply, error) {
 	d.heading("asks for input")
 	fields := d.q.Form.Fields
@@ -52,7 +53,7 @@ func (d *dialog) fill(ctx context.Context) (Reply, error) {
 	}
 }
 
-// about says in a line what would be sent, or agreed to.
+// about describes in one line what would be sent or accepted.
 func (d *dialog) about(values map[string]json.RawMessage) string {
 	if len(d.q.Form.Fields) == 0 {
 		return d.line("Answer MCP server " + name(d.q.Server) + ": " + Line(d.q.Message))
@@ -66,12 +67,12 @@ func (d *dialog) about(values map[string]json.RawMessage) string {
 	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
 }
 
-// refusal is that the person refused to answer in a field.
+// refusal reports that the person refused to answer in a field.
 type refusal struct{ said string }
 
 func (*refusal) Error() string { return "the person refused to answer" }
 
-// fields asks for each field and puts the answers into values, which may hold
+// fields asks for each field and stores the answers in values, which may have
 // those of an earlier round.
 func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) error {
 	for i := range d.q.Form.Fields {
@@ -106,7 +107,8 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 }
 
 // field asks for one field until the answer fits. given is the answer of an
-// earlier round, nil if none. The value is nil where the field is left out.
+// earlier round, nil if there is none. The value is nil if the field is
+// skipped.
 func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, err error) {
 	suggestion := f.Default
 	if given != nil {
@@ -139,15 +141,15 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 	}
 }
 
-// describe shows what a field wants.
+// describe shows what a field expects.
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
-	if i < 0 { // by itself
+	if i < 0 { // the only field
 		head = "\nParam"
 	}
 	if Width(head)+Width(label) < d.v.width {
 		d.v.printf("%s %s", head, label)
-	} else { // what is longer could begin a row of the screen
+	} else { // longer text could begin a row of the screen
 		d.v.printf("%s", head)
 		d.v.row([]Span{{Text: label}})
 	}
@@ -167,7 +169,7 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	d.v.printf("%s", Cut("("+d.hint(f, suggestion)+")", max(d.v.width-1, 40)))
 }
 
-// hint says what a field takes, and what Enter does.
+// hint says what a field accepts, and what Enter does.
 func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	hint, suggested := Line(f.Expects()), ""
 	if suggestion != nil {
@@ -188,6 +190,6 @@ func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	return hint + "; Enter skips it"
 }
 
-// maxSuggested is how many columns of what Enter accepts are shown within a line of
-// our own.
+// maxSuggested is how many columns of the suggested value are shown within one
+// of our own lines.
 const maxSuggested = 30

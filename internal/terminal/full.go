@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Full is the whole screen of a terminal, on which one program draws lines and
-// reads keys. Make it with [TTY.Full]; Close gives the terminal back as it was.
-// Its methods are for one goroutine.
+// Full is the whole screen of a terminal, on which a program draws lines and
+// reads keys. Create it with [TTY.Full]; Close restores the terminal. Its
+// methods are for one goroutine.
 type Full struct {
 	tty     *TTY
-	end     func() // makes the terminal free for questions
-	restore func() // the modes of the terminal
+	end     func() // releases the terminal for questions
+	restore func() // restores the modes of the terminal
 	drawn   []string
 	keys    *keyReader
 	resized chan os.Signal
-	forget  func() // stops the notes about the size
+	forget  func() // stops watching the size
 }
 
-// What turns the screen over to us and back: the alternate screen, pasted text
-// marked as such, no breaks of long lines; the cursor is shown at the end.
+// What enters and leaves full screen: the alternate screen, bracketed paste, no
+// wrapping of long lines; the cursor is shown again at the end.
 const (
 	enterFull = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J"
 	leaveFull = "\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l"
 )
 
-// Full takes the whole screen. The error wraps [errors.ErrUnsupported] on systems
-// where this is not possible.
+// Full takes over the whole screen. The error wraps [errors.ErrUnsupported] on
+// systems that do not support it.
 func (t *TTY) Full(ctx context.Context) (*Full, error) {
 	f := &Full{tty: t, end: t.begin()}
 	err := f.enter(ctx)
@@ -54,13 +54,13 @@ func (f *Full) enter(ctx context.Context) error {
 	return f.tty.writeEscapes(ctx, enterFull)
 }
 
-// leave gives the screen back, when ctx has ended too.
+// leave leaves full screen, even if ctx has ended.
 func (f *Full) leave(ctx context.Context) {
-	_ = f.tty.writeEscapes(context.WithoutCancel(ctx), leaveFull) // there is nobody to tell
+	_ = f.tty.writeEscapes(context.WithoutCancel(ctx), leaveFull) // the error cannot be reported anywhere
 	f.restore()
 }
 
-// Close gives the terminal back.
+// Close restores the terminal.
 func (f *Full) Close(ctx context.Context) {
 	f.forget()
 	f.keys.close()
@@ -68,26 +68,27 @@ func (f *Full) Close(ctx context.Context) {
 	f.end()
 }
 
-// Keys are the keys as they are pressed. It is closed where the terminal is gone.
+// Keys returns the channel of pressed keys. It is closed when the terminal is
+// gone.
 func (f *Full) Keys() <-chan Key { return f.keys.keys }
 
-// Resized gets a note when the size has changed.
+// Resized returns a channel that receives a value when the size has changed.
 func (f *Full) Resized() <-chan os.Signal { return f.resized }
 
-// Size returns columns and rows.
+// Size returns the numbers of columns and rows.
 func (f *Full) Size() (columns, rows int) { return f.tty.Size() }
 
-// Suspend stops the program, as Ctrl-Z does, with the terminal given back, until
-// it is continued.
+// Suspend restores the terminal and stops the program, as Ctrl-Z does, until it
+// is continued.
 func (f *Full) Suspend(ctx context.Context) error {
 	f.leave(ctx)
 	stopSelf(ctx)
 	return f.enter(ctx)
 }
 
-// Draw shows lines from the top, one each, and puts the cursor into a line and
-// column counted from 0; a negative line hides it. Lines may hold styles of
-// [Paint]; what has no room is cut by the terminal.
+// Draw shows lines from the top and puts the cursor at a line and column, which
+// start at 0; a negative line hides it. Lines may have styles of [Paint]; the
+// terminal cuts long lines.
 func (f *Full) Draw(ctx context.Context, lines []string, cursorLine, cursorColumn int) error {
 	var b strings.Builder
 	b.WriteString("\x1b[?25l")
@@ -107,7 +108,8 @@ func (f *Full) Draw(ctx context.Context, lines []string, cursorLine, cursorColum
 	return f.tty.writeEscapes(ctx, b.String())
 }
 
-// Clear makes the next Draw write every line, such as after a change of the size.
+// Clear makes the next Draw write every line, for example after a change of the
+// size.
 func (f *Full) Clear(ctx context.Context) error {
 	f.drawn = nil
 	return f.tty.writeEscapes(ctx, "\x1b[2J")

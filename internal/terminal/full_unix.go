@@ -18,7 +18,7 @@ import (
 // HasFull reports whether [TTY.Full] works on this system.
 const HasFull = true
 
-// raw makes a terminal hand out each key as it is pressed, unechoed, until
+// raw makes a terminal deliver each key as it is pressed, without echo, until
 // restore is called.
 func raw(f *os.File) (restore func(), err error) {
 	var state *term.State
@@ -28,19 +28,20 @@ func raw(f *os.File) (restore func(), err error) {
 	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }, nil
 }
 
-// watchSize returns what gets a note when the size of the terminal has changed,
-// until forget is called.
+// watchSize returns a channel that receives a value when the size of the
+// terminal has changed, until forget is called.
 func watchSize() (changed chan os.Signal, forget func()) {
 	changed = make(chan os.Signal, 1)
 	signal.Notify(changed, unix.SIGWINCH)
 	return changed, func() { signal.Stop(changed) }
 }
 
-// orphanWait is how long a stop may take. A process that no shell looks after is
-// not stopped at all.
+// orphanWait is how long a stop may take. A process that has no shell as its
+// parent is not stopped at all.
 const orphanWait = time.Second
 
-// stopSelf stops the process group, as Ctrl-Z does, and returns when it goes on.
+// stopSelf stops the process group, as Ctrl-Z does, and returns when it
+// continues.
 func stopSelf(ctx context.Context) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
@@ -55,14 +56,14 @@ func stopSelf(ctx context.Context) {
 	}
 }
 
-// keyReader reads keys. It waits with select(2), since the runtime's poller
-// cannot wait for /dev/tty on every system and a read that is left behind would
-// take the next key from whoever asks then.
+// keyReader reads keys. It waits with select(2), because the runtime's poller
+// does not support /dev/tty on every system, and a read that is abandoned would
+// take the next key.
 type keyReader struct {
 	keys      chan Key
 	tty       *os.File
 	quit      chan struct{}
-	wake, end *os.File // of a pipe: closing end wakes the select
+	wake, end *os.File // of a pipe: closing end wakes up select
 	done      chan struct{}
 }
 
@@ -76,15 +77,15 @@ func newKeyReader(tty *os.File) (*keyReader, error) {
 	return r, nil
 }
 
-// close ends the reading; keys that were not taken are lost.
+// close stops reading; keys that were not received are lost.
 func (r *keyReader) close() {
 	close(r.quit)
-	_ = r.end.Close() // nothing was written
+	_ = r.end.Close() // nothing was written to it
 	<-r.done
 	_ = r.wake.Close()
 }
 
-// escapeWait is how long after an ESC the rest of a key's sequence may take.
+// escapeWait is how long the rest of a key's sequence may take after ESC.
 const escapeWait = 50 * time.Millisecond
 
 func (r *keyReader) run() {
@@ -122,8 +123,8 @@ func (r *keyReader) send(key Key) bool {
 	}
 }
 
-// more appends what is typed next. The error is os.ErrDeadlineExceeded where that
-// takes longer than limit, which is none if 0, and io.EOF at the end.
+// more appends the next input. The error is os.ErrDeadlineExceeded if that
+// takes longer than limit, where 0 means no limit, and io.EOF at the end.
 func (r *keyReader) more(typed *[]byte, limit time.Duration) error {
 	for {
 		ready, err := r.wait(limit)
@@ -151,7 +152,7 @@ func (r *keyReader) more(typed *[]byte, limit time.Duration) error {
 	}
 }
 
-// wait waits until something is typed, or close was called, which is io.EOF.
+// wait waits for input. If close was called, it returns io.EOF.
 func (r *keyReader) wait(limit time.Duration) (ready bool, err error) {
 	var timeout *unix.Timeval
 	if limit > 0 {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// HasFull reports whether [TTY.Full] works on this system. It does not yet on the
-// console of Windows.
+// HasFull reports whether [TTY.Full] works on this system. It is not implemented for
+// Windows consoles.
 const HasFull = false
 
 func raw(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// KeyCode names a key that is not text.
+// KeyCode is a key that is not text.
 type KeyCode int
 
-// The keys that programs on the whole screen know.
+// The keys that full-screen programs use.
 const (
-	KeyText KeyCode = iota // a character, or text that was pasted
+	KeyText KeyCode = iota // a character, or pasted text
 	KeyEnter
 	KeyEscape
 	KeyUp
@@ -39,7 +39,7 @@ type Key struct {
 	Text string // of KeyText, without control characters
 }
 
-// control keys by their byte.
+// controlKey returns the control key of a byte.
 func controlKey(c byte) KeyCode {
 	switch c {
 	case '\r', '\n':
@@ -74,7 +74,7 @@ func controlKey(c byte) KeyCode {
 	return KeyOther
 }
 
-// sequenceKey are the keys that send a sequence, by what follows ESC [ or ESC O.
+// sequenceKey returns the key of a sequence, by what follows ESC [ or ESC O.
 func sequenceKey(sequence string) KeyCode {
 	switch sequence {
 	case "A":
@@ -99,16 +99,16 @@ func sequenceKey(sequence string) KeyCode {
 	return KeyOther
 }
 
-// What terminals put around text that was pasted.
+// What terminals send before and after pasted text.
 const (
 	pasteStart = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 	maxPaste   = 64 << 10
 )
 
-// decodeKey reads the first key of what was typed and returns how many bytes it
-// has, 0 where the rest of it is still to come. final says that nothing follows
-// at once: an ESC is the key itself then.
+// decodeKey decodes the first key of the input and returns its length, or 0 if
+// it is incomplete. final means that nothing follows immediately: then ESC is
+// the key itself.
 func decodeKey(typed []byte, final bool) (Key, int) {
 	c := typed[0]
 	switch {
@@ -155,7 +155,8 @@ func decodeEscape(typed []byte, final bool) (Key, int) {
 	return Key{}, 0
 }
 
-// isPaste reports whether pasted text begins, whose end may be long in coming.
+// isPaste reports whether the input begins with pasted text, whose end may take
+// long to arrive.
 func isPaste(typed []byte) bool { return bytes.HasPrefix(typed, []byte(pasteStart)) }
 
 func decodePaste(typed []byte) (Key, int) {

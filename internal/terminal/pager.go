@@ -11,16 +11,16 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Page shows text, which may hold styles of ours, in the person's pager and waits
-// for its end. How that ends says nothing: people leave it early.
+// Page shows text, which may have our own styles, in the person's pager and
+// waits for its end. How the pager exits does not matter, because people leave
+// it early.
 func (t *TTY) Page(ctx context.Context, text string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.page(ctx, text)
 }
 
-// page is [TTY.Page] within a question. Where there is no pager the text is
-// written as it is.
+// page is [TTY.Page] within a question. Without a pager it writes the text.
 func (t *TTY) page(ctx context.Context, text string) error {
 	argv, program := t.pager()
 	if program == "" {
@@ -44,8 +44,8 @@ func (t *TTY) page(ctx context.Context, text string) error {
 	return err
 }
 
-// pager is the command line of the pager and where its program is, "" where no
-// pager is there.
+// pager returns the command line of the pager and the path of its program; ""
+// if there is none.
 func (t *TTY) pager() (argv []string, program string) {
 	for _, line := range []string{t.Pager, "less", "more"} {
 		argv, err := process.Split(line)

@@ -15,21 +15,21 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// ParamsForm asks for params of a tool that a call lacks.
+// ParamsForm asks for missing params of a call.
 type ParamsForm struct {
 	Tool, Description string // foreign text
 	Needed, More      *form.Form
 	// ReadFile reads the file of an answer @FILE.
 	ReadFile func(name string) ([]byte, error)
-	// Line is the command line that makes the call with these answers.
+	// Line returns the command line for the call with these answers.
 	Line func(*Filled) string
 }
 
 // Filled are the answers to a [ParamsForm].
 type Filled struct {
-	Names  []string // of the params, as they were answered
+	Names  []string // of the params, in the order of the answers
 	Values map[string]json.RawMessage
-	Files  map[string]string // the files that values were read from
+	Files  map[string]string // files from which values were read, by param
 }
 
 func (f *Filled) set(name string, value json.RawMessage, file string) {
@@ -49,12 +49,12 @@ func (f *Filled) drop(name string) {
 	delete(f.Files, name)
 }
 
-// What is typed instead of a param's name when all required ones have values.
+// Typed instead of a param's name when all required params are set.
 const editWord = "edit"
 
-// AskParams asks for the required params one after another, then for optional ones
-// that the person names, until they press Enter. The error is the cause of ctx, or
-// wraps [ErrNoAnswer] where the person gave up.
+// AskParams asks for the required params one by one, then for others that the
+// person names, until they press Enter. The error is the cause of ctx, or wraps
+// [ErrNoAnswer] if the person gave up.
 func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 	defer t.begin()()
 	columns, _ := t.Size()
@@ -77,7 +77,7 @@ func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 	return filled, d.more(ctx, &q, filled)
 }
 
-// param asks for one param; what was answered before is suggested.
+// param asks for one param and suggests its previous value.
 func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled) error {
 	d.file = ""
 	before := filled.Values[f.Name]
@@ -90,13 +90,13 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 		return err
 	case value == nil:
 		filled.drop(f.Name)
-	case d.file != "" || !bytes.Equal(value, before): // else Enter took what there was
+	case d.file != "" || !bytes.Equal(value, before): // otherwise Enter took the previous value
 		filled.set(f.Name, value, d.file)
 	}
 	return nil
 }
 
-// more shows the call and asks for what the person wants to change of it.
+// more shows the call and asks what to change.
 func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error {
 	names := make([]string, len(q.More.Fields))
 	for i := range q.More.Fields {
@@ -128,7 +128,7 @@ func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error 
 	}
 }
 
-// change does what was typed behind the call.
+// change handles what was typed at the prompt of more.
 func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled *Filled) (done bool, err error) {
 	if typed == "" {
 		return true, nil
@@ -159,7 +159,7 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	return false, nil
 }
 
-// field is the field of a name, nil if none.
+// field returns the field with a name; nil if there is none.
 func (q *ParamsForm) field(name string) *form.Field {
 	for _, fields := range [][]form.Field{q.Needed.Fields, q.More.Fields} {
 		if i := slices.IndexFunc(fields, func(f form.Field) bool { return f.Name == name }); i >= 0 {
@@ -169,8 +169,8 @@ func (q *ParamsForm) field(name string) *form.Field {
 	return nil
 }
 
-// read reads what was typed for a field. Of @FILE it is the content of the file,
-// whose name is kept; @@ is an @.
+// read reads the answer for a field. @FILE means the content of the file, whose
+// name is stored; @@ means @.
 func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
 	d.file = ""
 	file, named := strings.CutPrefix(typed, "@")

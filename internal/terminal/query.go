@@ -8,45 +8,45 @@ import (
 	"strings"
 )
 
-// Query is a question with a few answers. All questions of this kind are asked
-// by [TTY.Choose], so that the same keys mean the same everywhere.
+// Query is a question with a few possible answers. [TTY.Choose] asks all such
+// questions, so that the same keys have the same meaning everywhere.
 type Query struct {
-	// Text is what is asked about, drawn and whole; it may be longer than the
-	// screen. "" where nothing needs to be shown.
+	// Text is the whole subject of the question, drawn; it may be longer than
+	// the screen. "" if nothing has to be shown.
 	Text string
 	// Whole is what [v]iew shows; "" means Text.
 	Whole string
-	// About is the same in a line or a few, which are repeated each time that the
-	// answers are offered: what a person decides on must not have scrolled away.
+	// About is a short form of Text, repeated each time the answers are
+	// offered, because what a person decides on must not have scrolled away.
 	About string
-	// Question is such as "Allow?".
+	// Question is, for example, "Allow?".
 	Question string
-	// Answers are the words to answer with, in full or by their first letters,
-	// which must differ. The last one is no.
+	// Answers are the possible answers, typed in full or by their first
+	// letters, which must be unique. The last one is no.
 	Answers []string
-	// Same are words that are understood and not offered, with the answer that
-	// they stand for.
+	// Same are words that are accepted but not offered, with the answers that
+	// they mean.
 	Same map[string]string
 }
 
 // Chosen is the answer to a [Query].
 type Chosen struct {
 	Word string // one of its Answers
-	Said string // behind a no: the person's reason, "" for none
+	Said string // of a no: the person's reason, "" for none
 }
 
-// viewWord is the answer that shows all of a question again.
+// viewWord is the answer that shows the whole question again.
 const viewWord = "view"
 
-// Choose asks a question until it has one of its answers. Enter alone is no, and
-// what stands behind a no is its reason; [v]iew shows the text in the pager. The
-// error is the cause of ctx, or wraps [ErrNoAnswer].
+// Choose asks a question until it gets one of its answers. Enter alone means
+// no, and text after a no is its reason; [v]iew shows the text in the pager.
+// The error is the cause of ctx, or wraps [ErrNoAnswer].
 func (t *TTY) Choose(ctx context.Context, q Query) (Chosen, error) {
 	defer t.begin()()
 	return t.choose(ctx, q, q.Text)
 }
 
-// choose is Choose behind another text than the question's own.
+// choose is Choose with a text before the question's own.
 func (t *TTY) choose(ctx context.Context, q Query, lead string) (Chosen, error) {
 	words := q.words()
 	no := words[len(words)-1]
@@ -74,7 +74,7 @@ func (t *TTY) choose(ctx context.Context, q Query, lead string) (Chosen, error) 
 	}
 }
 
-// words are the answers that are offered.
+// words returns the answers that are offered.
 func (q *Query) words() []string {
 	if q.Text == "" {
 		return q.Answers
@@ -82,8 +82,8 @@ func (q *Query) words() []string {
 	return slices.Insert(slices.Clone(q.Answers), len(q.Answers)-1, viewWord)
 }
 
-// answered is the answer that a word or a letter stands for, case aside; "" where
-// it stands for none.
+// answered returns the answer that a word or letter means, ignoring case; "" if
+// it means none.
 func (q *Query) answered(typed string) string {
 	typed = strings.ToLower(typed)
 	is := func(w string) bool { return typed == w || typed == w[:1] }
@@ -99,8 +99,8 @@ func (q *Query) answered(typed string) string {
 	return ""
 }
 
-// prompt is the last line of a question, in the form that spec section 3 fixes:
-// "Allow? [y]es, [n]o: ".
+// prompt returns the last line of a question, in the form that spec section 3
+// requires: "Allow? [y]es, [n]o: ".
 func prompt(question string, words []string) string {
 	parts := make([]string, len(words))
 	for i, w := range words {

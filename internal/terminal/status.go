@@ -10,35 +10,35 @@ import (
 	"time"
 )
 
-// StatusOptions tune a [Status].
+// StatusOptions are the options of a [Status].
 type StatusOptions struct {
-	// Out is the terminal to draw on, normally stderr. nil switches the status
-	// off.
+	// Out is the terminal to draw on, normally stderr. nil disables the status.
 	Out io.Writer
-	// Size returns columns and rows of the terminal; nil means 80 by 24.
+	// Size returns the numbers of columns and rows of the terminal; nil means
+	// 80 by 24.
 	Size func() (columns, rows int)
-	// Delay is how long nothing is drawn; 0 means 200 ms.
+	// Delay is the time before the first drawing; 0 means 200 ms.
 	Delay time.Duration
 }
 
-// Status shows long work as one line per piece of it, with its state, and
-// leaves nothing behind (spec section 3). It is safe for concurrent use. Close
-// it before anything else is written to the terminal.
+// Status shows each piece of long work with its state on one line, and erases
+// them at the end (spec section 3). It is safe for concurrent use. Close it
+// before writing anything else to the terminal.
 type Status struct {
 	opts  StatusOptions
 	start time.Time
 	stop  chan struct{}
 	ended chan struct{}
-	// continued gets a note when the process goes on after a stop.
+	// continued receives a value when the process continues after a stop.
 	continued chan os.Signal
 
 	mu      sync.Mutex
 	lines   []statusLine
 	drawn   int       // lines on the screen now
-	at      time.Time // of the last drawing
-	second  int       // that it showed
-	tick    time.Time // when the lines were last looked after
-	changed bool      // something has, since
+	at      time.Time // time of the last drawing
+	second  int       // the second that it showed
+	tick    time.Time // time of the last check of the lines
+	changed bool      // whether there are changes since then
 	due     bool
 	paused  int
 	closed  bool
@@ -46,7 +46,7 @@ type Status struct {
 
 type statusLine struct {
 	name, state string
-	done, total float64 // total is 0 where it is not known
+	done, total float64 // total is 0 if unknown
 }
 
 // NewStatus returns a status that has nothing to show yet.
@@ -69,7 +69,8 @@ func NewStatus(opts StatusOptions) *Status {
 	return s
 }
 
-// frame is the least time between two drawings: progress may come in floods.
+// frame is the minimum time between two drawings, because progress may be
+// reported very often.
 const frame = 50 * time.Millisecond
 
 // elapsed returns the full seconds since the start.
@@ -106,15 +107,15 @@ func (s *Status) run() {
 }
 
 // Set shows a piece of work with its state, both of which may be foreign text.
-// An empty state takes the line away.
+// An empty state removes the line.
 func (s *Status) Set(name, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.set(statusLine{name: name, state: state}, state == "")
 }
 
-// Progress shows how far a piece of work is: done of total, 0 where that is not
-// known, with a message, which may be foreign text.
+// Progress shows the progress of a piece of work: done of total, which is 0 if
+// unknown, with a message, which may be foreign text.
 func (s *Status) Progress(name string, done, total float64, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *Status) set(line statusLine, gone bool) {
 	}
 }
 
-// Pause takes the lines off the screen until resume is called.
+// Pause removes the lines from the screen until resume is called.
 func (s *Status) Pause() (resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +157,7 @@ func (s *Status) Pause() (resume func()) {
 	})
 }
 
-// Close takes the lines off the screen for good. It may be called more than
-// once.
+// Close removes the lines from the screen. It may be called more than once.
 func (s *Status) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -169,9 +169,9 @@ func (s *Status) Close() {
 	<-s.ended
 }
 
-// settle leaves the lines where they are when the process was stopped meanwhile, as
-// by Ctrl-Z: the shell has written below them. The note that it goes on may come
-// after the clock, which shows that it stood still.
+// settle does not erase the lines if the process was stopped meanwhile, for
+// example by Ctrl-Z, because the shell has written below them. The signal may
+// arrive after the clock tick, which shows that time has passed.
 func (s *Status) settle() {
 	stoodStill := !s.tick.IsZero() && time.Since(s.tick) > 4*frame
 	s.tick = time.Now()
@@ -194,9 +194,9 @@ func (s *Status) erase() {
 	}
 }
 
-// erasure moves the cursor back to where the first line was drawn and clears each
-// line on the way. Clearing the rest of the screen at once would move it into the
-// scrollback of tmux.
+// erasure moves the cursor back to the first line and clears each line on the
+// way. Clearing the rest of the screen at once would move it into tmux's
+// scrollback.
 func (s *Status) erasure() string {
 	if s.drawn == 0 {
 		return ""
@@ -216,7 +216,7 @@ func (s *Status) draw() {
 	var b strings.Builder
 	b.WriteString(s.erasure())
 	shown := s.lines
-	if most := max(rows-2, 1); len(shown) > most { // what scrolls away cannot be erased
+	if most := max(rows-2, 1); len(shown) > most { // lines that scroll away cannot be erased
 		shown = shown[:most-1]
 	}
 	elapsed := s.elapsed()
@@ -253,7 +253,7 @@ func (l statusLine) text(elapsed, columns int) string {
 		parts = append(parts, fmt.Sprintf("(%d s)", elapsed))
 	}
 	text := strings.Join(parts, " ")
-	if Width(text) > columns && elapsed > 0 { // what is cut is the message, not the time
+	if Width(text) > columns && elapsed > 0 { // cut the message, not the time
 		end := fmt.Sprintf(" (%d s)", elapsed)
 		return Cut(strings.TrimSuffix(text, end), max(columns-Width(end), 1)) + end
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Style is how text looks on a screen: any of the attributes and one colour,
-// joined by |. The zero value is plain.
+// Style is a combination of attributes and one color, joined by |. The zero
+// value is plain.
 type Style uint16
 
-// The attributes and colours. Colours are the eight that every terminal has a
-// theme for.
+// The attributes and colors. Colors are the eight that every terminal theme
+// defines.
 const (
 	Bold Style = 1 << iota
 	Dim
@@ -28,7 +28,7 @@ const (
 	Cyan
 )
 
-// parameters returns the parameters of SGR (ECMA-48, 8.3.117), as "1;31".
+// parameters returns the SGR parameters (ECMA-48, 8.3.117), such as "1;31".
 func (s Style) parameters() string {
 	var parts []string
 	for i, code := range styleCodes()[1:] {
@@ -39,21 +39,22 @@ func (s Style) parameters() string {
 	return strings.Join(parts, ";")
 }
 
-// styleCodes are the parameters that are ever written: that of the reset, then
-// those of the attributes and colours.
+// styleCodes returns all parameters that are ever written: that of the reset,
+// then those of the attributes and colors.
 func styleCodes() []string {
 	return []string{"0", "1", "2", "3", "4", "7", "9", "31", "32", "33", "34", "35", "36"}
 }
 
-// Span is a piece of one line in one style. The text must have passed [Visible]
-// or [Line]: it is written as it is.
+// Span is a part of a line in one style. The text must have passed [Visible] or
+// [Line], because it is written unchanged.
 type Span struct {
 	Text  string
 	Style Style
 }
 
-// Paint returns the spans as one text, with their styles where color is set.
-// What is styled ends with a reset, so that nothing leaks out of it.
+// Paint returns the spans as one text, with their styles if color is set.
+// Styled text ends with a reset, so that its style does not affect what
+// follows.
 func Paint(spans []Span, color bool) string {
 	var b strings.Builder
 	var style Style
@@ -83,8 +84,8 @@ func SpansWidth(spans []Span) int {
 	return n
 }
 
-// SplitSpans cuts a line behind at most room columns, in the middle of a word
-// if need be but never within a character. At least one character is in head.
+// SplitSpans splits a line after at most room columns, within a word if
+// necessary but never within a character. head has at least one character.
 func SplitSpans(spans []Span, room int) (head, rest []Span) {
 	used := 0
 	for i, s := range spans {
@@ -109,7 +110,7 @@ func SplitSpans(spans []Span, room int) (head, rest []Span) {
 }
 
 // cutAt returns how many bytes of text fit into room columns, and how many
-// columns these take.
+// columns they need.
 func cutAt(text string, room int) (at, columns int) {
 	for at < len(text) {
 		n := firstCharacter(text[at:])
@@ -124,7 +125,7 @@ func cutAt(text string, room int) (at, columns int) {
 }
 
 // firstCharacter returns the length of the first character as a person counts
-// them, marks and joined emoji included.
+// them, including combining marks and joined emoji.
 func firstCharacter(text string) int {
 	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
 		return 1
@@ -133,10 +134,10 @@ func firstCharacter(text string) int {
 	return max(len(cluster), 1)
 }
 
-// WrapSpans breaks a line between words so that each row takes at most width
-// columns. A longer word has a row of its own and is not broken, so that
-// addresses stay whole, but between wide characters there is a break wherever
-// it is needed. Blanks at a break are dropped; others stay.
+// WrapSpans breaks a line between words so that each row has at most width
+// columns. A longer word has its own row and is not broken, so that URLs stay
+// whole; wide characters may be broken anywhere. Blanks at a break are dropped;
+// others stay.
 func WrapSpans(spans []Span, width int) [][]Span {
 	if SpansWidth(spans) <= width {
 		return [][]Span{spans}
@@ -154,7 +155,7 @@ func WrapSpans(spans []Span, width int) [][]Span {
 }
 
 // wordLength returns the length of the run of blanks, the wide character or the
-// word that text begins with.
+// word at the beginning of text.
 func wordLength(text string) int {
 	if text[0] == ' ' {
 		return len(text) - len(strings.TrimLeft(text, " "))
@@ -172,7 +173,7 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// wrapping puts rows together. A word may have pieces in several styles.
+// wrapping builds rows. A word may have parts in several styles.
 type wrapping struct {
 	width, used, pending int // columns: of all, of row and blanks, of pieces
 	rows                 [][]Span
@@ -199,7 +200,7 @@ func (w *wrapping) add(s Span) {
 	}
 }
 
-// word puts the pending pieces into the row, or into a new one.
+// word adds the pending parts to the row, or to a new one.
 func (w *wrapping) word() {
 	if len(w.pieces) == 0 {
 		return

@@ -11,24 +11,25 @@ import (
 	"time"
 )
 
-// TTY is the controlling terminal of the process, beside its standard streams.
-// One question at a time is asked; further ones wait.
+// TTY is the controlling terminal of the process, independent of its standard
+// streams. It asks one question at a time; others wait.
 type TTY struct {
-	// Color allows colours in what is asked.
+	// Color enables colors in questions.
 	Color bool
 	// Pager and Editor are command lines of the person's programs; "" means the
-	// usual ones.
+	// defaults.
 	Pager, Editor string
-	// Before is called before a question is written, such as to take progress
-	// lines off the screen, and what it returns after the answer. Both may be
-	// nil.
+	// Before is called before a question is written, for example to remove
+	// progress lines from the screen, and its result after the answer. Both may
+	// be nil.
 	Before func() (after func())
 
 	in, out *os.File
 	mu      sync.Mutex
 }
 
-// begin makes the terminal free for one question: others wait until end.
+// begin reserves the terminal for one question: others wait until end is
+// called.
 func (t *TTY) begin() (end func()) {
 	t.mu.Lock()
 	after := func() {}
@@ -43,8 +44,8 @@ func (t *TTY) begin() (end func()) {
 	}
 }
 
-// OpenTTY opens the controlling terminal. An error means that nobody is there
-// to ask: the caller then has no Confirmer. Close the TTY when done.
+// OpenTTY opens the controlling terminal. An error means that nobody can be
+// asked: the caller then has no Confirmer. Close the TTY when done.
 func OpenTTY() (*TTY, error) {
 	in, out, err := openTTY()
 	if err != nil {
@@ -61,8 +62,8 @@ func (t *TTY) Close() error {
 	return errors.Join(t.in.Close(), t.out.Close())
 }
 
-// reopen opens the terminal anew for a child. Handing out our own files would
-// make them blocking, and a blocking read cannot be cancelled.
+// reopen opens the terminal again for a child. Passing on our own files would
+// make them blocking, and a blocking read cannot be canceled.
 func (t *TTY) reopen() (in, out *os.File, err error) {
 	if in, err = os.OpenFile(t.in.Name(), os.O_RDWR, 0); err != nil {
 		return nil, nil, err
@@ -73,7 +74,7 @@ func (t *TTY) reopen() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// Size returns columns and rows, 80 and 24 where they are not known.
+// Size returns columns and rows, or 80 and 24 if unknown.
 func (t *TTY) Size() (columns, rows int) {
 	columns, rows = size(t.out)
 	if columns <= 0 {
@@ -85,16 +86,16 @@ func (t *TTY) Size() (columns, rows int) {
 	return columns, rows
 }
 
-// maxAnswer is the longest answer that is read, in bytes.
+// maxAnswer is the maximum length of an answer, in bytes.
 const maxAnswer = 4096
 
-// ErrNoAnswer is the error when the person gave no answer, as at the end of
-// input.
+// ErrNoAnswer is returned if the person gave no answer, for example at the end
+// of input.
 var ErrNoAnswer = errors.New("no answer")
 
-// Ask writes text and reads one line, without its end. What was typed before is
-// thrown away first, so that nothing answers a question it has not seen. The
-// error is the cause of ctx, or wraps ErrNoAnswer.
+// Ask writes text and reads one line, without its line break. It first discards
+// input typed before, so that it cannot answer a question that was not yet
+// visible. The error is the cause of ctx, or wraps ErrNoAnswer.
 func (t *TTY) Ask(ctx context.Context, text string) (string, error) {
 	defer t.begin()()
 	return t.ask(ctx, text)
@@ -112,20 +113,20 @@ func (t *TTY) ask(ctx context.Context, text string) (string, error) {
 	if err == nil {
 		line, err = t.readRedrawn(ctx, text)
 	}
-	if err != nil { // the person pressed no Enter: end the line for them
+	if err != nil { // end the line, because Enter was not pressed
 		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = io.WriteString(t.out, "\n")
 	}
 	return line, err
 }
 
-// write writes text, which may hold styles of ours, and gives up with ctx: a terminal may be stopped by Ctrl-S.
+// write writes text, which may have our own styles, and returns when ctx ends,
+// because the terminal may be stopped by Ctrl-S.
 func (t *TTY) write(ctx context.Context, text string) error {
 	return t.writeEscapes(ctx, Styled(text))
 }
 
-// writeEscapes is write for text that is safe to show but for escape sequences
-// that we made ourselves.
+// writeEscapes is write for safe text with our own escape sequences.
 func (t *TTY) writeEscapes(ctx context.Context, text string) error {
 	if t.out.SetWriteDeadline(time.Time{}) == nil {
 		stop := context.AfterFunc(ctx, func() { _ = t.out.SetWriteDeadline(time.Unix(1, 0)) })
@@ -141,8 +142,8 @@ func (t *TTY) writeEscapes(ctx context.Context, text string) error {
 	return nil
 }
 
-// readRedrawn reads a line, and writes text again when the process goes on after
-// it was stopped: what the shell wrote meanwhile stands where the question was.
+// readRedrawn reads a line, and writes text again when the process continues
+// after a stop, because the shell has written in place of the question.
 func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
 	continued, forget := watchContinued()
 	done := make(chan struct{})
@@ -151,7 +152,7 @@ func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
 		for {
 			select {
 			case <-continued:
-				_ = t.write(ctx, text) // the read fails too
+				_ = t.write(ctx, text) // the read will fail too
 			case <-done:
 				return
 			}
@@ -165,7 +166,7 @@ func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
 }
 
 // readLine reads up to Enter. Ctrl-C arrives as a signal, which cancels ctx, or
-// as a character where the terminal is raw.
+// as a character if the terminal is raw.
 func (t *TTY) readLine(ctx context.Context) (string, error) {
 	read := func() (string, error) { return scanLine(t.in) }
 	var line string
@@ -186,8 +187,8 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 	return line, nil
 }
 
-// readWithoutDeadline runs read where a console knows no deadlines. A read that
-// nobody waits for any more ends with the process.
+// readWithoutDeadline runs read for consoles that do not support deadlines. An
+// abandoned read ends with the process.
 func readWithoutDeadline(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
@@ -206,7 +207,7 @@ func readWithoutDeadline(ctx context.Context, read func() (string, error)) (stri
 	}
 }
 
-// scanLine reads byte by byte, so that nothing behind the line is taken.
+// scanLine reads byte by byte, so that it takes nothing after the line.
 func scanLine(r io.Reader) (string, error) {
 	var line []byte
 	var b [1]byte
@@ -216,7 +217,7 @@ func scanLine(r io.Reader) (string, error) {
 			switch b[0] {
 			case '\n', '\r':
 				return strings.TrimSpace(string(line)), nil
-			case 0x03, 0x04, 0x1a: // Ctrl-C, Ctrl-D, Ctrl-Z of a raw terminal
+			case 0x03, 0x04, 0x1a: // Ctrl-C, Ctrl-D, Ctrl-Z in raw mode
 				return "", io.EOF
 			}
 			if len(line) < maxAnswer {

@@ -10,22 +10,22 @@ import (
 	"golang.org/x/term"
 )
 
-// openTTY opens /dev/tty without O_NONBLOCK of our own; the runtime's poller
-// gives it deadlines, which Fd() would take away again.
+// openTTY opens /dev/tty without O_NONBLOCK; the runtime's poller provides
+// deadlines, which Fd() would disable.
 func openTTY() (in, out *os.File, err error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	return f, f, err
 }
 
-// watchContinued returns what gets a note when the process goes on after it was
-// stopped, as by Ctrl-Z, until forget is called.
+// watchContinued returns a channel that receives a value when the process
+// continues after a stop, such as by Ctrl-Z, until forget is called.
 func watchContinued() (continued chan os.Signal, forget func()) {
 	continued = make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	return continued, func() { signal.Stop(continued) }
 }
 
-// control calls f with the descriptor and keeps the file in the poller.
+// control calls do with the descriptor and keeps the file in the poller.
 func control(f *os.File, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -40,7 +40,8 @@ func control(f *os.File, do func(fd int) error) error {
 
 func flush(f *os.File) error { return control(f, discardInput) }
 
-// restore remembers how a terminal is set, and sets it so again.
+// restore saves the settings of a terminal and returns a function that restores
+// them.
 func restore(f *os.File) func() {
 	var state *term.State
 	if control(f, func(fd int) (err error) { state, err = term.GetState(fd); return err }) != nil {
@@ -49,8 +50,8 @@ func restore(f *os.File) func() {
 	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }
 }
 
-// Pixels returns the size in pixels of the terminal behind a file; 0 where it
-// does not tell.
+// Pixels returns the size in pixels of the terminal behind a file; 0 if
+// unknown.
 func Pixels(f *os.File) (width, height int) {
 	_ = control(f, func(fd int) error {
 		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)

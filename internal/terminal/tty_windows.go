@@ -20,7 +20,8 @@ func openTTY() (in, out *os.File, err error) {
 
 func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
 
-// restore remembers how a console is set, and sets it so again.
+// restore saves the settings of a console and returns a function that restores
+// them.
 func restore(f *os.File) func() {
 	state, err := term.GetState(int(f.Fd()))
 	if err != nil {
@@ -31,8 +32,7 @@ func restore(f *os.File) func() {
 
 func watchContinued() (continued chan os.Signal, forget func()) { return nil, func() {} }
 
-// Pixels returns the size in pixels of the terminal behind a file: a console
-// does not tell it, so it is 0.
+// Pixels returns 0: consoles do not report their size in pixels.
 func Pixels(*os.File) (width, height int) { return 0, 0 }
 
 func size(f *os.File) (columns, rows int) {

@@ -14,9 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// view draws questions. What a tool, a server or a model wrote is indented
-// behind a bar, so that it cannot pass for a line of toolreg's own, and nothing
-// of it is cut.
+// view draws questions. Text of a tool, a server or a model is shown in full
+// behind a bar, so that it cannot be mistaken for a line of toolreg's own.
 type view struct {
 	width int
 	color bool
@@ -48,14 +47,15 @@ func (v *view) printf(format string, args ...any) {
 	fmt.Fprintf(&v.b, format+"\n", args...)
 }
 
-// quote writes a block of text that came from elsewhere, whole.
+// quote writes a whole block of foreign text.
 func (v *view) quote(text string) {
 	for _, l := range strings.Split(strings.TrimRight(Payload(text), "\n"), "\n") {
 		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
 	}
 }
 
-// prose is quote for text that is read, not decided on: broken between words.
+// prose is quote for text to read rather than to decide on: it is wrapped
+// between words.
 func (v *view) prose(text string) {
 	for l := range strings.SplitSeq(strings.TrimSpace(Payload(text)), "\n") {
 		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}}, max(v.width-Width(bar)-1, 20)) {
@@ -65,7 +65,7 @@ func (v *view) prose(text string) {
 }
 
 // row writes one line behind bars, broken at the width of the screen, so that
-// every row of it has its bar.
+// every row has its bar.
 func (v *view) row(spans []Span) {
 	room := max(v.width-Width(bar)-1, 20)
 	for {
@@ -78,15 +78,15 @@ func (v *view) row(spans []Span) {
 	}
 }
 
-// diff writes a unified diff, whole.
+// diff writes a whole unified diff.
 func (v *view) diff(text string) {
 	for _, row := range Diff(strings.ReplaceAll(Payload(text), "\t", "    ")) {
 		v.row(row)
 	}
 }
 
-// DiffText draws a unified diff of foreign text as questions show it, behind bars
-// and whole, for a screen of that width.
+// DiffText draws a whole unified diff of foreign text as questions show it,
+// behind bars, for a screen of that width.
 func DiffText(diff string, width int, color bool) string {
 	v := view{width: width, color: color}
 	v.diff(diff)
@@ -148,7 +148,7 @@ func (v *view) info(q exec.Question) {
 	}
 }
 
-// params shows every param in full, strings as they are.
+// params shows every param in full, strings without quotes.
 func (v *view) params(params json.RawMessage) {
 	var out bytes.Buffer
 	if err := json.Indent(&out, params, "", "  "); err != nil {
@@ -158,15 +158,15 @@ func (v *view) params(params json.RawMessage) {
 	v.quote(out.String())
 }
 
-// Changes draws what is not as it was when a tool was approved, for a screen or
-// a pipe of that width; "" where nothing changed.
+// Changes draws what has changed since a tool was approved, for a screen or a
+// pipe of that width; "" if nothing has changed.
 func Changes(list []policy.Change, width int) string {
 	v := view{width: width}
 	v.changes(list)
 	return v.b.String()
 }
 
-// changes shows what is not as it was when the tool was approved.
+// changes shows what has changed since the tool was approved.
 func (v *view) changes(changes []policy.Change) {
 	for _, c := range changes {
 		switch {
@@ -188,7 +188,7 @@ func lines(s string) string {
 }
 
 // about repeats what a question is about and says what "always" would cover. It
-// is short, so that it stands on the screen with the answers.
+// is short, so that it is on the screen together with the answers.
 func (v *view) about(q exec.Question) {
 	v.brief(q)
 	for _, s := range q.Verdict.Scopes {
@@ -224,7 +224,7 @@ func covered(t *registry.Tool, s policy.Scope) string {
 	return "every call of " + toolName(t) + " in this project"
 }
 
-// brief says in a line or two what would be done.
+// brief describes in a line or two what would be done.
 func (v *view) brief(q exec.Question) {
 	switch p := q.Preview; {
 	case p.Kind == registry.PreviewEdit:
@@ -242,13 +242,14 @@ func (v *view) brief(q exec.Question) {
 	}
 }
 
-// line writes a line that may end in foreign text, cut so that it stays one.
+// line writes a line that may end in foreign text, cut to one row.
 func (v *view) line(text string) { v.printf("%s", Cut(text, max(v.width-1, 40))) }
 
-// commandOf is the command line that a call would run.
+// commandOf returns the command line that a call would run.
 func commandOf(q exec.Question) string { return cmp.Or(q.Preview.Command, string(q.Call.Params)) }
 
-// toolName names a tool with its source, both of which may be foreign text.
+// toolName returns the name of a tool with its source, both of which may be
+// foreign text.
 func toolName(t *registry.Tool) string {
 	if t.Source == registry.SourceBuiltin {
 		return Line(t.Name)

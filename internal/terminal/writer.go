@@ -10,21 +10,20 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Writer is the way of all text to a terminal or to a stream of lines: whatever
-// [Visible] escapes arrives escaped. Text that was made safe before passes
-// unchanged. It is safe for concurrent use. The zero value is of no use; make it
-// with [NewWriter].
+// Writer is used for all text to a terminal or to a stream of lines: it escapes
+// what [Visible] escapes. Text that is already safe is unchanged. It is safe
+// for concurrent use. Create it with [NewWriter].
 type Writer struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	part []byte // of a character whose rest is still to come
+	part []byte // an incomplete character
 }
 
 // NewWriter returns a writer to w, whose errors it returns.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes text that anybody may have made. A character may be in two writes.
+// Write writes untrusted text. A character may be split between two writes.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +48,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteStyled writes text that [Paint] has painted: as Write, but its styles stay.
+// WriteStyled writes text from [Paint]: as Write, but its styles are kept.
 func (w *Writer) WriteStyled(text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,11 +56,11 @@ func (w *Writer) WriteStyled(text string) error {
 	return err
 }
 
-// Unescaped is the writer behind, for what is no text: the bytes of a result in a
-// pipe, the pictures that we draw ourselves.
+// Unescaped returns the underlying writer, for output that is not text: the
+// bytes of a result in a pipe, or images that we draw ourselves.
 func (w *Writer) Unescaped() io.Writer { return w.w }
 
-// Flush writes a character that was never completed, escaped.
+// Flush writes an incomplete character, escaped.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,8 +70,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// firstHidden returns the offset of what Visible would escape at the earliest,
-// -1 where that is nothing.
+// firstHidden returns the offset of the first byte that Visible may escape; -1
+// if there is none.
 func firstHidden(p []byte) int {
 	if i := text.FirstInvisible(p); i >= 0 {
 		return i
@@ -80,8 +79,7 @@ func firstHidden(p []byte) int {
 	return slices.Index(p, '\r') // legal in JSON
 }
 
-// partAtEnd returns the length of a character at the end of p that further bytes
-// could complete.
+// partAtEnd returns the length of an incomplete character at the end of p.
 func partAtEnd(p []byte) int {
 	for n := 1; n <= min(utf8.UTFMax-1, len(p)); n++ {
 		if c := p[len(p)-n]; utf8.RuneStart(c) {
@@ -94,14 +92,14 @@ func partAtEnd(p []byte) int {
 	return 0
 }
 
-// Styled is Visible for text that holds styles of [Paint]: these stay, any other
-// escape sequence is shown.
+// Styled is Visible for text with styles of [Paint]: these are kept, and any
+// other escape sequence is made visible.
 func Styled(text string) string {
 	if !strings.Contains(text, styleStart) {
 		return Visible(text)
 	}
 	var b strings.Builder
-	plain := 0 // where the text begins that is not written yet
+	plain := 0 // start of the text not yet written
 	for at := 0; at < len(text); {
 		n := styleLength(text[at:])
 		if n == 0 {
@@ -119,8 +117,8 @@ func Styled(text string) string {
 
 const styleStart = "\x1b["
 
-// styleLength returns the length of the style that text begins with, 0 where it
-// begins with none of Paint's.
+// styleLength returns the length of the style at the beginning of text; 0 if
+// there is none of Paint's.
 func styleLength(text string) int {
 	rest, ok := strings.CutPrefix(text, styleStart)
 	if !ok {
@@ -138,5 +136,5 @@ func styleLength(text string) int {
 	return len(styleStart) + len(codes) + 1
 }
 
-// longestStyle is the length of the parameters of a style that has all of them.
+// longestStyle is the maximum length of a style's parameters.
 const longestStyle = 32

@@ -35,6 +35,7 @@ type Globals struct {
 	Quiet          bool          // --quiet, TOOLREG_QUIET
 	Verbose        bool          // --verbose, TOOLREG_VERBOSE
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
+	MCP            []string      // --mcp, TOOLREG_MCP (one a line): servers of this run
 	Refresh        bool          // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
 	Cached         bool          // --cached, TOOLREG_CACHED: use only cached tool lists
 	NoPager        bool          // --no-pager, TOOLREG_NO_PAGER
@@ -49,7 +50,7 @@ func globalRows() []table.Row {
 	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "no-pager"} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
-	for _, name := range []string{"settings", "import", "root", "channel", "jq"} {
+	for _, name := range []string{"settings", "import", "mcp", "root", "channel", "jq"} {
 		rows = append(rows, table.Row{Name: name, Type: table.String})
 	}
 	return append(rows,
@@ -77,7 +78,7 @@ func (s *scalars) globals() Globals {
 	}
 	is := func(name string) bool { return given[name].True() }
 	g := Globals{
-		Files: s.files(given["settings"]), Imports: s.imports(given["import"]),
+		Files: s.files(given["settings"]), Imports: s.imports(given["import"]), MCP: s.servers(given["mcp"]),
 		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
 		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
 		Refresh: is("refresh"), Cached: is("cached"), NoPager: is("no-pager"),

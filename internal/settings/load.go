@@ -54,6 +54,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	m := merge(l.index, l.layers)
 	l.imports(m)
 	l.scalars.apply(m)
+	l.serversOfRun(m)
 	s := m.settings(l.globals, l.root)
 	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)

@@ -169,3 +169,17 @@ func (s *scalars) imports(variable *document.Node) []string {
 	}
 	return out
 }
+
+// servers returns the servers that the flag gives, or the lines of its variable.
+func (s *scalars) servers(variable *document.Node) []string {
+	if given := s.list("mcp"); given != nil {
+		return given
+	}
+	var out []string
+	for line := range strings.Lines(variable.Str()) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}

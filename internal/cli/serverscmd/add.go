@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
@@ -78,8 +79,8 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	switch {
 	case len(before) == 0 || before[0] == "":
 		return edit.Change{}, errors.New("give a NAME")
-	case checkName(before[0]) != nil:
-		return edit.Change{}, checkName(before[0])
+	case settings.CheckServerName(before[0]) != nil:
+		return edit.Change{}, settings.CheckServerName(before[0])
 	case len(before) > 1 && strings.Contains(before[1], "://"):
 		return edit.Change{}, fmt.Errorf("unexpected argument %q; give the address with --url", before[1])
 	case len(before) > 1:
@@ -106,14 +107,6 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	}
 	data, err := encodeEntry(entry)
 	return edit.Change{Name: before[0], Entry: data}, err
-}
-
-// checkName refuses what cannot be the name of a server.
-func checkName(name string) error {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" {
-		return fmt.Errorf("%q cannot be the name of a server; use letters, digits, and _ . -", name)
-	}
-	return nil
 }
 
 // serverEntry is an entry of mcpServers in the order in which it is written.

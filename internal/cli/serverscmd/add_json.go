@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -72,7 +73,7 @@ func pastedServers(e *cli.Env, argv []string) (additions, error) {
 	}
 	var all additions
 	for _, s := range servers {
-		if err := checkName(s.Name); err != nil {
+		if err := settings.CheckServerName(s.Name); err != nil {
 			return nil, &cli.UsageError{Err: err}
 		}
 		if s.Problem != "" {

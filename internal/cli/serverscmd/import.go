@@ -114,7 +114,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	for _, f := range files {
 		for _, server := range f.Entries {
 			problem := server.Problem
-			if err := checkName(server.Name); err != nil && problem == "" {
+			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
 				problem = err.Error()
 			}
 			switch {

@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// serverNameChars are the characters of a server's name.
+const serverNameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+// CheckServerName rejects what cannot be the name of a server.
+func CheckServerName(name string) error {
+	if name == "" || strings.Trim(name, serverNameChars) != "" {
+		return fmt.Errorf("%q cannot be the name of a server; use letters, digits, and _ . -", name)
+	}
+	return nil
+}
+
+// serversOfRun adds the servers of --mcp, or of its variable, to the settings: each
+// replaces a server of its name.
+func (l *loader) serversOfRun(m *merged) {
+	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}
+	if l.scalars.list("mcp") == nil {
+		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
+	}
+	object := &document.Node{Kind: document.Object}
+	for _, spec := range l.globals.MCP {
+		name, entry, err := parseServer(spec, l.opts.Dir)
+		if err == nil && object.Get(name) != nil {
+			err = fmt.Errorf("two servers are named %q; put another NAME= before one of them", name)
+		}
+		if err != nil {
+			l.problems = append(l.problems, document.Problem{File: origin.Name, Message: document.Visible(err.Error())})
+			continue
+		}
+		object.Fields = append(object.Fields, document.Field{Name: name, Value: entry})
+	}
+	if len(object.Fields) > 0 {
+		row := m.index.Row(serversKey)
+		m.entries[row] = append(m.entries[row], entry{row: row, key: serversKey, node: object, origin: origin})
+	}
+}
+
+// parseServer reads a URL, or a command line that runs in dir, with or without NAME=
+// before it. Errors
+// do not repeat it, since it may contain a secret.
+func parseServer(spec, dir string) (name string, entry *document.Node, err error) {
+	rest := strings.TrimSpace(spec)
+	before, after, found := strings.Cut(rest, "=")
+	if found && !strings.ContainsAny(before, " \t\"'/\\") {
+		if err := CheckServerName(before); err != nil {
+			return "", nil, err
+		}
+		name, rest = before, strings.TrimSpace(after)
+	}
+	switch {
+	case rest == "" && name != "":
+		return "", nil, fmt.Errorf("give a URL or a command line after %s=", name)
+	case rest == "":
+		return "", nil, errors.New("give a URL or a command line")
+	}
+	entry = &document.Node{Kind: document.Object}
+	own := ""
+	if isURL(rest) {
+		if err := checkURL(rest); err != nil {
+			return "", nil, err
+		}
+		entry.Fields = []document.Field{textField("url", rest)}
+		if u, err := url.Parse(rest); err == nil {
+			own = u.Hostname()
+		}
+	} else {
+		words, err := process.Split(rest)
+		if err != nil {
+			return "", nil, err
+		}
+		own = strings.TrimSuffix(path.Base(strings.ReplaceAll(words[0], `\`, "/")), ".exe")
+		entry.Fields = []document.Field{textField("command", words[0]), {Name: "args", Value: textList(words[1:])}, textField("cwd", dir)}
+	}
+	if name == "" {
+		name = cleanServerName(own)
+	}
+	if CheckServerName(name) != nil {
+		return "", nil, errors.New("put NAME= before it to name the server")
+	}
+	return name, entry, nil
+}
+
+// isURL reports whether a text begins as a URL does.
+func isURL(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && strings.Trim(scheme, serverNameChars+"+") == ""
+}
+
+// cleanServerName replaces what a server's name cannot contain.
+func cleanServerName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(serverNameChars, r) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+func textField(name, text string) document.Field {
+	return document.Field{Name: name, Value: &document.Node{Kind: document.String, Text: text}}
+}
+
+func textList(words []string) *document.Node {
+	out := &document.Node{Kind: document.List}
+	for _, w := range words {
+		out.Items = append(out.Items, &document.Node{Kind: document.String, Text: w})
+	}
+	return out
+}

@@ -19,7 +19,7 @@ type Param struct {
 	Default     string   // "" where there is none; strings without quotes
 	Allowed     string   // what values may be, in words; "" means any of the type
 	Values      []string // all values there are, of an enum or a boolean
-	Example     string   // an argument, such as "limit=10"
+	Example     []string // arguments, such as "limit=10"
 	Description string
 }
 
@@ -89,7 +89,7 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	}
 	p.Allowed = d.allowed(resolved, typ)
 	if v := d.example(resolved, typ, path); v != nil {
-		p.Example = strings.Join(d.types.argument(p.Name, v), " ")
+		p.Example = d.types.argument(p.Name, v)
 	}
 	return p
 }

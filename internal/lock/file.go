@@ -42,20 +42,26 @@ func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Ve
 // MaxFile bounds a lock file, in bytes.
 const MaxFile = 64 << 20
 
-// ErrUnusable is the error when there is no lock file that can be used: absent,
-// not a regular file, damaged, of a later format.
-var ErrUnusable = errors.New("no usable lock file")
+// absentError reports that there is no lock file.
+type absentError struct{ path string }
 
-// Read reads the lock file in dir. The error wraps ErrUnusable.
+func (e *absentError) Error() string {
+	return e.path + " does not exist; run toolreg lock to create it"
+}
+
+func (e *absentError) Unwrap() error { return fs.ErrNotExist }
+
+// Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if there is
+// none.
 func Read(dir string) (*File, error) {
 	path := filepath.Join(dir, Name)
-	fail := func(err error) (*File, error) { return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, path, err) }
+	fail := func(err error) (*File, error) { return nil, fmt.Errorf("reading %s: %w", path, err) }
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
 		err = errors.New("it is not a regular file")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(errors.New("it does not exist; run toolreg lock to create it"))
+		return nil, &absentError{path}
 	}
 	if err != nil {
 		return fail(err)

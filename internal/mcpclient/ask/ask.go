@@ -141,7 +141,7 @@ func (r *Request) Declined() []string {
 	return r.declined
 }
 
-// answered keeps the reason in an answer, if there is one.
+// answered stores the reason in an answer, if there is one.
 func (r *Request) answered(a Answer) {
 	if a.Said == "" {
 		return

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"cmp"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,186 +17,167 @@ type Document struct {
 // Param is a param of a tool.
 type Param struct{ Name, Description string }
 
-// The weights of the fields, in how many times a word counts that is there once.
-const (
-	weightName              = 5
-	weightDisplayName       = 1
-	weightDescription       = 2
-	weightTag               = 2
-	weightParam             = 0.7
-	weightParamDescription  = 0.3
-	weightServer            = 2.5
-	weightServerDescription = 0.5
+// field is what a word counts in one part of a document.
+type field struct {
+	weight float32 // of a word that is there once
+	usual  float32 // words that such a text has; in a longer one each counts less
+}
+
+// The fields, tuned on one half of testdata/questions.txt.
+var (
+	fieldName              = field{6, 2}
+	fieldDisplayName       = field{1, 3}
+	fieldDescription       = field{2, 20}
+	fieldTags              = field{2, 3}
+	fieldParams            = field{1.4, 6}
+	fieldParamDescriptions = field{0.3, 40}
+	fieldServerDescription = field{0.5, 10}
 )
 
-// The constants of BM25: how soon more of the same word counts no more, and how
-// much a long text discounts its words.
-const (
-	saturation = 1.5
-	discount   = 0.6
-)
+// discount is how much of a word's weight depends on the length of its text: BM25's b.
+const discount = 0.6
 
-// Index holds the words of documents. It is safe for concurrent use; the zero
-// value holds none.
+// Index holds the words of documents. It is safe for concurrent use.
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
-	lengths  []float32            // weighted words of each document
-	average  float32
+	names    []string             // of the documents
+	servers  []server
+	serverOf []int32 // index into servers by document
+	alike    map[string][]string
 }
 
 // posting is a document that has a word.
 type posting struct {
 	document int32
-	weight   float32 // sum of the fields' weights for each time
+	weight   float32 // what the word counts in all its fields
 }
 
-// Hit is a document that a query found.
-type Hit struct {
-	Document int     // its index
-	Score    float64 // above 0
-}
+// server is a server's name, whose words no tool of the server has itself: they
+// tell it from the tools of other servers, but not from its neighbors.
+type server struct{ words []string }
 
 // New returns an index of documents, which it does not keep.
 func New(documents []Document) *Index { return newIndex(documents, runtime.GOMAXPROCS(0)) }
 
 func newIndex(documents []Document, workers int) *Index {
+	x := &Index{alike: alike()}
+	x.addServers(documents)
 	parts := make([]*part, workers)
 	size := (len(documents) + len(parts) - 1) / len(parts)
 	var wg sync.WaitGroup
 	for i := range parts {
 		from, to := min(i*size, len(documents)), min((i+1)*size, len(documents))
-		parts[i] = &part{first: int32(from), terms: map[string]int32{}}
-		wg.Go(func() { parts[i].addAll(documents[from:to]) })
+		parts[i] = &part{document: int32(from), terms: map[string]int32{}, stems: map[string]int32{}}
+		wg.Go(func() {
+			for j := from; j < to; j++ {
+				parts[i].addDocument(&documents[j], x.servers[x.serverOf[j]].words)
+			}
+		})
 	}
 	wg.Wait()
-	return merged(parts)
+	x.postings = merged(parts)
+	return x
+}
+
+// addServers notes the servers and names of the documents.
+func (x *Index) addServers(documents []Document) {
+	known := map[string]int32{}
+	for i := range documents {
+		name := documents[i].Server
+		at, ok := known[name]
+		if !ok {
+			at = int32(len(x.servers))
+			known[name] = at
+			x.servers = append(x.servers, server{stems(name)})
+		}
+		x.serverOf = append(x.serverOf, at)
+		x.names = append(x.names, documents[i].Name)
+	}
 }
 
 // part is the index of some of the documents.
 type part struct {
-	first    int32            // document
+	document int32            // the one being added
 	terms    map[string]int32 // index into postings by the word as written
 	stems    map[string]int32 // the same by stem
 	postings [][]posting
-	lengths  []float32
+
+	passed      []int32 // terms that are not counted in the document
+	found       []int32 // terms of the field being added
+	names, docs []string
 }
 
-func (p *part) addAll(documents []Document) {
-	p.stems = map[string]int32{}
-	for i := range documents {
-		p.lengths = append(p.lengths, 0)
-		d := &documents[i]
-		p.add(d.Name, weightName)
-		p.add(d.DisplayName, weightDisplayName)
-		p.add(d.Description, weightDescription)
-		for _, tag := range d.Tags {
-			p.add(tag, weightTag)
-		}
-		for _, param := range d.Params {
-			p.add(param.Name, weightParam)
-			p.add(param.Description, weightParamDescription)
-		}
-		p.add(d.Server, weightServer)
-		p.add(d.ServerDescription, weightServerDescription)
+func (p *part) addDocument(d *Document, passed []string) {
+	p.passed, p.names, p.docs = p.passed[:0], p.names[:0], p.docs[:0]
+	for _, stem := range passed {
+		p.passed = append(p.passed, p.stem(stem))
 	}
+	for _, param := range d.Params {
+		p.names, p.docs = append(p.names, param.Name), append(p.docs, param.Description)
+	}
+	p.add(fieldName, d.Name)
+	p.add(fieldDisplayName, d.DisplayName)
+	p.add(fieldDescription, d.Description)
+	p.add(fieldTags, d.Tags...)
+	p.add(fieldParams, p.names...)
+	p.add(fieldParamDescriptions, p.docs...)
+	p.add(fieldServerDescription, d.ServerDescription)
+	p.document++
 }
 
-// add counts the words of a field of the last document.
-func (p *part) add(text string, weight float32) {
-	at := len(p.lengths) - 1
-	document := p.first + int32(at)
-	eachWord(text, func(word string) {
-		p.lengths[at] += weight
-		list := &p.postings[p.term(word)]
-		if n := len(*list); n > 0 && (*list)[n-1].document == document {
-			(*list)[n-1].weight += weight
-			return
+// add counts the words of a field of the document.
+func (p *part) add(f field, texts ...string) {
+	p.found = p.found[:0]
+	for _, text := range texts {
+		eachWord(text, func(word string) {
+			if term := p.term(word); !slices.Contains(p.passed, term) {
+				p.found = append(p.found, term)
+			}
+		})
+	}
+	weight := f.weight / (1 - discount + discount*float32(len(p.found))/f.usual)
+	for _, term := range p.found {
+		list := p.postings[term]
+		if n := len(list); n > 0 && list[n-1].document == p.document {
+			list[n-1].weight += weight
+		} else {
+			p.postings[term] = append(list, posting{p.document, weight})
 		}
-		*list = append(*list, posting{document, weight})
-	})
+	}
 }
 
 // term returns the index of a word's stem. Words come again and again, so that
 // few are stemmed.
 func (p *part) term(word string) int32 {
-	if i, ok := p.terms[word]; ok {
-		return i
+	i, ok := p.terms[word]
+	if !ok {
+		i = p.stem(stem(word))
+		p.terms[word] = i
 	}
-	s := stem(word)
-	i, ok := p.stems[s]
+	return i
+}
+
+func (p *part) stem(stem string) int32 {
+	i, ok := p.stems[stem]
 	if !ok {
 		i = int32(len(p.postings))
-		p.stems[s] = i
+		p.stems[stem] = i
 		p.postings = append(p.postings, nil)
 	}
-	p.terms[word] = i
 	return i
 }
 
 // merged joins the parts in their order.
-func merged(parts []*part) *Index {
-	x := &Index{postings: parts[0].byStem()}
-	for i, p := range parts {
-		x.lengths = append(x.lengths, p.lengths...)
-		if i == 0 {
-			continue
-		}
-		for s, list := range p.byStem() {
-			x.postings[s] = append(x.postings[s], list...)
-		}
-	}
-	for _, n := range x.lengths {
-		x.average += n
-	}
-	x.average /= float32(max(len(x.lengths), 1))
-	return x
-}
-
-func (p *part) byStem() map[string][]posting {
-	out := make(map[string][]posting, len(p.stems))
-	for s, i := range p.stems {
-		out[s] = p.postings[i]
-	}
-	return out
-}
-
-// Words returns the words of a query that are looked for: stems, each once, without
-// words that every text has unless there are no others.
-func Words(query string) []string {
-	var all, telling []string
-	eachWord(query, func(word string) {
-		s := stem(word)
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-			if !isStopWord(word) {
-				telling = append(telling, s)
+func merged(parts []*part) map[string][]posting {
+	out := make(map[string][]posting, len(parts[0].stems))
+	for _, p := range parts {
+		for s, i := range p.stems {
+			if before := out[s]; before != nil {
+				out[s] = append(before, p.postings[i]...)
+			} else if p.postings[i] != nil {
+				out[s] = p.postings[i]
 			}
 		}
-	})
-	if len(telling) == 0 {
-		return all
 	}
-	return telling
-}
-
-// Rank returns the documents that have a word of the query, the best first, at
-// most limit of them, and how many there are in all. Equal ones keep their order.
-func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
-	scores := make([]float64, len(x.lengths))
-	for _, word := range Words(query) {
-		list := x.postings[word]
-		rarity := math.Log(1 + (float64(len(x.lengths))-float64(len(list))+0.5)/(float64(len(list))+0.5))
-		for _, p := range list {
-			length := float64(x.lengths[p.document] / x.average)
-			weight := float64(p.weight)
-			scores[p.document] += rarity * weight * (saturation + 1) / (weight + saturation*(1-discount+discount*length))
-		}
-	}
-	for i, score := range scores {
-		if score > 0 {
-			hits = append(hits, Hit{i, score})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits[:min(limit, len(hits))], len(hits)
+	return out
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,6 +70,38 @@ func stem(word string) string {
 		}
 	}
 	return english.Stem(word, true)
+}
+
+// stems returns the stems of the words of a text, each once.
+func stems(text string) (out []string) {
+	eachWord(text, func(word string) {
+		if s := stem(word); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	})
+	return out
+}
+
+// oneTypo reports whether two words differ by a letter that is missing, wrong or
+// in its neighbor's place.
+func oneTypo(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i+1 >= len(a) || a[i+1:] == b[i+1:] {
+		return true
+	}
+	return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // isStopWord reports whether a word says nothing about what a tool does.

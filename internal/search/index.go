@@ -37,6 +37,10 @@ var (
 // discount is how much of a word's weight depends on the length of its text: BM25's b.
 const discount = 0.6
 
+// minPart is how many documents are worth another goroutine, each of which stems
+// words for itself.
+const minPart = 2000
+
 // Index holds the words of documents. It is safe for concurrent use.
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
@@ -57,7 +61,9 @@ type posting struct {
 type server struct{ words []string }
 
 // New returns an index of documents, which it does not keep.
-func New(documents []Document) *Index { return newIndex(documents, runtime.GOMAXPROCS(0)) }
+func New(documents []Document) *Index {
+	return newIndex(documents, min(runtime.GOMAXPROCS(0), 1+len(documents)/minPart))
+}
 
 func newIndex(documents []Document, workers int) *Index {
 	x := &Index{alike: alike()}
@@ -102,8 +108,9 @@ type part struct {
 	stems    map[string]int32 // the same by stem
 	postings [][]posting
 
-	passed      []int32 // terms that are not counted in the document
-	found       []int32 // terms of the field being added
+	recent      [4096]recent // by hash of the word
+	passed      []int32      // terms that are not counted in the document
+	found       []int32      // terms of the field being added
 	names, docs []string
 }
 
@@ -146,15 +153,30 @@ func (p *part) add(f field, texts ...string) {
 	}
 }
 
-// term returns the index of a word's stem. Words come again and again, so that
-// few are stemmed.
+// recent is a word and its index into postings.
+type recent struct {
+	word string
+	term int32
+}
+
+// term returns the index of a word's stem. The same words come again and again,
+// so that most are found at once and few are stemmed.
 func (p *part) term(word string) int32 {
-	i, ok := p.terms[word]
-	if !ok {
-		i = p.stem(stem(word))
-		p.terms[word] = i
+	hash := uint32(len(word))
+	for i := range len(word) {
+		hash = hash*31 + uint32(word[i])
 	}
-	return i
+	r := &p.recent[hash%uint32(len(p.recent))]
+	if r.word == word {
+		return r.term
+	}
+	term, ok := p.terms[word]
+	if !ok {
+		term = p.stem(stem(folded(word)))
+		p.terms[word] = term
+	}
+	*r = recent{word, term}
+	return term
 }
 
 func (p *part) stem(stem string) int32 {

@@ -33,6 +33,7 @@ func Words(query string) []string {
 		if len(telling) == maxWords {
 			return
 		}
+		word = folded(word)
 		s := stem(word)
 		switch {
 		case isStopWord(word):
@@ -98,15 +99,18 @@ func (r *ranking) add(word string) {
 			r.find(other, typoWeight)
 		}
 	}
-	if len(r.touched) > 0 {
-		r.score()
-	}
+	rare := r.score()
 	for _, s := range r.named {
-		r.bonus[s] += serverBonus * rarity(len(r.servers), len(r.named))
+		r.bonus[s] += serverBonus * max(rare, rarity(len(r.servers), len(r.named)))
 	}
 }
 
-func (r *ranking) score() {
+// score scores the documents that have the current word, and returns its rarity
+// among all, 0 where none has it.
+func (r *ranking) score() float64 {
+	if len(r.touched) == 0 {
+		return 0
+	}
 	rarity := rarity(len(r.names), len(r.touched))
 	r.total += rarity
 	for _, d := range r.touched {
@@ -115,6 +119,7 @@ func (r *ranking) score() {
 		r.scores[d] += rarity * weight * (saturation + 1) / (weight + saturation)
 		r.covered[d] += rarity
 	}
+	return rarity
 }
 
 // find adds the documents and servers of a word to those of the current one.

@@ -152,3 +152,39 @@ func TestRecall(t *testing.T) {
 		t.Errorf("recall on the held-back half: %v; want @5 0.70, @10 0.76", got)
 	}
 }
+
+// many repeats the listed tools up to n, in other words for each time so that
+// postings are as many as of n tools of different servers.
+func many(tb testing.TB, n int) []Document {
+	l := readListed(tb)
+	documents := l.documents()
+	out := make([]Document, n)
+	for i := range out {
+		out[i] = documents[i%len(documents)]
+		if round := i / len(documents); round > 0 {
+			out[i].Server = fmt.Sprint(out[i].Server, round)
+		}
+	}
+	return out
+}
+
+func BenchmarkIndex10000(b *testing.B) {
+	documents := many(b, 10000)
+	for b.Loop() {
+		New(documents)
+	}
+}
+
+func BenchmarkRank10000(b *testing.B) {
+	x := New(many(b, 10000))
+	for b.Loop() {
+		x.Rank("add a comment to the issue about the login page in linear", 10)
+	}
+}
+
+func BenchmarkRank10000WithTypingError(b *testing.B) {
+	x := New(many(b, 10000))
+	for b.Loop() {
+		x.Rank("delte a brach", 10)
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 func words(text string) (out []string) {
-	eachWord(text, func(w string) { out = append(out, w) })
+	eachWord(text, func(w string) { out = append(out, folded(w)) })
 	return out
 }
 
@@ -24,6 +24,9 @@ func TestWords(t *testing.T) {
 		"read_file":                     {"read", "file"},
 		"readFile-now.please":           {"read", "file", "now", "please"},
 		"HTMLPage getURL v2 s3Bucket":   {"html", "page", "get", "url", "v2", "s3", "bucket"},
+		"X XY xY ABc É":                 {"x", "xy", "x", "y", "a", "bc", "é"},
+		"ค้นหาไฟล์":                     strings.Split("ค้นหาไฟล์", ""),
+		"👩‍👩‍👧 emoji👍done":              {"emoji", "done"},
 		"Ärger über naïve":              {"ärger", "über", "naïve"},
 		"读取文件 read ファイル":                {"读", "取", "文", "件", "read", "フ", "ァ", "イ", "ル"},
 		"\xff broken\xffbytes":          {"broken", "bytes"},
@@ -71,7 +74,12 @@ func TestRank(t *testing.T) {
 		"chat":                            {"send_message"},
 		"repositories":                    {"create_issue"},
 		"文件":                              {"查找文件"},
-		"the":                             {"read_file"}, // nothing but a stop word: it is looked for
+		"the":                             {"read_file"},                   // nothing but a stop word: it is looked for
+		"open a ticket on github":         {"create_issue", "list_issues"}, // words that mean the same, and the server
+		"delte mesage":                    {"send_message"},
+		"mesaeg":                          nil, // two errors
+		"😀":                               nil,
+		"😀 slack, 文件":                     {"查找文件", "send_message"},
 		"nowhere":                         nil,
 		"":                                nil,
 		strings.Repeat("issue ", 2000):    {"list_issues", "create_issue"},
@@ -93,6 +101,46 @@ func TestRank(t *testing.T) {
 	}
 	if hits, matched := New(nil).Rank("x", 10); hits != nil || matched != 0 {
 		t.Errorf("of none: %v of %d", hits, matched)
+	}
+}
+
+// The words of a server's name find all its tools, and none before the others.
+func TestRankByServer(t *testing.T) {
+	documents := []Document{
+		{Name: "linear_list_teams", Description: "Linear: lists the teams of Linear.", Server: "linear"},
+		{Name: "create_issue", Description: "Creates an issue.", Server: "linear"},
+		{Name: "create_issue", Description: "Creates an issue. Linear time.", Server: "github"},
+		{Name: "b", Server: "my-server"},
+		{Name: "a", Server: "my-server"},
+	}
+	for query, want := range map[string][]int{
+		"linear":              {1, 0, 2}, // equal: by name
+		"linera":              {1, 0, 2},
+		"linear create issue": {1, 2, 0},
+		"my server":           {4, 3},
+	} {
+		hits, _ := New(documents).Rank(query, 10)
+		var got []int
+		for _, h := range hits {
+			got = append(got, h.Document)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
+func TestOneTypo(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"branch", "brach", true}, {"brach", "branch", true}, {"issue", "isseu", true}, {"issue", "issua", true}, {"issue", "xssue", true},
+		{"issue", "issues", true}, {"issue", "issue", true}, {"issue", "sisue", true}, {"issue", "iusse", false}, {"issue", "isu", false}, {"issue", "other", false},
+	} {
+		if got := oneTypo(c.a, c.b); got != c.want {
+			t.Errorf("%s, %s: %v", c.a, c.b, got)
+		}
 	}
 }
 
@@ -140,18 +188,4 @@ func corpus(n int) []Document {
 		}
 	}
 	return out
-}
-
-func BenchmarkIndex10000(b *testing.B) {
-	documents := corpus(10000)
-	for b.Loop() {
-		New(documents)
-	}
-}
-
-func BenchmarkRank10000(b *testing.B) {
-	x := New(corpus(10000))
-	for b.Loop() {
-		x.Rank("search the records of all projects by customer", 10)
-	}
 }

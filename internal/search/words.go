@@ -13,43 +13,75 @@ import (
 // identifier or data, and nobody types it.
 const maxWord = 64
 
-// eachWord calls f with each word of text, in lower case: runs of letters and
+// kind is what a letter does to the word that it stands in.
+type kind uint8
+
+const (
+	separator kind = iota // no letter
+	lower                 // a small letter, or one without case
+	upper                 // a capital
+	digit                 // a digit or a mark
+	single                // a word of its own
+)
+
+func kindOf(r rune) kind {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return lower
+	case 'A' <= r && r <= 'Z':
+		return upper
+	case '0' <= r && r <= '9':
+		return digit
+	case r < utf8.RuneSelf:
+		return separator
+	case isUnspaced(r):
+		return single
+	case unicode.IsUpper(r):
+		return upper
+	case unicode.IsLetter(r):
+		return lower
+	case unicode.IsDigit(r), unicode.IsMark(r):
+		return digit
+	}
+	return separator
+}
+
+// eachWord calls f with each word of text as it is written: runs of letters and
 // digits, divided where the case changes (readFile, HTMLPage). Of scripts that put
 // no spaces between words each character is a word.
 func eachWord(text string, f func(string)) {
-	start := -1 // of the word, -1 where none has begun
-	end := func(i int) {
-		if start >= 0 {
-			f(lower(text[start:i]))
-		}
-		start = -1
-	}
-	var last rune
+	start, last := -1, separator // start: of the word, -1 where none has begun
+	before := 0                  // where the last letter begins
 	for i, r := range text {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
-			end(i)
-		case r >= utf8.RuneSelf && isUnspaced(r):
-			end(i)
-			f(string(r))
-		case start < 0:
-			start = i
-		case unicode.IsUpper(r) && !unicode.IsUpper(last) && unicode.IsLetter(last):
-			end(i)
-			start = i
-		case unicode.IsLower(r) && unicode.IsUpper(last):
-			// The last capital of several begins the next word: HTML, Page.
-			if before := i - utf8.RuneLen(last); before > start {
-				end(before)
-				start = before
+		k := kindOf(r)
+		if start >= 0 {
+			from := i
+			if k == lower && last == upper {
+				from = before // The last capital of several begins the next word: HTML, Page.
+			}
+			if k == separator || k == single || k == upper && last == lower || from < i && from > start {
+				f(text[start:from])
+				start = from
 			}
 		}
-		last = r
+		switch {
+		case k == separator:
+			start = -1
+		case k == single:
+			f(text[i : i+utf8.RuneLen(r)])
+			start = -1
+		case start < 0:
+			start = i
+		}
+		last, before = k, i
 	}
-	end(len(text))
+	if start >= 0 {
+		f(text[start:])
+	}
 }
 
-func lower(word string) string {
+// folded returns a word in lower case, and cut where nobody types that much.
+func folded(word string) string {
 	if len(word) > maxWord {
 		word = strings.ToValidUTF8(word[:maxWord], "")
 	}
@@ -75,7 +107,7 @@ func stem(word string) string {
 // stems returns the stems of the words of a text, each once.
 func stems(text string) (out []string) {
 	eachWord(text, func(word string) {
-		if s := stem(word); !slices.Contains(out, s) {
+		if s := stem(folded(word)); !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	})

@@ -69,8 +69,8 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 		return nil, nil, fmt.Errorf("exit code %d", out.ExitCode)
 	}
 	var names []string
-	if json.Unmarshal(out.Stdout, &names) != nil {
-		return nil, nil, errors.New("it printed no JSON list of names, but " + text.Quote(text.Valid(text.Head(out.Stdout, 100))))
+	if json.Unmarshal(out.Stdout, &names) != nil || names == nil {
+		return nil, nil, errors.New("expected a JSON list of names on its stdout, got " + text.Quote(text.Valid(text.Head(out.Stdout, 100))))
 	}
 	order, unknown = indexes(names, candidates)
 	return order, unknown, nil

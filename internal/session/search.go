@@ -65,7 +65,7 @@ func (s *Session) reordered(ctx context.Context, found []Ranked, query string, l
 		return s.unordered(found, err)
 	case len(unknown) > 0:
 		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
-			Message: fmt.Sprintf("search.command named %s, which it was not given; ignored", text.Quote(strings.Join(unknown, ", ")))})
+			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s", text.Quote(strings.Join(unknown, ", ")))})
 	}
 	out := make([]Ranked, 0, len(found))
 	for _, i := range order {
@@ -81,6 +81,6 @@ func (s *Session) reordered(ctx context.Context, found []Ranked, query string, l
 
 func (s *Session) unordered(found []Ranked, err error) ([]Ranked, error) {
 	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
-		Message: fmt.Sprintf("search.command failed, so that the tools are in the order of their scores: %v", err), Hint: "set at " + s.set.Search.Command.Origin.String()})
+		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err), Hint: "set at " + s.set.Search.Command.Origin.String()})
 	return found, nil
 }

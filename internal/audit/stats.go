@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grouping is a way to group calls.
+// Grouping is what calls are counted by.
 type Grouping string
 
 // The groupings of `toolreg stats --by`.
@@ -18,32 +18,34 @@ const (
 	ByServer Grouping = "server"
 )
 
-// Count has the statistics of one group of calls. Durations are those of calls
-// that were made, in milliseconds, without the time that people took.
+// Count is what is known of the calls of one group. Durations are those of the
+// calls that were made, in milliseconds, without the time that people took.
 type Count struct {
-	Name      string    `json:"name"`
-	Source    string    `json:"source,omitempty"` // with ByTool
-	Calls     int       `json:"calls"`            // made
-	Successes int       `json:"successes"`
-	Errors    int       `json:"errors"`
-	Refused   int       `json:"refused"` // denied, invalid or broken off, never made
-	TotalMs   float64   `json:"totalMs"`
-	AverageMs float64   `json:"averageMs"`
-	P50Ms     float64   `json:"p50Ms"`
-	P95Ms     float64   `json:"p95Ms"`
-	Last      time.Time `json:"last"` // of the last call or refusal
+	Name      string  `json:"name"`
+	Source    string  `json:"source,omitempty"` // with ByTool
+	Calls     int     `json:"calls"`            // made
+	Successes int     `json:"successes"`
+	Errors    int     `json:"errors"`
+	Refused   int     `json:"refused"` // denied, invalid or broken off, never made
+	TotalMs   float64 `json:"totalMs"`
+	AverageMs float64 `json:"averageMs"`
+	P50Ms     float64 `json:"p50Ms"`
+	P95Ms     float64 `json:"p95Ms"`
+	// SavedTokens is what overrides of results saved, estimated.
+	SavedTokens int       `json:"savedTokens,omitempty"`
+	Last        time.Time `json:"last"` // of the last call or refusal
 
 	durations []float64
 }
 
-// Stats computes statistics. The zero value groups by tool.
+// Stats counts entries. The zero value counts by tool.
 type Stats struct {
 	By     Grouping
 	groups map[[2]string]*Count
 }
 
-// Add adds one entry. With grouping by server, entries without a server are
-// ignored; questions of servers always are.
+// Add counts one entry. Entries without a server do not count by server; a
+// server's question counts nowhere.
 func (s *Stats) Add(e Entry) {
 	if e.IsQuestion() {
 		return
@@ -84,10 +86,11 @@ func (c *Count) add(e Entry) {
 		c.Errors++
 	}
 	c.TotalMs += e.DurationMs
+	c.SavedTokens += e.SavedTokens
 	c.durations = append(c.durations, e.DurationMs)
 }
 
-// Counts returns the groups, those with most calls first, then by name.
+// Counts returns the groups, most calls first, ties by name.
 func (s *Stats) Counts() []Count {
 	groups := slices.SortedFunc(maps.Values(s.groups), func(a, b *Count) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
@@ -106,8 +109,7 @@ func (s *Stats) Counts() []Count {
 	return out
 }
 
-// percentile returns the nearest-rank percentile of sorted values; 0 if there
-// are none.
+// percentile is the nearest-rank percentile of sorted values, 0 of none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -116,8 +118,8 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// round rounds to microseconds.
+// round keeps microseconds.
 func round(ms float64) float64 { return math.Round(ms*1000) / 1000 }
 
-// Milliseconds converts a duration to the unit of the log.
+// Milliseconds returns a duration as the log writes it.
 func Milliseconds(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }

@@ -106,7 +106,7 @@ func TestHostileParams(t *testing.T) {
 		for _, params := range []string{``, `null`, `[]`, `"x"`, `{`, `{"x":1}`, `{"path":5,"file_path":5,"pattern":5,"command":5,"patch":5}`, "\xff", `{} {}`} {
 			c := tooltest.Call(params)
 			if tool.Check != nil {
-				_ = tool.Check(c)
+				_ = tool.Check(t.Context(), c)
 			}
 			if tool.Subject != nil {
 				_, _ = tool.Subject(c)

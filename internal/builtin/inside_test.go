@@ -29,7 +29,7 @@ func TestEveryToolStaysInside(t *testing.T) {
 			if tool == "read_file" || tool == "list_directory" {
 				c = tooltest.Call(`{` + tooltest.Quoted(param) + `:` + tooltest.Quoted(path) + `}`)
 			}
-			if err := found.Check(c); !isArgs(err, "/"+param) {
+			if err := found.Check(t.Context(), c); !isArgs(err, "/"+param) {
 				t.Errorf("%s: check of %q: %v", tool, path, err)
 			}
 			if r, err := found.Run(t.Context(), c); !isArgs(err, "/"+param) {
@@ -48,7 +48,7 @@ func TestGlobPatternStaysInside(t *testing.T) {
 	opts, dir, _ := linked(t)
 	tool := find(t, opts, "glob")
 	for _, pattern := range []string{"../*", "deep/../../*", "/etc/*", filepath.Dir(dir) + "/*", dir + "-evil/*", "{a,../b}/*"} {
-		if err := tool.Check(tooltest.Call(`{"pattern":` + tooltest.Quoted(pattern) + `}`)); !isArgs(err, "/pattern") {
+		if err := tool.Check(t.Context(), tooltest.Call(`{"pattern":`+tooltest.Quoted(pattern)+`}`)); !isArgs(err, "/pattern") {
 			t.Errorf("pattern %q: %v", pattern, err)
 		}
 	}

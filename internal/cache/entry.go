@@ -12,18 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// format is the version of the file format. Files of other versions are
-// ignored.
+// format is the version of the files. One of another version does not count.
 const format = 1
 
-// Entry is the cached data of a source.
+// Entry is what is kept of a source.
 type Entry struct {
-	Facts  json.RawMessage // a JSON value defined by the source
-	Parts  [][]byte        // output of the source, byte for byte
-	Stored time.Time       // set when it is stored
+	Facts  json.RawMessage // a JSON value of the source's own
+	Parts  [][]byte        // what the source gave, byte for byte
+	Stored time.Time       // set by Keep
 }
 
-// header is the first line of a file. The parts follow it.
+// header is the first line of a file. The parts follow it, one behind the other.
 type header struct {
 	Format int             `json:"format"`
 	Key    string          `json:"key"`
@@ -35,7 +34,7 @@ type header struct {
 }
 
 func (e *Entry) encode(source, key string) ([]byte, error) {
-	var facts bytes.Buffer // compact, as the encoder writes it, because the checksum covers these bytes
+	var facts bytes.Buffer // compact, as the encoder writes it: the checksum is of these bytes
 	if len(e.Facts) > 0 {
 		if err := json.Compact(&facts, e.Facts); err != nil {
 			return nil, fmt.Errorf("encoding the tools of %s: %w", source, err)
@@ -58,7 +57,7 @@ func (e *Entry) encode(source, key string) ([]byte, error) {
 	return out, nil
 }
 
-// cut splits a file into its header and the rest.
+// cut splits a file into its header and what follows.
 func cut(data []byte) (header, []byte, error) {
 	line, rest, ok := bytes.Cut(data, []byte("\n"))
 	var h header
@@ -71,8 +70,8 @@ func cut(data []byte) (header, []byte, error) {
 	return h, rest, nil
 }
 
-// decode decodes a file that was written for a source under a key. The parts
-// are slices of data.
+// decode reads a file that was written for a source under a key. The parts are
+// pieces of data.
 func decode(data []byte, source, key string) (Entry, error) {
 	h, rest, err := cut(data)
 	if err != nil {
@@ -94,8 +93,8 @@ func decode(data []byte, source, key string) (Entry, error) {
 	return e, nil
 }
 
-// checksum detects damage by a disk or a crash; it does not protect against a
-// person who can write our files.
+// checksum finds what a disk or a crash damaged; it is no defence against a
+// person who may write our files.
 func checksum(facts []byte, parts [][]byte) uint32 {
 	sum := crc32.ChecksumIEEE(facts)
 	for _, p := range parts {

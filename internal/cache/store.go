@@ -1,12 +1,12 @@
-// Package cache stores on disk what sources returned, so that a later run need
-// not start them again (spec section 10). It stores only bytes: a source parses
-// cached output exactly like fresh output, so that a cached run behaves like an
-// uncached one. Package session creates the [Store] and passes it to the
-// sources.
+// Package cache keeps on disk what sources gave and what was learned of them, so
+// that a later run need not start them again (spec section 10). It knows bytes
+// alone: a source reads what it gets back exactly as it reads what a program
+// prints, so that a cached run gives what an uncached one does. cmd/toolreg makes
+// the [Store] and hands it to the sources.
 //
-// An entry is found by a [Key], a hash of everything known to affect the
-// source's output: its settings, its program, its environment. Only the hash is
-// stored.
+// An entry is found by a [Key], a hash of everything that what a source gives
+// depends on as far as it can be known: its settings, its program, its
+// environment. The hash alone is on disk, never what went into it.
 package cache
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Mode controls reading from and writing to the cache.
+// Mode says what is read and what is kept.
 type Mode int
 
-// The modes. Fresh does nothing if there is no time to live.
+// The modes. Without a time to live, Fresh reads and keeps nothing.
 const (
-	Fresh   Mode = iota // read entries younger than the time to live
-	Live                // read nothing; write as Fresh does
-	Renew               // read nothing; write even without a time to live
-	Offline             // read entries of any age; a source without one fails
+	Fresh   Mode = iota // what is younger than the time to live is read
+	Live                // nothing is read; what sources give is kept as with Fresh
+	Renew               // nothing is read; what sources give is kept even without a time to live
+	Offline             // what there is is read, whatever its age; without any a source fails
 )
 
-// Limits of the cache.
+// Limits of what is kept.
 const (
 	maxEntry = 32 << 20 // bytes of one entry
 	maxFiles = 1000
@@ -42,43 +42,41 @@ const (
 	maxAge   = 30 * 24 * time.Hour
 )
 
-// ErrNothingKept reports that a source must not be queried (mode Offline) and
-// has no entry.
+// ErrNothingKept tells that a source may not be asked (mode Offline) and that
+// nothing is kept of it.
 var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
 
-// Options are the options of a [Store]. Only Dir is required.
+// Options say how a [Store] works. Only Dir is required.
 type Options struct {
-	Dir func() (*state.Dir, error) // called when the store is first used
-	// Kind is the prefix of the file names, so that stores of several kinds can
-	// share a folder.
+	Dir func() (*state.Dir, error) // called when the store is first read or written
+	// Kind begins the names of the files: stores of several kinds share a folder.
 	Kind string
-	TTL  time.Duration // how long entries are used; 0 = never
+	TTL  time.Duration // how long what is kept may stand for its source; 0 = not at all
 	Mode Mode
 	Now  func() time.Time // nil = time.Now
-	// Warn receives diagnostics about files that are damaged or cannot be
-	// written. May be nil.
+	// Warn is told of files that are damaged or cannot be written. nil: nobody is.
 	Warn func(registry.Diagnostic)
 }
 
-// Store is the cache of many sources. It is safe for concurrent use, and
-// several processes may share its files, which are replaced atomically.
+// Store is what is kept of many sources. It is safe for concurrent use, and its
+// files are for any number of processes: each is replaced as a whole.
 type Store struct {
 	opts Options
 	dir  func() (*state.Dir, error) // Options.Dir, called once
 
 	mu      sync.Mutex
-	served  map[string]time.Time // by source: when the entry in use was stored
-	expired map[string]bool      // sources to query
+	served  map[string]time.Time // by source: when what was recalled was kept
+	expired map[string]bool      // sources that are to be asked
 	pending []file
 }
 
-// file is an entry to write.
+// file is an entry that is to be written.
 type file struct {
 	source, key string
 	entry       Entry
 }
 
-// NewStore returns a Store without opening any file.
+// NewStore returns a Store that has touched nothing yet.
 func NewStore(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,8 +87,8 @@ func NewStore(o Options) *Store {
 	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[string]bool{}}
 }
 
-// Active reports whether the store reads or writes anything. If it does not,
-// keys are not needed.
+// Active reports whether anything is read or kept: where nothing is, nobody
+// needs a key.
 func (s *Store) Active() bool { return s.reads() || s.keeps() }
 
 func (s *Store) reads() bool {
@@ -99,9 +97,9 @@ func (s *Store) reads() bool {
 
 func (s *Store) keeps() bool { return s.opts.Mode == Renew || s.opts.TTL > 0 }
 
-// Load returns the cached entry of a source if it may be used in place of the
-// source. enough reports whether an entry is sufficient for this run; nil
-// accepts all. The error is ErrNothingKept, only in the mode Offline.
+// Load returns what is kept of a source, if it may stand for what the source
+// would give now. enough says whether an entry holds what this run needs; nil:
+// any does. The error is ErrNothingKept, in the mode Offline alone.
 func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
 	s.mu.Lock()
 	skip := s.expired[source]
@@ -115,7 +113,7 @@ func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok b
 			return Entry{}, false, ErrNothingKept
 		}
 	} else if age := s.opts.Now().Sub(e.Stored); !ok || age < 0 || age >= s.opts.TTL || enough != nil && !enough(e) {
-		return Entry{}, false, nil // an entry from the future, after the clock was set back
+		return Entry{}, false, nil // a clock that was set back makes nothing younger
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +121,8 @@ func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok b
 	return e, true, nil
 }
 
-// Served returns when the entry was stored that this run uses for a source; ok
-// is false if the source was queried.
+// Served returns when that was kept which stands for a source in this run; ok is
+// false for a source that was asked.
 func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +130,7 @@ func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	return kept, ok
 }
 
-// Age returns the age of the entry used for a source; 0 if the source was
-// queried.
+// Age returns how old what stands for a source is, 0 for one that was asked.
 func (s *Store) Age(source string) time.Duration {
 	kept, ok := s.Served(source)
 	if !ok {
@@ -142,7 +139,7 @@ func (s *Store) Age(source string) time.Duration {
 	return max(s.opts.Now().Sub(kept), 0)
 }
 
-// Expire disables the entry of a source from now on, in every mode.
+// Expire makes a source be asked from now on, in every mode.
 func (s *Store) Expire(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +147,8 @@ func (s *Store) Expire(source string) {
 	delete(s.served, source)
 }
 
-// Save records the output of a source, which Flush writes. It does nothing if
-// the mode does not write.
+// Save takes what a source gave just now, to be written by Flush. It does
+// nothing where nothing is to be kept.
 func (s *Store) Save(source, key string, e Entry) {
 	if !s.keeps() {
 		return
@@ -162,7 +159,7 @@ func (s *Store) Save(source, key string, e Entry) {
 	s.pending = append(s.pending, file{source, key, e})
 }
 
-// Drop removes the entry under a key, if there is one, in every mode.
+// Drop removes what is kept under a key, in every mode. There may be nothing.
 func (s *Store) Drop(ctx context.Context, key string) error {
 	dir, err := s.dir()
 	if err != nil {
@@ -171,7 +168,8 @@ func (s *Store) Drop(ctx context.Context, key string) error {
 	return dir.Remove(ctx, s.name(key))
 }
 
-// Flush writes the recorded entries. Call it after the results are printed.
+// Flush writes what was kept. It is called when the results are out: nothing
+// waits for it.
 func (s *Store) Flush() {
 	s.mu.Lock()
 	pending := s.pending
@@ -186,8 +184,8 @@ func (s *Store) Flush() {
 	}
 }
 
-// write writes entries except those that are too large, and removes old or
-// excess ones.
+// write writes entries, but for those that are too large, and removes what is
+// old or too much.
 func (s *Store) write(entries []file) error {
 	dir, err := s.dir()
 	if err != nil {
@@ -207,7 +205,8 @@ func (s *Store) write(entries []file) error {
 
 func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
 
-// read reads an entry. A damaged file is ignored, with a warning.
+// read reads an entry. A file that is not as it should be is as good as none,
+// but somebody may want to know.
 func (s *Store) read(source, key string) (Entry, bool) {
 	dir, err := s.dir()
 	if err != nil {
@@ -229,14 +228,14 @@ func (s *Store) read(source, key string) (Entry, bool) {
 	return e, true
 }
 
-// Kept is one entry on disk.
+// Kept is one entry as it lies on disk.
 type Kept struct {
 	Source string
 	Stored time.Time
 	Bytes  int64
 }
 
-// List returns all entries on disk, oldest first, regardless of their keys.
+// List tells what is kept, oldest first, whatever key it has.
 func (s *Store) List() ([]Kept, error) {
 	dir, err := s.dir()
 	if err != nil {

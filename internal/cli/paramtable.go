@@ -21,7 +21,11 @@ func ParamTable(def *registry.Definition) *Table {
 		if p.Required {
 			required = "yes"
 		}
-		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, ShellWords(p.Example), p.Description)
+		example := ""
+		if p.Example != "" {
+			example = ShellQuote(p.Example)
+		}
+		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, example, p.Description)
 	}
 	t.dropEmpty("DEFAULT", "ALLOWED")
 	return t
@@ -39,16 +43,10 @@ func CallLine(name string, def *registry.Definition, params []byte) string {
 		}
 		return line + " --params " + ShellQuote(string(text.EscapeJSON(compact.Bytes())))
 	}
-	return strings.TrimSuffix(line+" "+ShellWords(arguments), " ")
-}
-
-// ShellWords writes words for a command line.
-func ShellWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = ShellQuote(w)
+	for _, a := range arguments {
+		line += " " + ShellQuote(a)
 	}
-	return strings.Join(quoted, " ")
+	return line
 }
 
 // plainWord holds the characters that no shell changes.

@@ -297,18 +297,10 @@ func stepView(t stepTrace, result *registry.Result) any {
 // is, everything else becomes JSON, and an object also becomes structured
 // content.
 func valueResult(v any) (registry.Result, error) {
-	if s, ok := v.(string); ok {
-		return registry.TextResult(s), nil
-	}
-	raw, err := gojq.Marshal(v)
-	if err != nil {
-		return registry.Result{}, fmt.Errorf("encoding the result of a composite: %w", err)
-	}
-	result := registry.TextResult(string(raw))
-	if _, ok := v.(map[string]any); ok {
-		result.Structured = raw
-	}
-	return result, nil
+	text, structured, err := jq.Text(v)
+	result := registry.TextResult(text)
+	result.Structured = structured
+	return result, err
 }
 
 func (r *compositeRun) meta() json.RawMessage {

@@ -100,7 +100,7 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 		}
 		entry = strings.Join(entries, ", ")
 	case t.IsMCP():
-		entry = fmt.Sprintf("%q", t.Server+"__"+t.ServerTool)
+		entry = fmt.Sprintf("%q", t.Server+"__"+t.PlainName())
 		return fmt.Sprintf("%s; the setting allowedTools: [%s] or trust: true of server %q allows it permanently", once, entry, t.Server)
 	case len(v.Commands) > 0:
 		return once + "; no rule on commands covers this line"

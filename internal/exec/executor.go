@@ -111,7 +111,7 @@ func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Ca
 	if t.Check == nil {
 		return nil
 	}
-	return catchPanic(t, "checking params", func() error { return t.Check(call) })
+	return catchPanic(t, "checking params", func() error { return t.Check(ctx, call) })
 }
 
 // admit checks params and decides. An error means that the call must not run.
@@ -138,8 +138,11 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	}
 	var edit *contentEdit
 	for {
-		q := Question{Tool: t, Call: call, Verdict: v}
-		var err error
+		sent, err := asSent(t, call)
+		if err != nil {
+			return call, nil, err
+		}
+		q := Question{Tool: t, Call: sent, Verdict: v}
 		if q.Preview, err = x.preview(ctx, t, call); err != nil {
 			return call, nil, err
 		}
@@ -176,6 +179,15 @@ func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error
 		}
 	}
 	return a, &Denied{Tool: q.Tool.Name, Reason: a.Reason, Origin: OriginPerson, Said: a.Said}
+}
+
+// asSent returns a call as the tool's source gets it. A person agrees to that, and
+// not to what a model sees of it.
+func asSent(t *registry.Tool, call registry.Call) (registry.Call, error) {
+	if t.Wire == nil {
+		return call, nil
+	}
+	return t.Wire(call)
 }
 
 func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Preview, error) {

@@ -79,7 +79,7 @@ func newRig(v ...policy.Verdict) *rig {
 	r := &rig{tr: tr, script: &script{tr: tr}, memory: &memory{}}
 	r.tool = &registry.Tool{
 		Definition: registry.Definition{Name: "t", Source: registry.SourceBuiltin},
-		Check:      func(registry.Call) error { tr.add("check"); return nil },
+		Check:      func(context.Context, registry.Call) error { tr.add("check"); return nil },
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
 			tr.add("preview")
 			return registry.Preview{Kind: registry.PreviewEdit, NewContent: "new"}, nil
@@ -340,8 +340,8 @@ func TestConfirmerFails(t *testing.T) {
 func TestChecksThatFailOrPanic(t *testing.T) {
 	boom := errors.New("boom")
 	for name, change := range map[string]func(*rig){
-		"check fails":    func(r *rig) { r.tool.Check = func(registry.Call) error { return boom } },
-		"check panics":   func(r *rig) { r.tool.Check = func(registry.Call) error { panic(boom) } },
+		"check fails":    func(r *rig) { r.tool.Check = func(context.Context, registry.Call) error { return boom } },
+		"check panics":   func(r *rig) { r.tool.Check = func(context.Context, registry.Call) error { panic(boom) } },
 		"preview fails":  func(r *rig) { r.tool.Preview = failPreview(boom) },
 		"preview panics": func(r *rig) { r.tool.Preview = failPreview(nil) },
 		"validate fails": func(r *rig) {

@@ -9,15 +9,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Change is one difference between two lock files.
+// Change is one difference between two files.
 type Change struct {
 	Kind    string   `json:"kind"` // added, removed, changed
 	Source  string   `json:"source"`
 	Name    string   `json:"name"`
 	Version string   `json:"version,omitempty"`
-	Parts   []string `json:"parts,omitempty"` // of changed: parts of the definition
+	Parts   []string `json:"parts,omitempty"` // of changed: what of the definition
 	Diff    string   `json:"diff,omitempty"`  // of changed: unified, of the definition
 }
 
@@ -28,8 +29,8 @@ const (
 	Changed = "changed"
 )
 
-// Compare returns the differences of now from was, in the order of the files;
-// nil if there are none.
+// Compare returns what makes now differ from was, sorted as the files are; nil
+// where nothing does.
 func Compare(was, now *File) []Change {
 	old := make(map[string]*Entry, len(was.Tools))
 	for i := range was.Tools {
@@ -56,29 +57,41 @@ func Compare(was, now *File) []Change {
 	return out
 }
 
-// matches reports whether now is what e has locked, by its fingerprint and by
+// matches reports whether now is what e has locked, by its fingerprint and in
 // the text that people read.
 func (e *Entry) matches(now *Entry) bool {
+	return e.hasDefinition(now) && e.Override.matches(now.Override)
+}
+
+func (e *Entry) hasDefinition(now *Entry) bool {
 	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
 }
 
-// sameJSON compares values regardless of spacing and escapes, because the file
-// is written without invisible characters.
+// sameJSON compares values, however they are spaced and escaped: the file is
+// written without invisible characters.
 func sameJSON(a, b json.RawMessage) bool {
 	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
 }
 
-// pretty returns the definition on several lines.
+// pretty is the definition over several lines.
 func (e *Entry) pretty() string {
 	var b bytes.Buffer
 	if json.Indent(&b, e.Definition, "", "  ") != nil {
 		return string(e.Definition)
 	}
-	return b.String() + "\n"
+	b.WriteByte('\n')
+	if e.Override != nil {
+		b.WriteString("override: ")
+		if json.Indent(&b, e.Override.Entry, "", "  ") != nil {
+			b.Write(e.Override.Entry)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // changedParts names what of a definition changed. A fingerprint that does not
-// match its definition is a separate change.
+// belong to its definition is a change of its own.
 func changedParts(was, now *Entry) []string {
 	a, b := was.parts(), now.parts()
 	var out []string
@@ -92,8 +105,11 @@ func changedParts(was, now *Entry) []string {
 			out = append(out, name)
 		}
 	}
-	if len(out) == 0 {
-		return []string{"fingerprint"}
+	if len(out) == 0 && !was.hasDefinition(now) {
+		out = []string{"fingerprint"}
+	}
+	if !was.Override.matches(now.Override) {
+		out = append(out, registry.PartOverride)
 	}
 	slices.Sort(out)
 	return out

@@ -1,11 +1,10 @@
-// Package lock records tool definitions: a file in the project root has every
+// Package lock records tool definitions: a file in the project root holds every
 // definition with its fingerprint (spec section 10), so that a change shows in
-// review and a changed tool can be refused.
+// review and a drifted tool can be refused.
 //
-// A [Recorder] is the last filter of a registry and sees every tool that passes
-// the others, under the names that its source gave. The same applies to
-// File.Filter, which hides tools that are not in the file. Compare compares two
-// files.
+// A [Recorder] is the last filter of a registry and sees every tool that gets
+// that far, under the names its source gave; the same holds for File.Filter,
+// which keeps out what the file does not hold. Compare tells two files apart.
 package lock
 
 import (
@@ -18,8 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// newEntry returns the entry of a tool as a filter sees it.
-func newEntry(t *registry.Tool) Entry {
+// newEntry returns the entry of a tool as a filter sees it, without its override.
+func newEntry(tool *registry.Tool) Entry {
+	t := &registry.Tool{Definition: *tool.Upstream(), Identity: tool.Identity}
 	e := Entry{Source: t.Source, Name: t.Name, Version: t.Version, Fingerprint: t.Fingerprint()}
 	definition := jsonx.NewObject()
 	for _, p := range t.Parts() {
@@ -27,7 +27,7 @@ func newEntry(t *registry.Tool) Entry {
 		case "name":
 			e.Name = p.Value
 		case "source":
-		case "description": // split into lines, for diffs
+		case "description": // by lines, for diffs
 			if p.Value != "" {
 				lines := jsonx.NewArray()
 				for line := range strings.SplitSeq(p.Value, "\n") {
@@ -47,11 +47,15 @@ func newEntry(t *registry.Tool) Entry {
 	return e
 }
 
-// Recorder collects the tools of a registry. The zero value is ready to use,
-// for one registry at a time.
-type Recorder struct{ entries map[string]Entry }
+// Recorder collects the tools that a registry is built of. The zero value is
+// ready; it is for one registry at a time.
+type Recorder struct {
+	All     bool  // record overrides of the user's own settings too
+	Was     *File // those that it locks are recorded anyway; may be nil
+	entries map[string]Entry
+}
 
-// Filter accepts every tool and records it. It must be the last filter.
+// Filter lets every tool in and records it. It goes last.
 func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	if r.entries == nil {
 		r.entries = map[string]Entry{}
@@ -61,7 +65,7 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	return nil
 }
 
-// File returns the recorded tools.
+// File returns what was seen.
 func (r *Recorder) File() *File {
 	f := &File{Version: format, Tools: make([]Entry, 0, len(r.entries))}
 	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
@@ -70,8 +74,8 @@ func (r *Recorder) File() *File {
 	return f
 }
 
-// Filter returns the filter that hides tools that differ from f or are not in
-// it. drift, if not nil, is called for each of them, possibly more than once.
+// Filter returns the filter that hides tools that f does not hold as they are
+// now. drift, if not nil, is called for each of them, perhaps more than once.
 func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 	locked := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {
@@ -82,7 +86,7 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		was := locked[now.key()]
 		reason, hint := "it is not in "+Name, "toolreg lock adds it; tools of servers in your own settings, toolreg lock --all"
 		switch {
-		case was != nil && was.matches(&now):
+		case was != nil && was.hasDefinition(&now):
 			return nil
 		case was != nil:
 			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")

@@ -101,6 +101,8 @@ type cachedResult struct {
 	Meta       json.RawMessage `json:",omitempty"`
 	Locations  []registry.Location
 	Duration   time.Duration
+
+	SavedTokens int `json:",omitempty"`
 }
 
 // load returns a result that is not too old. It ignores unreadable files.
@@ -117,7 +119,7 @@ func (c Cache) load(name string) (registry.Result, bool) {
 		return registry.Result{}, false
 	}
 	r := registry.Result{Summary: k.Summary, Display: registry.Display(k.Display), Structured: k.Structured, Meta: k.Meta,
-		Locations: k.Locations, Duration: k.Duration, Cached: true}
+		Locations: k.Locations, Duration: k.Duration, SavedTokens: k.SavedTokens, Cached: true}
 	for _, part := range k.Content {
 		r.Content = append(r.Content, registry.Content(part))
 	}
@@ -126,7 +128,7 @@ func (c Cache) load(name string) (registry.Result, bool) {
 
 func (c Cache) store(name string, r registry.Result) error {
 	k := cachedResult{Format: cacheFormat, Stored: c.now(), Summary: r.Summary, Display: plainDisplay(r.Display), Structured: r.Structured,
-		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration}
+		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration, SavedTokens: r.SavedTokens}
 	for _, part := range r.Content {
 		k.Content = append(k.Content, plainContent(part))
 	}

@@ -132,3 +132,12 @@ func fileNote(what string, path string, written, total int64, err error) string 
 	}
 	return fmt.Sprintf("[the %s is cut; all %d bytes that were read are in %s]", what, total, filepath.ToSlash(path))
 }
+
+// Save writes data, a result of a tool, to a file as a call that is cut does, and
+// returns its path.
+func (o Output) Save(tool string, data []byte) (path string, err error) {
+	s := o.spill(tool)
+	s.add(string(data))
+	s.finish("")
+	return filepath.ToSlash(s.path), s.err
+}

@@ -98,6 +98,8 @@ func changedReason(changes []Change) string {
 			names[i] = "its input schema"
 		case "outputSchema":
 			names[i] = "its output schema"
+		case registry.PartOverride:
+			names[i] = "its override in the settings"
 		case "annotations":
 			names[i] = "its annotations"
 		default:

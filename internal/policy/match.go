@@ -81,7 +81,7 @@ func (d *decision) namesTool(glob string) bool {
 			return true
 		}
 	}
-	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.Name
+	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
 }
 
 // literalPrefix is what a glob begins with before anything that is not literal
@@ -99,7 +99,7 @@ func literalPrefix(glob string) string {
 // allowsTool reports whether the rule names the tool beyond doubt.
 func (d *decision) allowsTool(r *Rule) bool {
 	t := d.tool
-	if r.Server != "" && registry.MatchName(r.Tool, t.ServerTool) {
+	if r.Server != "" && registry.MatchName(r.Tool, t.PlainName()) {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
@@ -128,10 +128,11 @@ func (d *decision) unambiguousNames() []string {
 	if !strings.Contains(t.Name, "__") {
 		out = append(out, t.Name)
 	}
-	clear := !strings.Contains(t.Server, "__") && !strings.Contains(t.ServerTool, "__") &&
-		!strings.HasSuffix(t.Server, "_") && !strings.HasPrefix(t.ServerTool, "_")
+	plain := t.PlainName()
+	clear := !strings.Contains(t.Server, "__") && !strings.Contains(plain, "__") &&
+		!strings.HasSuffix(t.Server, "_") && !strings.HasPrefix(plain, "_")
 	if clear {
-		out = append(out, t.Server+"__"+t.ServerTool)
+		out = append(out, t.Server+"__"+plain)
 		if t.Name == t.Qualified() || strings.HasPrefix(t.Name, t.Qualified()+"_") {
 			out = append(out, t.Name)
 		}

@@ -21,14 +21,13 @@ type builder struct {
 	builtins map[string]bool  // names and aliases in lower case that a plugin id must not have
 	core     map[string]*Tool // built-in tools by name and alias in lower case; tools of plugins cannot take these names
 	aliases  map[string]*Tool // of built-in tools; tools of servers cannot take them
+	renamed  map[string]*Tool // by the names that overrides replaced
 	folded   map[string]string
+	again    bool // the names are given out a second time
 }
 
-func newBuilder(opts Options, partial bool, findings []*finding) *builder {
-	n := 0
-	for _, f := range findings {
-		n += len(f.tools)
-	}
+// newBuilder returns a builder for about n tools.
+func newBuilder(opts Options, partial bool, n int) *builder {
 	return &builder{
 		opts: opts, partial: partial,
 		reg: &Registry{
@@ -36,12 +35,15 @@ func newBuilder(opts Options, partial bool, findings []*finding) *builder {
 			names:      make(map[string]*Tool, n),
 			versions:   map[string][]*Tool{},
 			other:      map[string]*Tool{},
+			steps:      map[string]*Tool{},
+			misfits:    map[string]Hidden{},
 			validators: map[*Tool]*Validator{},
 		},
 		position: make(map[string]int, n),
 		builtins: map[string]bool{},
 		core:     map[string]*Tool{},
 		aliases:  map[string]*Tool{},
+		renamed:  map[string]*Tool{},
 		folded:   make(map[string]string, n),
 	}
 }
@@ -73,6 +75,8 @@ func (b *builder) add(f *finding) {
 
 func (b *builder) register(found *Tool) {
 	t := *found // copy: another registry may give the tool another name
+	t.given = t.Name
+	t.maybe = newNames(b.opts.Overrides, &t)
 	if t.Source == SourceBuiltin {
 		for _, name := range append([]string{t.Name}, t.Aliases...) {
 			b.builtins[strings.ToLower(name)] = true
@@ -87,33 +91,51 @@ func (b *builder) register(found *Tool) {
 		b.diagnose(SeverityError, "tool_nameless", t.Source, "", "a tool without a name was skipped", "")
 		return
 	}
-	if max := b.opts.MaxDescription; max > 0 && int64(len(t.Description)) > max {
-		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]", text.Head(t.Description, int(max)), max, len(t.Description))
-	}
+	b.cutDescription(&t)
 	t.Name = ValidName(t.Name)
 	if t.DisplayName == "" {
 		t.DisplayName = t.Name
 	}
 	t.Icon = cmp.Or(t.Icon, defaultIcon)
-	if t.IsMCP() && b.partial {
-		b.qualify(&t, nil, t.Qualified())
-		return
-	}
-	old, taken := b.reg.names[t.Name]
-	if owner := b.aliases[t.Name]; owner != nil && !taken && (t.IsMCP() || t.Source == SourceCommand) {
-		old, taken = owner, true
-	}
-	if owner := b.core[strings.ToLower(t.Name)]; owner != nil && !taken && yieldsToCore(&t) {
-		old, taken = owner, true
-	}
 	switch {
-	case !taken:
-		b.put(&t)
-	case isVersionOf(&t, old):
-		b.putVersion(&t)
+	case b.isUnsettled(&t): // to be looked for in the whole registry
+	case t.IsMCP() && b.partial:
+		b.qualify(&t, nil, t.Qualified())
 	default:
-		b.conflict(&t, old)
+		b.give(&t)
 	}
+}
+
+func (b *builder) cutDescription(t *Tool) {
+	if max := b.opts.MaxDescription; max > 0 && int64(len(t.Description)) > max {
+		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]", text.Head(t.Description, int(max)), max, len(t.Description))
+	}
+}
+
+// give gives a tool its name, or another where that is taken.
+func (b *builder) give(t *Tool) {
+	switch old, taken := b.owner(t); {
+	case !taken:
+		b.put(t)
+	case isVersionOf(t, old):
+		b.putVersion(t)
+	default:
+		b.conflict(t, old)
+	}
+}
+
+// owner returns the tool that has the name of a newcomer already.
+func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
+	if old, taken = b.reg.names[t.Name]; taken {
+		return old, true
+	}
+	if owner := b.aliases[t.Name]; owner != nil && (t.IsMCP() || t.Source == SourceCommand) {
+		return owner, true
+	}
+	if owner := b.core[strings.ToLower(t.Name)]; owner != nil && yieldsToCore(t) {
+		return owner, true
+	}
+	return nil, false
 }
 
 // yieldsToCore reports whether a tool must not have a name that is an alias of
@@ -132,6 +154,11 @@ func (b *builder) hides(t *Tool) *Hidden {
 		if h := filter(t); h != nil {
 			hidden := *h
 			return &hidden
+		}
+	}
+	if b.opts.Last != nil && !b.again {
+		if h := b.opts.Last(t); h != nil {
+			return h
 		}
 	}
 	if t.Quarantine != nil {
@@ -157,7 +184,9 @@ func (b *builder) conflict(t, old *Tool) {
 		}
 	default:
 		hint := "rename the tool"
-		if t.Declared != "" {
+		if t.IsRenamed() {
+			hint = "choose another name in the override at " + t.Reshaped.Origin
+		} else if t.Declared != "" {
 			hint += " in " + t.Declared
 		}
 		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
@@ -241,7 +270,7 @@ func (b *builder) replace(t, old *Tool) {
 // versions. Both must come from the same source, so that no source can replace
 // another's tool by a higher version.
 func isVersionOf(t, old *Tool) bool {
-	return t.Source == old.Source && !t.IsMCP() && t.Version != "" && old.Version != "" && t.Version != old.Version
+	return t.Source == old.Source && !t.IsMCP() && t.Version != "" && old.Version != "" && t.Version != old.Version && t.OriginalName() == old.OriginalName()
 }
 
 func (b *builder) putVersion(t *Tool) {
@@ -261,22 +290,22 @@ func (b *builder) putVersion(t *Tool) {
 }
 
 func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
-	b.reg.diagnostics = append(b.reg.diagnostics,
-		Diagnostic{Severity: sev, Code: code, Source: source, Tool: tool, Message: msg, Hint: hint})
+	d := Diagnostic{Severity: sev, Code: code, Source: source, Tool: tool, Message: msg, Hint: hint}
+	if !b.again || !slices.Contains(b.reg.diagnostics, d) {
+		b.reg.diagnostics = append(b.reg.diagnostics, d)
+	}
 }
 
 // registry returns the finished registry. It adds aliases and qualified names
 // last, so that they never take a name from a registered tool.
 func (b *builder) registry() *Registry {
+	b.withdraw()
 	for _, t := range b.reg.tools {
-		b.addAlias(t, t.Qualified())
-		if t.IsMCP() {
-			b.addAlias(t, t.Server+"__"+t.ServerTool)
-		}
-		for _, alias := range t.Aliases {
-			b.addAlias(t, alias)
+		for _, name := range t.furtherNames() {
+			b.addAlias(t, name)
 		}
 	}
+	b.reg.renamed = b.renamed
 	return b.reg
 }
 

@@ -72,6 +72,8 @@ type Definition struct {
 	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
 	Provider        ProviderFields  `json:"provider,omitzero"`
 	MCP             MCPFields       `json:"mcp,omitzero"`
+	// Reshaped is set if an override of the settings changed the definition.
+	Reshaped *Reshaped `json:"-"`
 }
 
 // MCPFields are what an MCP server lists of a tool that only other MCP clients
@@ -101,7 +103,7 @@ func (d *Definition) Qualified() string {
 	if !d.IsMCP() {
 		return ""
 	}
-	return ValidName(d.Server + "__" + d.ServerTool)
+	return ValidName(d.Server + "__" + d.PlainName())
 }
 
 // TakesParams reports whether a call may have params (spec section 8.1): the

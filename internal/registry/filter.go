@@ -39,17 +39,25 @@ func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 
 // Spellings returns every name that can refer to the tool: its name, its
 // aliases, name@version, the server's own name for it, and server__tool, raw
-// and cleaned.
+// and cleaned. For a tool with an override, it also returns its names without
+// the override.
 func (d *Definition) Spellings() []string {
 	out := append([]string{d.Name}, d.Aliases...)
 	if d.Version != "" {
 		out = append(out, d.Name+"@"+d.Version)
 	}
 	if d.IsMCP() {
-		out = append(out, d.ServerTool, d.Server+"__"+d.ServerTool, d.Qualified(), ValidName(d.ServerTool))
+		out = append(out, d.PlainName(), d.Server+"__"+d.PlainName(), d.Qualified(), ValidName(d.PlainName()))
+	}
+	if d.Reshaped != nil {
+		out = append(out, d.Reshaped.Upstream.Spellings()...)
 	}
 	return out
 }
+
+// wanted returns every name by which a list of the tools to keep can refer to
+// the tool, including names that an override may give it.
+func (t *Tool) wanted() []string { return append(t.Spellings(), t.maybe...) }
 
 // CoreToolsFilter hides the built-in tools that no entry names, by name or
 // alias, with or without "(...)" after it (setting coreTools).
@@ -59,7 +67,7 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 		if t.Source != SourceBuiltin {
 			return nil
 		}
-		if _, ok := MatchAny(bare, t.Spellings()...); ok {
+		if _, ok := MatchAny(bare, t.wanted()...); ok {
 			return nil
 		}
 		return &Hidden{Reason: "coreTools does not name it", Setting: setting}
@@ -120,7 +128,7 @@ func OptionalFilter(allowed []Entry) Filter {
 		if !t.Optional {
 			return nil
 		}
-		names := append(t.Spellings(), t.Plugin)
+		names := append(t.wanted(), t.Plugin)
 		if t.Plugin != "" {
 			names = append(names, GroupPlugins)
 		}
@@ -138,7 +146,7 @@ func OptionalFilter(allowed []Entry) Filter {
 // their spellings (setting tools.only).
 func OnlyFilter(entries []Entry, setting string) Filter {
 	return func(t *Tool) *Hidden {
-		if _, ok := MatchAny(entries, t.Spellings()...); ok {
+		if _, ok := MatchAny(entries, t.wanted()...); ok {
 			return nil
 		}
 		return &Hidden{Reason: "tools.only does not name it", Setting: setting}

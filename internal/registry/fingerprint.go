@@ -9,24 +9,32 @@ import (
 
 // Part is one aspect of a tool that its fingerprint covers.
 type Part struct {
-	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind
+	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind, override
 	Value string `json:"value"`
 }
 
 // Parts returns what the fingerprint covers, in a fixed order: the definition
-// and, as "behind", the command or server that provides it. Values are
-// canonical JSON or text without secrets.
+// as the source sent it, the command or server that provides it ("behind") and
+// the override of the settings. Values are canonical JSON or text without secrets.
 func (t *Tool) Parts() []Part {
-	return []Part{
-		{"source", t.Source},
-		{"name", t.OriginalName()},
-		{"description", t.Description},
-		{"inputSchema", jsonx.Canonical(t.InputSchema)},
-		{"outputSchema", jsonx.Canonical(t.OutputSchema)},
-		{"annotations", jsonx.Canonical(t.Annotations)},
+	d := t.Upstream()
+	parts := []Part{
+		{"source", d.Source},
+		{"name", d.OriginalName()},
+		{"description", d.Description},
+		{"inputSchema", jsonx.Canonical(d.InputSchema)},
+		{"outputSchema", jsonx.Canonical(d.OutputSchema)},
+		{"annotations", jsonx.Canonical(d.Annotations)},
 		{"behind", jsonx.Canonical(t.Identity)},
 	}
+	if t.Reshaped != nil {
+		parts = append(parts, Part{PartOverride, jsonx.Canonical(t.Reshaped.Shown)})
+	}
+	return parts
 }
+
+// PartOverride is the name of the part with a tool's override.
+const PartOverride = "override"
 
 // Fingerprint returns the hash, in hex, of everything about a tool to which an
 // approval or a lock is tied (spec section 8.5). It depends neither on the name
@@ -35,6 +43,9 @@ func (t *Tool) Fingerprint() string {
 	h := sha256.New()
 	for _, p := range t.Parts() {
 		h.Write([]byte(p.Name + "\x00" + p.Value + "\x00"))
+	}
+	if t.Reshaped != nil { // with the secrets that its part masks
+		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -45,5 +56,5 @@ func (d *Definition) OriginalName() string {
 	if d.IsMCP() {
 		return d.ServerTool
 	}
-	return d.Name
+	return d.Upstream().Name
 }

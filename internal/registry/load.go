@@ -38,22 +38,26 @@ func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Regi
 		wg.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
 	}
 	wg.Wait()
-	return l.build(findings, partial)
+	return l.build(ctx, findings, partial)
 }
 
-func (l *Loader) build(findings []*finding, partial bool) *Registry {
-	b := newBuilder(l.opts, partial, findings)
+func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *Registry {
+	n := 0
+	for _, f := range findings {
+		n += len(f.tools)
+	}
+	b := newBuilder(l.opts, partial, n)
 	for _, f := range findings {
 		b.add(f)
 	}
-	return b.registry()
+	return b.reshaped(ctx).registry()
 }
 
 // LoadFor is Load for a registry of all sources from which only one tool is
 // needed. It waits for the sources in order until one has the tool, since later
 // sources cannot take its name. The others continue until they finish or Close
-// stops them.
-func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string) *Registry {
+// stops them. lookup looks the tool up in a registry.
+func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, lookup func(*Registry) error) *Registry {
 	findings := make([]*finding, len(sources))
 	for i, s := range sources {
 		f := l.finding(s)
@@ -61,15 +65,15 @@ func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string) *Re
 		l.later.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
 	}
 	for i, f := range findings {
-		if <-f.done; !f.mayHave(name) {
+		if <-f.done; !f.mayHave(name, l.opts.Overrides) {
 			continue
 		}
-		reg := l.build(findings[:i+1], false)
-		if _, err := reg.Lookup(name); err == nil {
+		reg := l.build(ctx, findings[:i+1], false)
+		if lookup(reg) == nil {
 			return reg
 		}
 	}
-	return l.build(findings, false)
+	return l.build(ctx, findings, false)
 }
 
 // usable counts the tools that are not quarantined.
@@ -84,10 +88,10 @@ func (f *finding) usable() int {
 }
 
 // mayHave reports whether a tool of the source could be registered under a name.
-func (f *finding) mayHave(name string) bool {
+func (f *finding) mayHave(name string, o Overrides) bool {
 	plain, _, _ := cutVersion(name)
 	return slices.ContainsFunc(f.tools, func(t Tool) bool {
-		return ValidName(t.Name) == plain || slices.Contains(t.Spellings(), plain)
+		return ValidName(t.Name) == plain || slices.Contains(t.Spellings(), plain) || slices.Contains(newNames(o, &t), plain)
 	})
 }
 

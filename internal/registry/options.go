@@ -50,6 +50,13 @@ type Options struct {
 	// Filters run in order on each tool before it takes a name. The first that
 	// hides the tool is reported.
 	Filters []Filter
+	// Overrides change tools that no filter hides. Changed tools run through the
+	// filters again. nil: none.
+	Overrides Overrides
+	// Last is a filter that runs after Filters. LastShaped runs once overrides have
+	// changed tools; it also gets the name that the source gave the tool. nil: none.
+	Last       Filter
+	LastShaped func(t *Tool, name string) *Hidden
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string

@@ -18,6 +18,9 @@ type Registry struct {
 	names       map[string]*Tool
 	versions    map[string][]*Tool // highest version first, only if there are several
 	other       map[string]*Tool   // aliases and qualified names
+	steps       map[string]*Tool   // that only steps of composites find
+	renamed     map[string]*Tool   // by the names that overrides took from them
+	misfits     map[string]Hidden  // by the names that overrides could not give them
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
@@ -87,6 +90,15 @@ func (r *Registry) Lookup(name string) (*Tool, error) {
 	return nil, r.notFound(name)
 }
 
+// LookupStep is [Registry.Lookup] for the step of a composite, which also finds the
+// tools that an override hides.
+func (r *Registry) LookupStep(name string) (*Tool, error) {
+	if t, ok := r.steps[name]; ok {
+		return t, nil
+	}
+	return r.Lookup(name)
+}
+
 func (r *Registry) version(name, version string) *Tool {
 	for _, t := range r.versions[name] {
 		if t.Version == version {
@@ -114,6 +126,14 @@ func (r *Registry) notFound(name string) error {
 			return e
 		}
 	}
+	if h, ok := r.misfits[name]; ok {
+		e.Hidden = &h
+		return e
+	}
+	if t := r.formerly(name); t != nil {
+		e.Hidden = &Hidden{Name: name, Source: t.Source, Reason: fmt.Sprintf("an override renames it to %q", t.Name), Setting: t.Reshaped.Origin}
+		return e
+	}
 	candidates := make([]string, 0, len(r.names)+len(r.other))
 	for n := range r.names {
 		candidates = append(candidates, n)
@@ -124,6 +144,23 @@ func (r *Registry) notFound(name string) error {
 	slices.Sort(candidates)
 	e.Near = Near(name, candidates)
 	return e
+}
+
+// formerly returns the tool that an override took a name from, nil if there is
+// none.
+func (r *Registry) formerly(name string) *Tool {
+	plain, _, _ := cutVersion(name)
+	for _, n := range []string{name, plain} {
+		if t := r.renamed[n]; t != nil {
+			return t
+		}
+	}
+	for _, t := range r.renamed {
+		if slices.Contains(t.Reshaped.Upstream.furtherNames(), plain) {
+			return t
+		}
+	}
+	return nil
 }
 
 // otherVersions returns the existing versions of a name if name@version does

@@ -158,7 +158,10 @@ type Result struct {
 	Truncated  bool // something was cut; Content says what
 	Cached     bool // from the cache of results
 	Asked      bool // a person or a model answered questions of the tool and may answer differently next time
-	Attempts   int  // number of attempts, if more than one
+	// SavedTokens estimates how much less a model reads because of an override of
+	// the result, in tokens.
+	SavedTokens int
+	Attempts    int // number of attempts, if more than one
 }
 
 // TextResult returns a result that is one text.

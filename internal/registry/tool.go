@@ -39,13 +39,26 @@ type Tool struct {
 	// Timeout limits one call; 0 means that the tool has no limit.
 	Timeout time.Duration
 
+	// given is the name that the source gave the tool.
+	given string
+	// maybe holds the names that an override may give the tool, until that is known.
+	maybe []string
+
+	// Wire converts a call to the params that the tool's source expects, if an
+	// override changes them. The functions below take calls as models make them.
+	// nil: they are the same.
+	Wire func(Call) (Call, error)
+
+	// Project returns the part of a result that an override keeps. nil: all of it.
+	Project func(context.Context, Result) (Result, error)
+
 	// Run makes the call. An error means that the call could not be made; a
 	// Result with IsError means that the tool ran and failed.
 	Run func(context.Context, Call) (Result, error)
 
 	// Check is the tool's own validation after that of the schema. It returns
 	// an *ArgsError if the params are wrong.
-	Check func(Call) error
+	Check func(context.Context, Call) error
 
 	// Subject returns what the call would access, for policy rules. nil: rules
 	// can match only the tool.
@@ -70,6 +83,9 @@ type Call struct {
 	Tool string
 	// Params is one JSON object, byte for byte as it was validated.
 	Params json.RawMessage
+	// Edited is an object with the params that an override fixes and that the
+	// person changed. Only Revise sets it.
+	Edited json.RawMessage
 	// Emit receives output while the tool runs, for tools with CanUpdateOutput.
 	// The executor sets it, so it is never nil in Run. It may be called from
 	// several goroutines.

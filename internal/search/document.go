@@ -16,7 +16,7 @@ const (
 // Of returns what is searched of a definition. serverDescription is what the
 // settings or the server itself say of its server.
 func Of(d *registry.Definition, serverDescription string) Document {
-	doc := Document{Name: d.OriginalName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
+	doc := Document{Name: d.PlainName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
 		Server: d.Server, ServerDescription: serverDescription}
 	if d.IsMCP() {
 		doc.DisplayName = "" // made of the other two

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,10 +140,13 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
 		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
 		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
-		Cached: r.Result.Cached, Attempts: r.Result.Attempts,
+		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Attempts: r.Result.Attempts,
 	}
 	if t.IsMCP() {
 		e.Tool = t.Qualified()
+	}
+	if t.IsRenamed() {
+		e.Upstream = cmp.Or(t.Upstream().Qualified(), t.Upstream().Name)
 	}
 	if c := caller.From(ctx); c != nil {
 		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}

@@ -48,7 +48,7 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 // callStep makes the call of a composite's step. It starts only the server that
 // the step needs, and makes the call like any other.
 func (s *Session) callStep(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
-	f, err := s.Find(ctx, name, Query{Call: true})
+	f, err := s.Find(ctx, name, Query{Call: true, Step: true})
 	if err != nil {
 		return registry.Result{}, err
 	}

@@ -51,7 +51,7 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 // resolveStep returns an error if no tool has the name of a step. If a setting
 // hides the tool, it adds a diagnostic.
 func (s *Session) resolveStep(reg *registry.Registry, name string) error {
-	_, err := reg.Lookup(name)
+	_, err := reg.LookupStep(name)
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok {
 		return err

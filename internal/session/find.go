@@ -23,9 +23,20 @@ type Query struct {
 	// Whole gives tools of servers the names that they have in the whole
 	// registry, as declarations do.
 	Whole bool
+	// Step also finds tools that an override hides from everything but the steps
+	// of composites.
+	Step bool
 	// Format makes names those of the declarations of this format. If it is
 	// empty, names of the registry come first.
 	Format string
+}
+
+// lookup looks up a name of the registry.
+func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, error) {
+	if q.Step {
+		return reg.LookupStep(name)
+	}
+	return reg.Lookup(name)
 }
 
 // Found is a tool with the registry in which it was found, which may have only
@@ -115,7 +126,7 @@ func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) 
 // lookup tries the steps of a lookup until one finds the tool.
 func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
 	for _, step := range f.steps(name, q) {
-		reg := f.load(ctx, step, name)
+		reg := f.load(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
 		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
 			return Found{reg, t}, nil
@@ -156,16 +167,16 @@ func (f *finder) steps(name string, q Query) []step {
 }
 
 // load loads the registry of a step once; name is the tool to look up.
-func (f *finder) load(ctx context.Context, step step, name string) *registry.Registry {
+func (f *finder) load(ctx context.Context, step step, name string, q Query) *registry.Registry {
 	key := step.name
 	if reg := f.registries[key]; reg != nil {
-		if _, err := reg.Lookup(name); err == nil || key != stepUntil {
+		if _, err := q.lookup(reg, name); err == nil || key != stepUntil {
 			return reg
 		}
 	}
 	var reg *registry.Registry
 	if key == stepUntil {
-		if reg = f.loadUntil(ctx, step.sources, name); len(reg.Reports()) == len(step.sources) {
+		if reg = f.loadUntil(ctx, step.sources, name, q); len(reg.Reports()) == len(step.sources) {
 			key = stepAll
 		}
 	} else {
@@ -179,10 +190,10 @@ func (f *finder) load(ctx context.Context, step step, name string) *registry.Reg
 }
 
 // loadUntil runs sources until one has a tool of this name, and shows progress.
-func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string) *registry.Registry {
+func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string, q Query) *registry.Registry {
 	done := f.deps.Screen.Watch()
 	defer done()
-	return f.loader.LoadFor(ctx, from, name)
+	return f.loader.LoadFor(ctx, from, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
 }
 
 // loadSources runs sources and shows progress.
@@ -195,7 +206,7 @@ func (f *finder) loadSources(ctx context.Context, from []registry.Source, partia
 // lookupIn finds a tool in one registry. Declared names are looked up only in
 // the whole registry, because in a part of it they could mean another tool.
 func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
-	t, err := reg.Lookup(name)
+	t, err := q.lookup(reg, name)
 	if step != stepAll {
 		if err == nil && q.Format != "" && t.Name != name { // the alias may be the declared name of a server's tool
 			return nil, &registry.NotFoundError{Name: name}
@@ -298,7 +309,7 @@ func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
 func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.load(ctx, step, "")
+	return f.load(ctx, step, "", Query{})
 }
 
 // reload loads all sources again after some were renewed.
@@ -306,7 +317,7 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget()
-	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "")
+	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "", Query{})
 }
 
 // Definitions returns the definitions of tools under names that select exactly

@@ -56,7 +56,8 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 }
 
 // surround adds to every call of an executor what the settings ask for, from
-// the outside in: hooks, audit, output limit, cache, retries, time limit (spec
+// the outside in: hooks, audit, output limit, cache, overrides of
+// the result, retries, time limit (spec
 // section 8.6).
 func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	set, err := g.hooks(ctx)
@@ -74,6 +75,6 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 		}
 		return valueOf(d)
 	}
-	x.Wrap = []registry.Middleware{g.limitOutput, g.cacheResults, g.retryCalls}
+	x.Wrap = []registry.Middleware{g.limitOutput, g.cacheResults, g.projectResults, g.retryCalls}
 	return nil
 }

@@ -82,7 +82,8 @@ type Options struct {
 	Noticed []registry.Diagnostic
 	// Last is a filter that runs after all others, instead of Locked. nil:
 	// none.
-	Last registry.Filter
+	Last       registry.Filter
+	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
 }
 
 // InputError is a mistake in a flag, a variable, or an entry of the settings

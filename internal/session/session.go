@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -55,29 +56,21 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := s.checkExamples(ctx); err != nil {
 		return nil, err
 	}
-	last, err := s.lastFilters()
-	if err != nil {
-		return nil, err
+	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set)), Last: opts.Last, LastShaped: opts.LastShaped,
+		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: s.observeSource}
+	if changes := overrides.New(set); changes != nil {
+		options.Overrides = changes
 	}
-	s.loader = registry.NewLoader(registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set), last),
-		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: s.observeSource})
+	if opts.Locked && opts.Last == nil {
+		file, err := lock.Read(set.ProjectRoot)
+		if err != nil {
+			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err)}
+		}
+		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
+	}
+	s.loader = registry.NewLoader(options)
 	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.sources}}
 	return s, nil
-}
-
-// lastFilters returns the filters that run after all filters of the settings.
-func (s *Session) lastFilters() ([]registry.Filter, error) {
-	if s.opts.Last != nil {
-		return []registry.Filter{s.opts.Last}, nil
-	}
-	if !s.opts.Locked {
-		return nil, nil
-	}
-	file, err := lock.Read(s.set.ProjectRoot)
-	if err != nil {
-		return nil, &InputError{Err: fmt.Errorf("--locked: %w", err)}
-	}
-	return []registry.Filter{file.Filter(s.deps.Warn)}, nil
 }
 
 // Settings returns the settings of the session, which must not be changed.

@@ -211,7 +211,7 @@ func InPreset(preset string, t *registry.Tool) bool {
 		return true
 	}
 	return slices.ContainsFunc(presets(preset), func(p string) bool {
-		return p == "full" || p == builtin.PresetMCP && t.IsMCP() || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.Name)
+		return p == "full" || p == builtin.PresetMCP && t.IsMCP() || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.OriginalName())
 	})
 }
 

@@ -106,6 +106,9 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 	for i := range m.set.ToolOptions {
 		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String())
 	}
+	for _, n := range m.set.RawNamed("overrides") {
+		add("overrides", n.Name, n.Origin.String())
+	}
 	set, _, err := ReadHooks(ctx, m.set, m.expander, m.deps.Environ)
 	if err == nil && set != nil { // errors in hooks are reported when they run
 		for i := range set.Hooks {

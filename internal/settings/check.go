@@ -131,7 +131,7 @@ func (r *reader) object(row *table.Row, key string, n *document.Node) {
 		case i < 0:
 			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
 			continue
-		case row.Strict && isEmpty(f.Value):
+		case row.Strict && isEmpty(f.Value) && row.Fields[i].Type != table.Raw:
 			r.fail(f.Line, f.Col, "give it a value or remove it", "%s is empty", key+"."+f.Name)
 			continue
 		}

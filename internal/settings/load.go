@@ -59,6 +59,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s.Project, s.importPaths = l.project, l.importPaths
 	l.workspace(s)
 	l.sourceFaults(s)
+	l.diags = append(l.diags, m.guardedOverrides()...)
 	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}

@@ -64,6 +64,11 @@ type Named struct {
 	Value  *document.Node
 }
 
+// Masked returns the value as [Named.JSON] does, with secrets masked.
+func (s *Settings) Masked(setting string, n Named) json.RawMessage {
+	return entryRow(s.merged.index.Row(setting), n.Name).Masked(n.Value)
+}
+
 // JSON returns the value: members in file order, numbers as written.
 func (n Named) JSON() json.RawMessage { return n.Value.Encode() }
 
@@ -87,7 +92,9 @@ func (m *merged) named(name string) []Named {
 			o.Line, o.Col = f.Line, f.Col
 			n := Named{Name: f.Name, Origin: o, Value: f.Value}
 			if i, ok := at[f.Name]; ok {
-				out[i] = n
+				if !isGuarded(name, out[i], n) {
+					out[i] = n
+				}
 				continue
 			}
 			at[f.Name] = len(out)
@@ -111,7 +118,7 @@ func (s *Settings) RawEach(key string) []Named {
 	return out
 }
 
-// RawNamed returns the entries of composites, toolOptions, context or
+// RawNamed returns the entries of composites, overrides, toolOptions, context or
 // mcpServers, merged by name, in file order.
 func (s *Settings) RawNamed(key string) []Named {
 	if s.merged == nil {

@@ -159,7 +159,7 @@ func TestEditChecksParams(t *testing.T) {
 		{`{"file_path":".","old_string":"a","new_string":"b"}`, "/file_path", "folder"},
 	}
 	for _, tt := range tests {
-		err := find(t, opts, "edit").Check(tooltest.Call(tt.params))
+		err := find(t, opts, "edit").Check(t.Context(), tooltest.Call(tt.params))
 		bad, ok := errors.AsType[*registry.ArgsError](err)
 		if !ok {
 			t.Errorf("%s: %v", tt.params, err)
@@ -191,7 +191,7 @@ func TestEditRevised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tool.Check(revised); err != nil {
+			if err := tool.Check(t.Context(), revised); err != nil {
 				t.Fatalf("the revised call is not valid: %v", err)
 			}
 			pre, err := tool.Preview(t.Context(), revised)

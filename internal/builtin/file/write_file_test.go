@@ -158,7 +158,7 @@ func TestWritingStaysInside(t *testing.T) {
 		for tool, p := range calls {
 			c := tooltest.Call(tooltest.JSON(t, p))
 			made := find(t, opts, tool)
-			err := made.Check(c)
+			err := made.Check(t.Context(), c)
 			_, isInvalid := errors.AsType[*registry.ArgsError](err)
 			if isDenied && !errors.Is(err, registry.ErrDenied) || !isDenied && !isInvalid {
 				t.Errorf("%s %q: check says %v", tool, name, err)
@@ -279,7 +279,7 @@ func TestWriteFileRevised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tool.Check(revised); err != nil {
+		if err := tool.Check(t.Context(), revised); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := tool.Run(t.Context(), revised); err != nil || r.IsError {

@@ -171,7 +171,7 @@ func TestGrepBadParams(t *testing.T) {
 		`{"pattern":"a{1000}{1000}"}`:    "RE2 syntax",
 		`{"pattern":"` + strings.Repeat("(", 1500) + strings.Repeat(")", 1500) + `"}`: "RE2 syntax",
 	} {
-		err := tool.Check(tooltest.Call(params))
+		err := tool.Check(t.Context(), tooltest.Call(params))
 		var args *registry.ArgsError
 		if !errors.As(err, &args) || !strings.Contains(err.Error(), strings.Split(want, ":")[0]) {
 			t.Errorf("%.60s: %v", params, err)

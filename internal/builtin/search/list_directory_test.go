@@ -89,7 +89,7 @@ func TestListDirectoryFailures(t *testing.T) {
 			t.Errorf("%s: %s", path, r.Text())
 		}
 	}
-	if err := find(t, opts, "list_directory").Check(tooltest.Call(`{"path":".","ignore":["ok","[a"]}`)); !isArgs(err, "/ignore/1") {
+	if err := find(t, opts, "list_directory").Check(t.Context(), tooltest.Call(`{"path":".","ignore":["ok","[a"]}`)); !isArgs(err, "/ignore/1") {
 		t.Error(err)
 	}
 }

@@ -156,7 +156,7 @@ func TestProcessChecksParams(t *testing.T) {
 		`{"action":"log"}`:               "/id: is required for log",
 		`{"action":"list","timeout":-1}`: "/timeout",
 	} {
-		err := find(t, opts, "process").Check(tooltest.Call(p))
+		err := find(t, opts, "process").Check(t.Context(), tooltest.Call(p))
 		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", p, err)
 		}

@@ -119,7 +119,7 @@ func TestShellChecksParams(t *testing.T) {
 		`{"command":"ls","background":true}`:   "/background: needs a state folder",
 		`{"command":"ls","shell":"zsh"}`:       "/shell: unknown param",
 	} {
-		err := find(t, opts, "run_shell_command").Check(tooltest.Call(p))
+		err := find(t, opts, "run_shell_command").Check(t.Context(), tooltest.Call(p))
 		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", p, err, want)
 		}

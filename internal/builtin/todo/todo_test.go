@@ -71,12 +71,12 @@ func TestTodoWriteChecksParams(t *testing.T) {
 		`{"todos":[{"id":"1","content":"a","status":"pending","priority":"urgent"}]}`:                         "/todos/0/priority: is not one of",
 		`{"items":[]}`: "/items: unknown param",
 	} {
-		err := find(t, opts, "todo_write").Check(tooltest.Call(p))
+		err := find(t, opts, "todo_write").Check(t.Context(), tooltest.Call(p))
 		if _, ok := errors.AsType[*registry.ArgsError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", p, err, want)
 		}
 	}
-	if err := find(t, opts, "todo_read").Check(tooltest.Call(`{"x":1}`)); err == nil {
+	if err := find(t, opts, "todo_read").Check(t.Context(), tooltest.Call(`{"x":1}`)); err == nil {
 		t.Error("todo_read takes params")
 	}
 }

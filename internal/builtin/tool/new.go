@@ -29,7 +29,7 @@ type Handlers[C any] struct {
 func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	d.Description = strings.TrimSpace(d.Description)
 	t := registry.Tool{Definition: d, Timeout: h.Timeout}
-	t.Check = func(call registry.Call) error {
+	t.Check = func(_ context.Context, call registry.Call) error {
 		_, err := h.Prepare(call)
 		if refused(err) {
 			return &registry.FailedError{Result: Failed(err.Error())}

@@ -206,7 +206,7 @@ func TestFetchParams(t *testing.T) {
 		`{"url":"http://` + strings.Repeat("a", 9000):          "params are not valid JSON",
 		`{"url":"http://a/` + strings.Repeat("a", 9000) + `"}`: "is longer than",
 	} {
-		err := tool.Check(tooltest.Call(params))
+		err := tool.Check(t.Context(), tooltest.Call(params))
 		var invalid *registry.ArgsError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
 			t.Errorf("%.60s: %v, want %q", params, err, want)

@@ -77,7 +77,7 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	}
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
-			(o.tool == "" || registry.MatchName(o.tool, e.Tool) || e.ServerTool != "" && registry.MatchName(o.tool, e.ServerTool)) &&
+			(o.tool == "" || registry.MatchName(o.tool, e.Tool) || e.ServerTool != "" && registry.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && registry.MatchName(o.tool, e.Upstream)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
 }
@@ -207,7 +207,11 @@ func (p *printer) print(entries []audit.Entry) error {
 		_, err := io.WriteString(e.Out, followed(t.Rows))
 		return err
 	}
-	return t.PrintCounted(e, "call")
+	if e.OutTTY && len(entries) == 0 {
+		e.Note("toolreg: no such calls in the log\n")
+		return nil
+	}
+	return t.Print(e)
 }
 
 // followed lays rows out that come one by one: what comes later is not known.

@@ -3,6 +3,7 @@ package auditcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,8 @@ The time that a person took to answer a question is in none of them; a call that
 ended at the question whether to make it counts as refused.
 
 In a pipe each row is: name, source, calls, successes, errors, refused, total,
-average, median and 95th percentile in milliseconds, and the time of the last
-call, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
+average, median and 95th percentile in milliseconds, the time of the last call,
+and the tokens that overrides of results saved, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Example: `  toolreg stats --since 7d
   toolreg stats --by server --json
   toolreg stats --project`,
@@ -75,17 +76,19 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]audit.Count{"stats": counts})
 	}
-	most, calls := 0, 0
-	for _, c := range counts {
-		most = max(most, c.Calls)
-		calls += c.Calls
-	}
 	if e.OutTTY && len(counts) == 0 {
-		e.Notef("no calls")
+		e.Note("toolreg: no calls in the log\n")
 		return nil
 	}
-	e.Summary("%s", cli.Counted(calls, "call"))
+	most := 0
+	for _, c := range counts {
+		most = max(most, c.Calls)
+	}
 	t := cli.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
+	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
+	if saved || !e.OutTTY {
+		t.Header = append(t.Header, "SAVED")
+	}
 	if e.OutTTY {
 		t.Header = append(t.Header, "")
 	}
@@ -94,10 +97,16 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 		for _, ms := range []float64{c.TotalMs, c.AverageMs, c.P50Ms, c.P95Ms} {
 			row = append(row, milliseconds(e, ms))
 		}
+		last := c.Last.Format(time.RFC3339Nano)
 		if e.OutTTY {
-			row = append(row, c.Last.Local().Format(time.DateTime), bar(c.Calls, most))
-		} else {
-			row = append(row, c.Last.Format(time.RFC3339Nano))
+			last = c.Last.Local().Format(time.DateTime)
+		}
+		row = append(row, last)
+		if saved || !e.OutTTY {
+			row = append(row, strconv.Itoa(c.SavedTokens))
+		}
+		if e.OutTTY {
+			row = append(row, bar(c.Calls, most))
 		}
 		t.Add(row...)
 	}

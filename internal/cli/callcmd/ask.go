@@ -99,5 +99,9 @@ func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *t
 		}
 		words = append(words[:len(words):len(words)], said...)
 	}
-	return "toolreg " + cli.ShellWords(words)
+	line := "toolreg"
+	for _, word := range words {
+		line += " " + cli.ShellQuote(word)
+	}
+	return line
 }

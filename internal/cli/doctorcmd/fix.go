@@ -24,7 +24,11 @@ type fix [][]string
 func (f fix) String() string {
 	lines := make([]string, len(f))
 	for i, argv := range f {
-		lines[i] = "toolreg " + cli.ShellWords(argv)
+		words := []string{"toolreg"}
+		for _, word := range argv {
+			words = append(words, cli.ShellQuote(word))
+		}
+		lines[i] = strings.Join(words, " ")
 	}
 	return strings.Join(lines, " && ")
 }

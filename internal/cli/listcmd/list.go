@@ -81,7 +81,7 @@ of, or with --strict any).`,
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
-	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them")
+	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")
@@ -93,7 +93,8 @@ of, or with --strict any).`,
 // listed is one tool in the JSON of list.
 type listed struct {
 	*registry.Definition
-	Fingerprint string `json:"fingerprint"`
+	Fingerprint string        `json:"fingerprint"`
+	Override    *cli.Override `json:"override,omitempty"` // with --all
 }
 
 type document struct {
@@ -126,7 +127,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	hidden := o.Hidden(slices.Concat(reg.Hidden(), denied))
 	if e.Globals.JSON {
-		doc := document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(noticed)}
+		doc := document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {
 			doc.Hidden = hidden
 		}
@@ -138,14 +139,17 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }
 
-func listedTools(tools []*registry.Tool) []listed {
+func listedTools(tools []*registry.Tool, all bool) []listed {
 	out := make([]listed, len(tools))
 	var wg sync.WaitGroup
 	const share = 64
 	for from := 0; from < len(tools); from += share {
 		wg.Go(func() { // fingerprints are most of the work
 			for i := from; i < min(from+share, len(tools)); i++ {
-				out[i] = listed{&tools[i].Definition, tools[i].Fingerprint()}
+				out[i] = listed{Definition: &tools[i].Definition, Fingerprint: tools[i].Fingerprint()}
+				if all {
+					out[i].Override = cli.NewOverride(tools[i])
+				}
 			}
 		})
 	}
@@ -205,7 +209,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 		tools = f.Registry.Versions(f.Tool.Name)
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(document{Tools: listedTools(tools), Diagnostics: cli.OrEmpty(s.Diagnostics(f.Registry))})
+		return e.PrintJSON(document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(s.Diagnostics(f.Registry))})
 	}
 	if o.examples {
 		return printExamples(e, f.Registry, tools)
@@ -214,6 +218,9 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	for _, t := range tools {
 		p.Space()
 		showTool(p, t, session.Definition(f.Registry, t).Name)
+		if o.all {
+			showUpstream(p, t)
+		}
 	}
 	return e.Out.WriteStyled(p.String())
 }
@@ -250,11 +257,11 @@ func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.
 	used, start := map[key]bool{}, time.Now().Add(-since)
 	err := e.ScanAudit(ctx, func(entry *audit.Entry) {
 		if entry.Made() && !entry.Time.Before(start) {
-			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Tool)}] = true
+			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Upstream, entry.Tool)}] = true
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return used[key{t.Source, cmp.Or(t.ServerTool, t.Name)}] }), nil
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return used[key{t.Source, t.OriginalName()}] }), nil
 }

@@ -3,6 +3,7 @@ package listcmd
 import (
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -18,6 +19,9 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	p.Field("source", t.Source, 0)
 	p.Field("server tool", t.ServerTool, 0)
 	p.Field("declared in", t.Declared, 0)
+	if o := cli.NewOverride(t); o != nil {
+		p.Field("override", o.Origin, 0)
+	}
 	p.Field("category", string(t.Category), 0)
 	p.Field("tags", strings.Join(t.Tags, ", "), 0)
 	p.Field("version", t.Version, 0)
@@ -37,4 +41,25 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	p.Params(t)
 	p.JSON("output schema", t.OutputSchema)
 	p.Examples(t, callAs)
+}
+
+// showUpstream shows the override of a tool and the tool without it.
+func showUpstream(p *content.Page, t *registry.Tool) {
+	o := cli.NewOverride(t)
+	if o == nil {
+		return
+	}
+	p.JSON("override", o.Entry)
+	p.Space()
+	p.Title("without the override")
+	p.Field("name", o.Upstream.Name, terminal.Bold)
+	p.Field("display name", o.Upstream.DisplayName, 0)
+	p.Field("category", string(o.Upstream.Category), 0)
+	p.Field("tags", strings.Join(o.Upstream.Tags, ", "), 0)
+	if o.Upstream.Description != "" {
+		p.Title("description")
+		p.Block(o.Upstream.Description)
+	}
+	p.Params(&registry.Tool{Definition: *o.Upstream})
+	p.JSON("output schema", o.Upstream.OutputSchema)
 }

@@ -77,8 +77,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if !o.all {
 		leaveOut(e, set, was, check)
 	}
-	recorder := &lock.Recorder{}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter}, Ask: true})
+	recorder := &lock.Recorder{All: o.all}
+	if check {
+		recorder.Was = was
+	}
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func run(ctx context.Context, e *cli.Env) error {
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
-	return t.PrintCounted(e, "plugin")
+	return t.Print(e)
 }
 
 // pluginStates tells of each plugin. Reports come in the order of the sources,

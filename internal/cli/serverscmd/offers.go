@@ -14,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // offersDocument is the JSON of servers --prompts and --resources. The lists
@@ -193,14 +192,17 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 		return e.PrintJSON(d)
 	}
 	if o.prompts {
-		return promptTable(prompts).PrintCounted(e, "prompt")
+		return printRows(e, promptTable(prompts))
 	}
-	table := resourceTable(resources, templates)
-	if len(templates) == 0 {
-		return table.PrintCounted(e, "resource")
+	return printRows(e, resourceTable(resources, templates))
+}
+
+// printRows prints a table, nothing where a terminal would see its header alone.
+func printRows(e *cli.Env, t *cli.Table) error {
+	if e.OutTTY && len(t.Rows) == 0 {
+		return nil
 	}
-	e.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
-	return table.Print(e)
+	return t.Print(e)
 }
 
 func promptTable(prompts []mcpclient.Prompt) *cli.Table {
@@ -234,9 +236,8 @@ func resourceTable(resources []mcpclient.Resource, templates []mcpclient.Resourc
 	return t
 }
 
-// describe puts a title before the first sentence of a description.
+// describe puts a title before a description.
 func describe(title, description string) string {
-	description = text.FirstSentence(description)
 	if title == "" || description == "" {
 		return title + description
 	}

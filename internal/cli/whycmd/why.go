@@ -68,6 +68,7 @@ type whyDocument struct {
 	Commands   []policy.CommandVerdict `json:"commands,omitempty"`
 	Approval   *cli.Approval           `json:"approval,omitempty"`
 	Changes    []whyChange             `json:"changes,omitempty"`
+	Override   *cli.Override           `json:"override,omitempty"`
 	Hint       string                  `json:"hint,omitempty"`
 	Note       string                  `json:"note,omitempty"`
 	Rules      []ruleReport            `json:"rules,omitempty"` // with --explain
@@ -138,6 +139,9 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 			return err
 		}
 	}
+	if d.Override = cli.NewOverride(tool); d.Override != nil {
+		d.Override.Shape = &tool.Definition
+	}
 	for _, c := range verdict.Changes {
 		d.Changes = append(d.Changes, whyChange(c))
 	}
@@ -202,6 +206,11 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	}
 	field("tool", "%s", d.Tool)
 	field("source", "%s", d.Source)
+	if o := d.Override; o != nil {
+		field("override", "%s", o.Origin)
+		field("shape", "%s", cli.Signature(o.Shape))
+		field("upstream", "%s", cli.Signature(o.Upstream))
+	}
 	if d.Hidden != nil {
 		field("registered", "no")
 		field("reason", "%s", d.Hidden.Reason)

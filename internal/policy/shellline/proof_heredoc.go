@@ -59,8 +59,8 @@ func (p *proof) hereStart(i int) (int, error) {
 	return i, nil
 }
 
-// hereBodies reads the bodies that begin at i, in what the byte closer closes.
-func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, error) {
+// hereBodies reads the bodies that begin at i.
+func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
 	for n, r := range bodies {
 		if n > 0 {
 			i++ // the newline after the previous delimiter
@@ -75,9 +75,6 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, 
 		}
 		start := i
 		end, next := hereEnd(p.src, start, delimiter, r.Op == syntax.DashHdoc)
-		if end >= 0 && closer != 0 && endsEarly(p.src[start:end], delimiter+string(closer)) {
-			return 0, errors.New("a here-document with a line that ends it in some shells only")
-		}
 		if end < 0 || !quoted && strings.Contains(p.src[start:end], "\\\n") {
 			return 0, errors.New("a here-document whose end is not plain")
 		}
@@ -121,15 +118,4 @@ func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 		i += len(line) + 1
 	}
 	return -1, i
-}
-
-// endsEarly reports whether a line of a body begins with a delimiter and what
-// closes the substitution around it: bash takes both for the end there.
-func endsEarly(body, end string) bool {
-	for line := range strings.Lines(body) {
-		if strings.HasPrefix(strings.TrimLeft(line, "\t"), end) {
-			return true
-		}
-	}
-	return false
 }

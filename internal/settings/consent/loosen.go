@@ -29,6 +29,12 @@ func (f *File) loosens(s Setting) []string {
 		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), document.Printable(s.Key), s.Row.Masked(n)))
 	}
 	switch {
+	case s.Row.Type == table.Named && s.Row.Loosens != nil:
+		for _, entry := range s.Value.Fields {
+			if s.Row.Loosens(entry.Value) {
+				out = append(out, fmt.Sprintf("%s: %s = %s", f.place(entry.Line), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
+			}
+		}
 	case s.Row.Type == table.Named:
 		for _, entry := range s.Value.Fields {
 			for _, member := range entry.Value.Fields {

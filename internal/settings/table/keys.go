@@ -151,6 +151,8 @@ func callRows() []Row {
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to those commands.", Loosens: whenTrue},
 		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
+		{Name: "overrides", Type: Named, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
+			Doc: "Other shapes for tools, by registered name or server__tool. A project cannot replace an entry of yours that fixes or hides something."},
 		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands to run around each call. Those of all scopes run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before asking it again; 0 = never."},
 		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 = start it every time."},

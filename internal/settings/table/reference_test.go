@@ -17,7 +17,7 @@ func referenceTable() string {
 		for i := range s.Fields {
 			writeRow(&b, &s.Fields[i], fieldPrefix(&s))
 			for j := range s.Fields[i].Fields {
-				writeRow(&b, &s.Fields[i].Fields[j], fieldPrefix(&s)+s.Fields[i].Name+".")
+				writeRow(&b, &s.Fields[i].Fields[j], fieldPrefix(&s)+fieldPrefix(&s.Fields[i]))
 			}
 		}
 	}

@@ -1,0 +1,287 @@
+package overrides
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// apply gives out, a copy of t, its shape. The mistakes are those that only the
+// tool shows.
+func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.Problem {
+	s := &shaping{override: o, ctx: ctx, tool: t}
+	if o.loosens(t) {
+		s.fail("/category", fmt.Sprintf("a project cannot make a tool of category %q one of category %q", t.Category, o.Category), "set it in your own settings")
+	}
+	s.texts(out)
+	if len(o.params) > 0 {
+		s.reshape(out)
+	}
+	if len(s.found) > 0 {
+		return s.found
+	}
+	if s.to != nil {
+		translate(t, out, s.to)
+	}
+	if o.result != nil {
+		out.OutputSchema, out.CanUpdateOutput = nil, false
+		if jsonx.KindOf(o.OutputSchema) == jsonx.Object {
+			out.OutputSchema = o.OutputSchema
+		}
+		out.Project = o.project
+	}
+	return nil
+}
+
+// loosens reports whether a project's override makes policy ask less about a tool.
+// The category of a server's tool counts only where the server is trusted.
+func (o *override) loosens(t *registry.Tool) bool {
+	changes := o.Category != "" && o.Category != t.Category && o.Category.Valid() && o.Category != registry.CategoryOther
+	return changes && o.named.Origin.Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
+}
+
+// shaping is the work on one tool.
+type shaping struct {
+	*override
+	ctx    context.Context
+	tool   *registry.Tool
+	schema *object
+	given  *jsonx.Value // the schema as the tool has it
+	to     *translation
+	found  []document.Problem
+}
+
+func (s *shaping) fail(pointer, message, hint string) {
+	s.found = append(s.found, s.problem(pointer, message, hint))
+}
+
+// texts changes what is shown and declared of the tool.
+func (s *shaping) texts(out *registry.Tool) {
+	o := s.override
+	if o.Name != "" && o.Name != out.Name {
+		if rest, ok := strings.CutPrefix(out.DisplayName, s.tool.OriginalName()); ok {
+			out.DisplayName = o.Name + rest
+		}
+		out.Name, out.Aliases = o.Name, nil
+	}
+	if o.DisplayName != "" {
+		out.DisplayName = o.DisplayName
+	}
+	if o.Description != nil {
+		out.Description = *o.Description
+	}
+	if o.AppendDescription != "" {
+		out.Description = strings.TrimLeft(out.Description+"\n\n"+o.AppendDescription, "\n")
+	}
+	if o.Category != "" {
+		out.Category = o.Category
+	}
+	if o.Tags != nil {
+		out.Tags = *o.Tags
+	}
+	if o.Examples != nil {
+		out.Examples = *o.Examples
+	}
+	out.Provider = o.ProviderFields
+}
+
+// reshape changes the params of the tool.
+func (s *shaping) reshape(out *registry.Tool) {
+	root, err := jsonx.Parse(s.tool.InputSchema, jsonx.Options{Depth: registry.MaxDepth})
+	if err != nil || !root.Is(jsonx.Object) {
+		root = jsonx.NewObject() // a tool without params
+	}
+	s.given = root.Clone()
+	s.schema = newObject(root)
+	s.to = &translation{tool: out.Name, origin: s.named.Origin.String(), names: map[string]string{}, closed: map[string]string{}}
+	names := s.schema.names()
+	for i := range s.params {
+		s.param(&s.params[i])
+	}
+	if len(s.found) > 0 {
+		return
+	}
+	s.rename(names)
+	out.InputSchema = root.AppendTo(nil)
+	if s.Examples == nil {
+		out.Examples = s.examples(out.Examples)
+	}
+}
+
+// param changes the schema for one param, its name apart.
+func (s *shaping) param(p *param) {
+	parts := s.schema.with(p.of)
+	if len(parts) == 0 {
+		hint := ""
+		if near := registry.Near(p.of, s.schema.names()); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		s.fail(pointer(p.of, ""), "the tool has no such param", hint)
+		return
+	}
+	if keyword := s.schema.conditional(p.of); keyword != "" && (p.isFixed() || p.Name != "" || p.Default != nil) {
+		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema says more of it under %q, which an override cannot change", keyword), "its description and enum can be changed")
+		return
+	}
+	if p.Name != "" && s.schema.limitsNames() {
+		s.fail(pointer(p.of, "name"), `the input schema has propertyNames, so a param cannot be renamed`, "")
+	}
+	if p.isFixed() {
+		s.fix(p, parts)
+		return
+	}
+	if p.Enum != nil {
+		s.narrow(p, parts)
+	}
+	if p.Default != nil {
+		s.fits(p, "default", p.Default, parts)
+		editable(parts[0], p.of).Set("default", parse(p.Default))
+		s.schema.dismiss(p.of)
+		s.to.absent = append(s.to.absent, value{p.of, p.Default})
+	}
+	if p.Description != nil {
+		editable(parts[0], p.of).Set("description", jsonx.NewString(*p.Description))
+	}
+}
+
+// fix takes a param out of the schema.
+func (s *shaping) fix(p *param, parts []*jsonx.Value) {
+	switch {
+	case p.Const != nil:
+		s.fits(p, "const", p.Const, parts)
+	case p.Default != nil:
+		s.fits(p, "default", p.Default, parts)
+	case s.schema.requires(p.of):
+		s.fail(pointer(p.of, "hidden"), "the tool requires the param", "give it a const or a default")
+	}
+	s.schema.remove(p.of)
+	s.to.fixed = append(s.to.fixed, value{p.of, p.value()})
+}
+
+// narrow limits a param to some values.
+func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
+	items, _ := jsonx.Elements(p.Enum)
+	for _, item := range items {
+		if !s.fits(p, "enum", item, parts) {
+			return
+		}
+	}
+	param := editable(parts[0], p.of)
+	param.Remove("const")
+	param.Set("enum", parse(p.Enum))
+}
+
+// fits reports whether the schema of a param takes a value, and says so where it
+// does not.
+func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jsonx.Value) bool {
+	for _, properties := range parts {
+		if message := s.refuses(properties.Get(p.of), p.of, raw); message != "" {
+			s.fail(pointer(p.of, field), "the tool's input schema refuses the value: "+message, "")
+			return false
+		}
+	}
+	return true
+}
+
+// refuses says why a schema does not take the value of a param, "" if it does.
+func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) string {
+	if ok, sure := quickly(param, raw); sure && ok {
+		return ""
+	}
+	one := jsonx.NewObject()
+	for _, m := range s.given.Members {
+		switch m.Name {
+		case "$schema", "$id", "id", "$defs", "definitions", "$anchor":
+			one.Set(m.Name, m.Value)
+		}
+	}
+	properties := jsonx.NewObject()
+	if all := s.given.Get("properties"); all.Is(jsonx.Object) { // references may lead there
+		properties.Members = slices.Clone(all.Members)
+	}
+	properties.Set(name, param)
+	one.Set("properties", properties)
+	value := jsonx.NewObject(jsonx.NewMember(name, parse(raw)))
+	violations, err := registry.NewValidator(one.AppendTo(nil)).Validate(s.ctx, value.AppendTo(nil))
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(violations) == 0:
+		return ""
+	}
+	return violations[0].Message
+}
+
+// rename gives the remaining params their names and closes all others. names are
+// those that the tool has.
+func (s *shaping) rename(names []string) {
+	to, by := map[string]string{}, map[string]*param{}
+	for i := range s.params {
+		p := &s.params[i]
+		by[p.of] = p
+		if p.Name != "" && p.Name != p.of {
+			to[p.of] = p.Name
+		}
+	}
+	fixed := map[string]bool{}
+	for _, v := range s.to.fixed {
+		fixed[fold(v.name)] = true
+		s.to.close(v.name, "")
+	}
+	for _, name := range names {
+		p := by[name]
+		if p != nil && p.isFixed() {
+			continue
+		}
+		now := name
+		if renamed, ok := to[name]; ok {
+			now = renamed
+		}
+		if other, taken := s.to.names[now]; taken {
+			if p == nil || p.Name == "" {
+				p = by[other]
+			}
+			s.fail(pointer(p.of, "name"), fmt.Sprintf("the tool has another param %q", now), "")
+			continue
+		}
+		if _, ok := to[name]; ok && fixed[fold(now)] {
+			s.fail(pointer(name, "name"), fmt.Sprintf("%q is the name of a param that calls cannot set", now), "")
+		}
+		s.to.names[now] = name
+		if p != nil {
+			s.to.close(name, now)
+			s.to.close(now, now)
+		}
+	}
+	s.schema.rename(to)
+}
+
+// examples returns the examples of the tool in the new shape.
+func (s *shaping) examples(given []registry.Example) []registry.Example {
+	out := slices.Clone(given)
+	for i := range out {
+		if len(out[i].Params) == 0 {
+			continue
+		}
+		if params, _, err := s.to.shape(out[i].Params); err == nil {
+			out[i].Params = params
+		}
+	}
+	return out
+}
+
+// parse reads JSON that was read before.
+func parse(raw json.RawMessage) *jsonx.Value {
+	v, err := jsonx.Parse(raw, jsonx.Options{})
+	if err != nil {
+		return jsonx.NewNull()
+	}
+	return v
+}

@@ -1,0 +1,407 @@
+package overrides
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// newSet reads overrides as a settings file has them.
+func newSet(t testing.TB, yaml string) *Set {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, NoProject: true, SystemDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(set)
+}
+
+// recorder is a tool that keeps the params that it is called with.
+type recorder struct {
+	registry.Tool
+	got string
+}
+
+func newRecorder(schema string) *recorder {
+	r := &recorder{Tool: registry.Tool{Definition: registry.Definition{Name: "x", DisplayName: "x", Source: "mcp:s", Server: "s", ServerTool: "x",
+		Description: "Does x.", Aliases: []string{"ex"}, InputSchema: json.RawMessage(schema)}}}
+	r.Run = func(_ context.Context, call registry.Call) (registry.Result, error) {
+		r.got = string(call.Params)
+		return registry.TextResult("ran"), nil
+	}
+	r.Subject = func(call registry.Call) (registry.Subject, error) {
+		return registry.Subject{Command: string(call.Params)}, nil
+	}
+	r.Preview = func(_ context.Context, call registry.Call) (registry.Preview, error) {
+		return registry.Preview{Prompt: string(call.Params)}, nil
+	}
+	r.Confirm = func(_ context.Context, call registry.Call) registry.Asking {
+		return registry.Asking{Reason: string(call.Params)}
+	}
+	return r
+}
+
+const flat = `{"type":"object","properties":{"repo":{"type":"string","description":"which"},"title":{"type":"string"},"limit":{"type":"integer","minimum":1},"mode":{"enum":["fast","slow"]}},"required":["repo","title"],"additionalProperties":false}`
+
+func shape(t testing.TB, r *recorder, yaml string) registry.Tool {
+	t.Helper()
+	out := newSet(t, yaml).Reshape(t.Context(), &r.Tool, []string{"x"})
+	if out.Quarantine != nil {
+		t.Fatal(out.Quarantine)
+	}
+	return out
+}
+
+func TestShapes(t *testing.T) {
+	tests := []struct{ name, schema, params, want string }{
+		{"const", flat, `{repo: {const: a/b}}`,
+			`{"type":"object","properties":{"title":{"type":"string"},"limit":{"type":"integer","minimum":1},"mode":{"enum":["fast","slow"]}},"required":["title"],"additionalProperties":false}`},
+		{"hidden, default, enum and description", flat, `{limit: {hidden: true}, title: {default: hi, description: What.}, mode: {enum: [slow]}, repo: {name: repository}}`,
+			`{"type":"object","properties":{"repository":{"type":"string","description":"which"},"title":{"type":"string","default":"hi","description":"What."},"mode":{"enum":["slow"]}},"required":["repository"],"additionalProperties":false}`},
+		{"swapped names", flat, `{repo: {name: title}, title: {name: repo}}`,
+			`{"type":"object","properties":{"title":{"type":"string","description":"which"},"repo":{"type":"string"},"limit":{"type":"integer","minimum":1},"mode":{"enum":["fast","slow"]}},"required":["title","repo"],"additionalProperties":false}`},
+		{"the last required param", `{"type":"object","properties":{"a":{}},"required":["a"]}`, `{a: {const: null}}`, `{"type":"object","properties":{}}`},
+		{"a reference as root", `{"$ref":"#/$defs/Args","$defs":{"Args":{"type":"object","properties":{"a":{"type":"string"},"next":{"$ref":"#/$defs/Args"}},"required":["a"]}}}`, `{a: {name: b}}`,
+			`{"$defs":{"Args":{"type":"object","properties":{"a":{"type":"string"},"next":{"$ref":"#/$defs/Args"}},"required":["a"]}},"type":"object","properties":{"b":{"type":"string"},"next":{"$ref":"#/$defs/Args"}},"required":["b"]}`},
+		{"allOf and a reference in it", `{"type":"object","properties":{"c":{}},"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/B"}],"$defs":{"B":{"properties":{"b":{"type":"string"}},"required":["b"]}}}`,
+			`{a: {const: x}, b: {name: c2}}`,
+			`{"type":"object","properties":{"c":{}},"allOf":[{"properties":{}},{"properties":{"c2":{"type":"string"}},"required":["c2"]}],"$defs":{"B":{"properties":{"b":{"type":"string"}},"required":["b"]}}}`},
+		{"a param that is a reference", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`, `{a: {enum: [x, y]}}`,
+			`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/A"}],"enum":["x","y"]}},"$defs":{"A":{"type":"string"}}}`},
+		{"conditions about other params", `{"properties":{"a":{},"b":{}},"anyOf":[{"required":["b"]},{"properties":{"b":{"properties":{"a":{}}}}}]}`, `{a: {const: 1}}`,
+			`{"properties":{"b":{}},"anyOf":[{"required":["b"]},{"properties":{"b":{"properties":{"a":{}}}}}]}`},
+		{"description of a param with conditions", `{"properties":{"a":{}},"if":{"required":["a"]},"then":{}}`, `{a: {description: d, enum: [1]}}`,
+			`{"properties":{"a":{"enum":[1],"description":"d"}},"if":{"required":["a"]},"then":{}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out := shape(t, newRecorder(tt.schema), "overrides: {x: {params: "+tt.params+"}}")
+			if diff := cmp.Diff(tt.want, string(out.InputSchema)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, err := registry.NewValidator(out.InputSchema).Compile(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTexts(t *testing.T) {
+	r := newRecorder(flat)
+	r.DisplayName = "x (s MCP Server)"
+	r.OutputSchema = json.RawMessage(`{"type":"object"}`)
+	out := shape(t, r, `overrides: {x: {name: y, appendDescription: More., category: read, tags: [a], hidden: true, deferLoading: false, cacheControl: {ttl: 1h}, result: .content,
+  examples: [{description: e, params: {title: t}}], inputExamples: [{title: t}], params: {repo: {const: secret}}}}`)
+	off := false
+	want := r.Definition
+	want.Name, want.DisplayName, want.Description, want.Category, want.Tags, want.Aliases, want.OutputSchema = "y", "y (s MCP Server)", "Does x.\n\nMore.", "read", []string{"a"}, nil, nil
+	want.InputSchema = out.InputSchema
+	want.Examples = []registry.Example{{Description: "e", Params: json.RawMessage(`{"title":"t"}`)}}
+	want.Provider = registry.ProviderFields{DeferLoading: &off, CacheControl: &registry.CacheControl{TTL: "1h"}, InputExamples: []json.RawMessage{json.RawMessage(`{"title":"t"}`)}}
+	want.Reshaped = out.Reshaped
+	if diff := cmp.Diff(want, out.Definition); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !out.Reshaped.Hidden || out.Reshaped.Name != "y" || !strings.HasSuffix(out.Reshaped.Origin, "s.yaml:1") || out.Upstream().Name != "x" {
+		t.Errorf("%+v", out.Reshaped)
+	}
+}
+
+// TestWire calls a tool in its shape and looks at what arrives.
+func TestWire(t *testing.T) {
+	const yaml = `overrides: {x: {params: {repo: {const: a/b}, title: {name: headline}, limit: {default: 5}, mode: {enum: [fast]}}}}`
+	tests := []struct{ params, want, err string }{
+		{`{"headline":"h"}`, `{"title":"h","repo":"a/b","limit":5}`, ""},
+		{`{"limit": 1e0 ,"headline":"h\u0041","mode":"fast"}`, `{"limit":1e0,"title":"h\u0041","mode":"fast","repo":"a/b"}`, ""},
+		{`{"repo":"c/d","headline":"h"}`, "", "/repo: an override sets this param, so a call cannot"},
+		{`{"headline":"h","REPO":"c/d"}`, "", "/REPO: an override sets this param"},
+		{`{"headline":"h","re\u0070o":null}`, "", "/repo: an override sets this param"},
+		{`{"title":"h"}`, "", `/title: unknown property, did you mean "headline"?`},
+		{`{"headline":"h","Limit":2}`, "", `/Limit: unknown property, did you mean "limit"?`},
+		{`{"headline":"h","headline":"i"}`, "", "not valid JSON"},
+		{`[]`, "", "must be a JSON object"},
+		{`{}`, "", `missing property "title"`},
+		{`{"headline":5}`, "", "/headline: expected string, but got number"},
+	}
+	for _, tt := range tests {
+		r := newRecorder(strings.Replace(flat, `,"additionalProperties":false`, "", 1))
+		out := shape(t, r, yaml)
+		call := registry.Call{Tool: "x", Params: json.RawMessage(tt.params)}
+		err := out.Check(t.Context(), call)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want %s", tt.params, err, tt.err)
+			}
+			continue
+		}
+		if _, runErr := out.Run(t.Context(), call); err != nil || runErr != nil {
+			t.Errorf("%s: %v, %v", tt.params, err, runErr)
+		}
+		subject, _ := out.Subject(call)
+		preview, _ := out.Preview(t.Context(), call)
+		for _, got := range []string{r.got, subject.Command, preview.Prompt, out.Confirm(t.Context(), call).Reason} {
+			if got != tt.want {
+				t.Errorf("%s became %s, want %s", tt.params, got, tt.want)
+			}
+		}
+	}
+}
+
+// A function of the tool never sees a call that sets what is fixed, whoever skips
+// the check.
+func TestNothingPassesTheWire(t *testing.T) {
+	r := newRecorder(`{"properties":{"repo":{}}}`)
+	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}}}}`)
+	call := registry.Call{Params: json.RawMessage(`{"Repo":1}`)}
+	if _, err := out.Run(t.Context(), call); err == nil || r.got != "" {
+		t.Errorf("it ran with %s", r.got)
+	}
+	if _, err := out.Subject(call); err == nil {
+		t.Error("it has a subject")
+	}
+	if _, err := out.Preview(t.Context(), call); err == nil {
+		t.Error("it has a preview")
+	}
+	if _, err := out.Wire(call); err == nil {
+		t.Error("it is shown")
+	}
+	if a := out.Confirm(t.Context(), call); a.Reason == "" || strings.Contains(a.Reason, "{") {
+		t.Errorf("it asked the tool: %v", a)
+	}
+}
+
+// TestThePersonMayEdit lets the person's edit change what calls cannot.
+func TestThePersonMayEdit(t *testing.T) {
+	r := newRecorder(`{"properties":{"content":{"type":"string"},"file":{"type":"string"},"note":{}}}`)
+	r.Revise = func(_ context.Context, call registry.Call, content string) (registry.Call, error) {
+		call.Params = json.RawMessage(`{"file":"f","note":1,"content":"` + content + `"}`)
+		return call, nil
+	}
+	out := shape(t, r, `overrides: {x: {params: {content: {const: old}, note: {hidden: true, default: 1}, file: {name: path}}}}`)
+	next, err := out.Revise(t.Context(), registry.Call{Params: json.RawMessage(`{"path":"f"}`)}, "new")
+	if err != nil || string(next.Params) != `{"path":"f"}` || string(next.Edited) != `{"content":"new"}` {
+		t.Fatalf("%s, %s, %v", next.Params, next.Edited, err)
+	}
+	if err := out.Check(t.Context(), next); err != nil {
+		t.Error(err)
+	}
+	if _, err := out.Run(t.Context(), next); err != nil || r.got != `{"file":"f","content":"new","note":1}` {
+		t.Errorf("%s, %v", r.got, err)
+	}
+	same, err := out.Revise(t.Context(), next, "old")
+	if err != nil || same.Edited != nil {
+		t.Errorf("%s, %v", same.Edited, err)
+	}
+}
+
+func TestMisfits(t *testing.T) {
+	tests := []struct{ name, schema, override, want string }{
+		{"a param that is not there", flat, `{params: {titel: {const: 1}}}`, `s.yaml:1:26: overrides.x.params.titel: the tool has no such param (did you mean "title"?)`},
+		{"no params at all", ``, `{params: {a: {const: 1}}}`, `the tool has no such param`},
+		{"const", flat, `{params: {limit: {const: 0}}}`, `overrides.x.params.limit.const: the tool's input schema refuses the value: must be >= 1 but found 0`},
+		{"const of another type", flat, `{params: {repo: {const: 5}}}`, `refuses the value: expected string, but got number`},
+		{"const null", flat, `{params: {repo: {const: null}}}`, `refuses the value: expected string, but got null`},
+		{"hidden default", flat, `{params: {limit: {hidden: true, default: x}}}`, `params.limit.default: the tool's input schema refuses the value`},
+		{"default", flat, `{params: {mode: {default: medium}}}`, `params.mode.default: the tool's input schema refuses the value: value must be one of "fast", "slow"`},
+		{"default that enum leaves out", flat, `{params: {mode: {enum: [slow], default: fast}}}`, `params.mode.default: the tool's input schema refuses`},
+		{"enum", flat, `{params: {mode: {enum: [slow, medium]}}}`, `params.mode.enum: the tool's input schema refuses the value`},
+		{"no enum", flat, `{params: {mode: {enum: []}}}`, `params.mode.enum: expected a list of values`},
+		{"enum of one text", flat, `{params: {mode: {enum: slow}}}`, `params.mode.enum: expected a list of values`},
+		{"required and hidden", flat, `{params: {repo: {hidden: true}}}`, `params.repo.hidden: the tool requires the param (give it a const or a default)`},
+		{"const and default", flat, `{params: {repo: {const: a, default: b}}}`, `params.repo.default: a param with const has no default`},
+		{"const and name", flat, `{params: {repo: {const: a, name: b}}}`, `params.repo.name: a param that is not declared has no name`},
+		{"name of another param", flat, `{params: {repo: {name: title}}}`, `params.repo.name: the tool has another param "title"`},
+		{"name of another param before it", flat, `{params: {title: {name: repo}}}`, `params.title.name: the tool has another param "repo"`},
+		{"two names", flat, `{params: {repo: {name: a}, title: {name: a}}}`, `params.title.name: the tool has another param "a"`},
+		{"name of a fixed param", flat, `{params: {repo: {const: a}, title: {name: Repo}}}`, `params.title.name: "Repo" is the name of a param that calls cannot set`},
+		{"name", flat, `{name: "a b"}`, `overrides.x.name: "a b" cannot be the name of a tool`},
+		{"jq", flat, `{result: ".["}`, `overrides.x.result: not a jq expression`},
+		{"oneOf", `{"properties":{"a":{}},"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{params: {a: {const: 1}}}`, `params.a: the input schema says more of it under "oneOf"`},
+		{"if by reference", `{"properties":{"a":{}},"if":{"$ref":"#/$defs/i"},"$defs":{"i":{"properties":{"a":{"const":1}}}}}`, `{params: {a: {name: b}}}`, `under "if"`},
+		{"dependent", `{"properties":{"a":{},"b":{}},"dependentRequired":{"b":["a"]}}`, `{params: {a: {default: 1}}}`, `under "dependentRequired"`},
+		{"endless references", `{"properties":{"a":{}},"not":{"$ref":"#/not"}}`, `{params: {a: {const: 1}}}`, `under "not"`},
+		{"propertyNames", `{"properties":{"a":{}},"propertyNames":{"pattern":"^a$"}}`, `{params: {a: {name: b}}}`, `the input schema has propertyNames`},
+		{"only a pattern", `{"patternProperties":{"a":{}}}`, `{params: {a: {const: b}}}`, `the tool has no such param`},
+		{"both in allOf", `{"allOf":[{"properties":{"a":{"type":"integer"}}},{"properties":{"a":{"maximum":3}}}]}`, `{params: {a: {const: 5}}}`, `must be <= 3 but found 5`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out := newSet(t, "overrides: {x: "+tt.override+"}").Reshape(t.Context(), &newRecorder(tt.schema).Tool, []string{"x"})
+			if out.Quarantine == nil || !strings.Contains(out.Quarantine.Error(), tt.want) {
+				t.Errorf("got %v, want %s", out.Quarantine, tt.want)
+			}
+		})
+	}
+}
+
+func TestTwoOverridesForOneTool(t *testing.T) {
+	set := newSet(t, "overrides:\n  x: {hidden: true}\n  s__x: {description: d}\n")
+	out := set.Reshape(t.Context(), &newRecorder(flat).Tool, []string{"x", "s__x"})
+	if err := out.Quarantine; err == nil || !strings.Contains(err.Error(), `s.yaml:2:3: overrides.x: the tool has another override as "s__x" at`) || !strings.Contains(err.Error(), "s.yaml:3") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNoOverrides(t *testing.T) {
+	if set := newSet(t, "{}"); set != nil {
+		t.Error("there are some")
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, same := range [][]string{{"Repo", "REPO", "repo", "repo\x00x"}, {"kIs", "KIS", "Kıſ", "kİS"}, {"straße", "STRAẞE"}, {"σς", "ΣΣ"}} {
+		for _, name := range same[1:] {
+			if fold(name) != fold(same[0]) {
+				t.Errorf("%q and %q differ: %q, %q", same[0], name, fold(same[0]), fold(name))
+			}
+		}
+	}
+	if fold("repo") == fold("repos") || fold("a-b") == fold("a_b") {
+		t.Error("other letters are the same")
+	}
+}
+
+// TestDeclaredTwins keeps a tool usable that tells two params apart by case alone.
+func TestDeclaredTwins(t *testing.T) {
+	r := newRecorder(`{"properties":{"id":{},"ID":{}}}`)
+	out := shape(t, r, `overrides: {x: {params: {ID: {const: 1}}}}`)
+	if _, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"id":2}`)}); err != nil || r.got != `{"id":2,"ID":1}` {
+		t.Errorf("%s, %v", r.got, err)
+	}
+	if _, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"Id":2}`)}); err == nil {
+		t.Error("it ran")
+	}
+}
+
+func TestResults(t *testing.T) {
+	structured := registry.Result{Content: []registry.Content{registry.TextContent("long")}, Structured: json.RawMessage(`{"items":[{"id":12345678901234567890,"x":1}]}`)}
+	failed := registry.ErrorResult(registry.ErrorExecution, "not found")
+	tests := []struct {
+		jq      string
+		of      registry.Result
+		text    string
+		isError bool
+		err     string
+	}{
+		{jq: "[.structuredContent.items[].id]", of: structured, text: "[12345678901234567890]"},
+		{jq: ".content[0].text", of: structured, text: "long"},
+		{jq: "{n: (.structuredContent.items | length)}", of: structured, text: `{"n":1}`},
+		{jq: ".structuredContent.items", of: failed, text: "not found", isError: true},
+		{jq: `.content[0].text | fromjson`, of: failed, text: "not found", isError: true},
+		{jq: `if .isError then "failed: " + .content[0].text else . end`, of: failed, text: "failed: not found", isError: true},
+		{jq: `.content[0].text | fromjson`, of: structured, err: "overrides.x.result failed: "},
+		{jq: `error("no")`, of: structured, err: "overrides.x.result failed: error: no"},
+		{jq: `def f: f; f`, of: structured, err: "it took longer than 1s"},
+		{jq: `[range(1e9)]`, of: structured, err: "it took"},
+		{jq: `empty`, of: structured, err: "it returned no value"},
+		{jq: `1, 2`, of: structured, err: "it returned more than one value"},
+	}
+	for _, tt := range tests {
+		out := shape(t, newRecorder(flat), "overrides: {x: {result: '"+tt.jq+"'}}")
+		got, err := out.Project(t.Context(), tt.of)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want %s", tt.jq, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || got.Text() != tt.text || got.IsError != tt.isError {
+			t.Errorf("%s: %q, %v, %v", tt.jq, got.Text(), got.IsError, err)
+		}
+	}
+}
+
+// TestExamplesFollow shows the tool's own examples in its new shape.
+func TestExamplesFollow(t *testing.T) {
+	r := newRecorder(flat)
+	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Description: "none"}}
+	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}, title: {name: headline}}}}`)
+	if string(out.Examples[0].Params) != `{"headline":"t"}` || string(r.Examples[0].Params) != `{"repo":"z","title":"t"}` {
+		t.Errorf("%s, was %s", out.Examples[0].Params, r.Examples[0].Params)
+	}
+}
+
+// TestAProjectDoesNotLoosen lets a project change a category only where policy asks
+// no less for it.
+func TestAProjectDoesNotLoosen(t *testing.T) {
+	tests := []struct {
+		scope    settings.Scope
+		tool     registry.Tool
+		category string
+		refused  bool
+	}{
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "read", true},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "write", true},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "read"}}, "other", false},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", false},
+		{settings.ScopeProject, registry.Tool{Trusted: true, Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", true},
+		{settings.ScopeUser, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "read", false},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "deploy", false},
+	}
+	for _, tt := range tests {
+		set := newSet(t, "overrides: {x: {category: "+tt.category+"}}")
+		set.named["x"].named.Origin.Scope = tt.scope
+		out := set.Reshape(t.Context(), &tt.tool, []string{"x"})
+		if refused := out.Quarantine != nil; refused != tt.refused {
+			t.Errorf("%s, %s to %s by %s: %v", tt.tool.Source, tt.tool.Category, tt.category, tt.scope, out.Quarantine)
+		}
+	}
+}
+
+// FuzzFixed tries params of every shape against a param that is fixed.
+func FuzzFixed(f *testing.F) {
+	for _, seed := range []string{
+		`{"path":"a"}`, `{"repo":"evil"}`, `{"Repo":1,"path":"b"}`, `{"repo":"a","repo":"b"}`, `{"nested":{"repo":"x"}}`, `{"re\u0070o":1}`, `{"rep\u006f\u0000":1}`,
+		`{"/repo":1}`, `{"~1repo":1}`, `{"repo.x":1}`, `{"repo ":1}`, `{"ｒepo":1}`, `{"ſkip":1}`, `{"SKİP":1}`, `{"skıp":1}`, `{"K":1,"skip":null}`, `{"repo":{"repo":[{"repo":1}]}}`,
+		`[]`, `null`, `{"a":1e400}`, "\xff", `{"file":1,"path":2}`, `{} {"repo":1}`, `{"":1}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	r := newRecorder(`{"type":"object","properties":{"repo":{"type":"string"},"skip":{},"file":{},"limit":{}}}`)
+	out := shape(f, r, `overrides: {x: {params: {repo: {const: mine}, skip: {hidden: true}, file: {name: path}, limit: {hidden: true, default: 3}}}}`)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r.got = ""
+		call := registry.Call{Params: raw}
+		_, err := out.Run(t.Context(), call)
+		if checked := out.Check(t.Context(), call); checked == nil && err != nil {
+			t.Fatalf("%q passes the check and not the wire: %v", raw, err)
+		}
+		if err != nil {
+			return
+		}
+		var sent map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.got), &sent); err != nil {
+			t.Fatalf("%q became %q: %v", raw, r.got, err)
+		}
+		if string(sent["repo"]) != `"mine"` || string(sent["limit"]) != "3" || sent["skip"] != nil {
+			t.Fatalf("%q became %q", raw, r.got)
+		}
+		for name := range sent {
+			for _, fixed := range []string{"repo", "skip", "limit"} {
+				if name != fixed && (strings.EqualFold(name, fixed) || strings.ToUpper(name) == strings.ToUpper(fixed) || strings.ToLower(name) == fixed) {
+					t.Fatalf("%q became %q", raw, r.got)
+				}
+			}
+		}
+	})
+}
+
+func TestParamNames(t *testing.T) {
+	if !slices.Equal(newObject(parse(json.RawMessage(`{"properties":{"a":1},"allOf":[true,{"properties":{"b":1,"a":2}}]}`))).names(), []string{"a", "b"}) {
+		t.Error("not each param once")
+	}
+}

@@ -1,0 +1,186 @@
+package overrides
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// translation turns params of the new shape into those that a tool takes, and back.
+type translation struct {
+	tool   string
+	origin string            // of the override
+	names  map[string]string // of all params in the new shape: what the tool calls them
+	fixed  []value           // what calls cannot set, in the order in which it is sent
+	absent []value           // what is sent where a call has no value
+	// closed are the names that no call may use, folded, with the name that is meant,
+	// "" for a param that calls cannot set. A name of the new shape, written as it is
+	// there, is not among them.
+	closed map[string]string
+}
+
+// value is a param by the tool's own name, with what is sent for it; nil is nothing.
+type value struct {
+	name string
+	json json.RawMessage
+}
+
+// fold returns one text for all names that a program which ignores the case of
+// letters, by any of the usual rules, may take for the same. What follows a NUL is
+// dropped, as programs in C do.
+func fold(name string) string {
+	name, _, _ = strings.Cut(name, "\x00")
+	return strings.Map(func(r rune) rune {
+		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no pair of their own
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, name)
+}
+
+// close makes a name one that calls must not use; instead is the one that is meant.
+func (tr *translation) close(name, instead string) {
+	if key := fold(name); instead == "" || tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
+		tr.closed[key] = instead
+	}
+}
+
+// refuse returns an *ArgsError that names every param which the call must not have.
+func (tr *translation) refuse(params *jsonx.Value) error {
+	var found []registry.Violation
+	for _, m := range params.Members {
+		if _, ok := tr.names[m.Name]; ok {
+			continue
+		}
+		instead, closed := tr.closed[fold(m.Name)]
+		switch {
+		case !closed:
+			continue
+		case instead == "":
+			found = append(found, violation(m.Name, "an override sets this param, so a call cannot ("+tr.origin+")"))
+		default:
+			found = append(found, violation(m.Name, fmt.Sprintf("unknown property, did you mean %q?", instead)))
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return &registry.ArgsError{Tool: tr.tool, Violations: found}
+}
+
+func violation(name, message string) registry.Violation {
+	return registry.Violation{Pointer: "/" + jsonx.EscapeToken(name), Message: message}
+}
+
+// wire returns a call as the tool takes it. The error is an *ArgsError.
+func (tr *translation) wire(call registry.Call) (registry.Call, error) {
+	params, err := tr.parse(call.Params)
+	if err != nil {
+		return call, err
+	}
+	if err := tr.refuse(params); err != nil {
+		return call, err
+	}
+	for i, m := range params.Members {
+		if name, ok := tr.names[m.Name]; ok && name != m.Name {
+			params.Members[i] = jsonx.NewMember(name, m.Value)
+		}
+	}
+	edited := map[string]json.RawMessage{}
+	for name, raw := range jsonx.Members(call.Edited) {
+		edited[name] = raw
+	}
+	for _, v := range tr.fixed {
+		if raw, ok := edited[v.name]; ok {
+			v.json = raw
+		}
+		add(params, v)
+	}
+	for _, v := range tr.absent {
+		if params.Get(v.name) == nil {
+			add(params, v)
+		}
+	}
+	call.Params, call.Edited = params.AppendTo(nil), nil
+	return call, nil
+}
+
+// add adds a param that is not there.
+func add(params *jsonx.Value, v value) {
+	if v.json == nil {
+		return
+	}
+	if parsed, err := jsonx.Parse(v.json, jsonx.Options{}); err == nil { // it was parsed before
+		params.Members = append(params.Members, jsonx.NewMember(v.name, parsed))
+	}
+}
+
+func (tr *translation) parse(raw json.RawMessage) (*jsonx.Value, error) {
+	params, err := jsonx.Parse(raw, jsonx.Options{Strict: true, Depth: registry.MaxDepth})
+	if err != nil {
+		return nil, registry.Invalid(tr.tool, "", "params are not valid JSON: %s", err)
+	}
+	if !params.Is(jsonx.Object) {
+		return nil, registry.Invalid(tr.tool, "", "params must be a JSON object")
+	}
+	return params, nil
+}
+
+// shape returns params that the tool takes as the new shape has them, and those
+// that calls cannot set where they are not what would be sent.
+func (tr *translation) shape(raw json.RawMessage) (params, edited json.RawMessage, err error) {
+	v, err := tr.parse(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := jsonx.NewObject()
+	for _, f := range tr.fixed {
+		was := v.Get(f.name)
+		if was != nil && jsonx.Canonical(was.AppendTo(nil)) != jsonx.Canonical(f.json) {
+			changed.Set(f.name, was)
+		}
+		v.Remove(f.name)
+	}
+	for i, m := range v.Members {
+		v.Members[i] = jsonx.NewMember(tr.nameOf(m.Name), m.Value)
+	}
+	if len(changed.Members) > 0 {
+		edited = changed.AppendTo(nil)
+	}
+	return v.AppendTo(nil), edited, nil
+}
+
+// nameOf returns the name in the new shape of what the tool calls name.
+func (tr *translation) nameOf(name string) string {
+	for to, from := range tr.names {
+		if from == name {
+			return to
+		}
+	}
+	return name
+}
+
+// inShape returns an error about params that the tool takes in the words of the new
+// shape.
+func (tr *translation) inShape(err error) error {
+	args, ok := err.(*registry.ArgsError)
+	if !ok {
+		return err
+	}
+	out := &registry.ArgsError{Tool: tr.tool, Violations: slices.Clone(args.Violations)}
+	for i := range out.Violations {
+		v := &out.Violations[i]
+		for first := range jsonx.Tokens(v.Pointer) {
+			v.Pointer = "/" + jsonx.EscapeToken(tr.nameOf(first)) + strings.TrimPrefix(v.Pointer, "/"+jsonx.EscapeToken(first))
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package overrides
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// project returns what the expression of the override makes of a result. A result
+// that is an error stays as it is where the expression has nothing to say of it: one
+// that is written for results would take the error's text away.
+func (o *override) project(ctx context.Context, r registry.Result) (registry.Result, error) {
+	raw, err := Raw(r)
+	if err != nil {
+		return r, err
+	}
+	input, err := jq.Decode(raw)
+	if err != nil {
+		return r, err
+	}
+	v, err := o.result.ValueBriefly(ctx, input)
+	switch {
+	case r.IsError && (err != nil || v == nil):
+		return r, nil
+	case err != nil:
+		return r, fmt.Errorf("overrides.%s.result failed: %w", o.named.Name, err)
+	}
+	text, structured, err := jq.Text(v)
+	if err != nil {
+		return r, err
+	}
+	r.Content, r.Structured, r.Display = []registry.Content{registry.TextContent(text)}, structured, registry.Display{Plain: true}
+	return r, nil
+}
+
+// Raw returns what the expression of an override sees of a result.
+func Raw(r registry.Result) ([]byte, error) {
+	out := struct {
+		Content    []registry.Content `json:"content"`
+		Structured any                `json:"structuredContent,omitempty"`
+		IsError    bool               `json:"isError"`
+	}{Content: r.Content, IsError: r.IsError}
+	if out.Content == nil {
+		out.Content = []registry.Content{}
+	}
+	if len(r.Structured) > 0 {
+		out.Structured = r.Structured
+	}
+	return jsonx.Marshal(out)
+}

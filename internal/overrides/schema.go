@@ -1,0 +1,215 @@
+package overrides
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// maxInlined bounds how many references to whole objects are followed.
+const maxInlined = 16
+
+// object is the input schema of a tool while its params are changed. Params are
+// found where a schema names them for certain: in the root, in what it refers to,
+// and in the members of allOf.
+type object struct {
+	root  *jsonx.Value
+	refs  *schema.Refs
+	parts []*jsonx.Value // the root and what holds besides it
+}
+
+// newObject takes a schema over, which it changes.
+func newObject(root *jsonx.Value) *object {
+	o := &object{root: root, refs: schema.NewRefs(root.Clone())}
+	left := maxInlined
+	o.collect(root, &left)
+	return o
+}
+
+// collect finds the parts within s, and puts copies of what it refers to in the
+// place of references, since others may refer to the same.
+func (o *object) collect(s *jsonx.Value, left *int) {
+	for s.Get("$ref").Is(jsonx.String) && *left > 0 {
+		*left--
+		target := o.refs.Lookup(s.Get("$ref").Text())
+		if !target.Is(jsonx.Object) {
+			break
+		}
+		s.Remove("$ref")
+		inline(s, target.Clone())
+	}
+	o.parts = append(o.parts, s)
+	if all := s.Get("allOf"); all.Is(jsonx.Array) {
+		for _, member := range all.Items {
+			if member.Is(jsonx.Object) {
+				o.collect(member, left)
+			}
+		}
+	}
+}
+
+// inline adds what a referenced schema says to s: its keywords, or where s has some
+// of them, all of it as a member of allOf.
+func inline(s, target *jsonx.Value) {
+	for _, m := range target.Members {
+		if s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other {
+			all := s.Get("allOf")
+			if !all.Is(jsonx.Array) {
+				all = jsonx.NewArray()
+				s.Set("allOf", all)
+			}
+			all.Items = append(all.Items, target)
+			return
+		}
+	}
+	for _, m := range target.Members {
+		if s.Get(m.Name) == nil {
+			s.Members = append(s.Members, m)
+		}
+	}
+}
+
+// with returns the properties of all parts that name a param.
+func (o *object) with(name string) []*jsonx.Value {
+	var out []*jsonx.Value
+	for _, part := range o.parts {
+		if properties := part.Get("properties"); properties.Get(name) != nil {
+			out = append(out, properties)
+		}
+	}
+	return out
+}
+
+// names are all params, each once.
+func (o *object) names() []string {
+	var out []string
+	for _, part := range o.parts {
+		properties := part.Get("properties")
+		if !properties.Is(jsonx.Object) {
+			continue
+		}
+		for _, m := range properties.Members {
+			if !slices.Contains(out, m.Name) {
+				out = append(out, m.Name)
+			}
+		}
+	}
+	return out
+}
+
+func (o *object) requires(name string) bool {
+	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return schema.Required(part)[name] })
+}
+
+// dismiss makes a param optional.
+func (o *object) dismiss(name string) {
+	for _, part := range o.parts {
+		list := part.Get("required")
+		if !list.Is(jsonx.Array) {
+			continue
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool { return v.IsText(name) })
+		if len(list.Items) == 0 {
+			part.Remove("required")
+		}
+	}
+}
+
+// remove takes a param out.
+func (o *object) remove(name string) {
+	for _, properties := range o.with(name) {
+		properties.Remove(name)
+	}
+	o.dismiss(name)
+}
+
+// rename gives all params their new names at once.
+func (o *object) rename(to map[string]string) {
+	for _, part := range o.parts {
+		if properties := part.Get("properties"); properties.Is(jsonx.Object) {
+			for i, m := range properties.Members {
+				if name, ok := to[m.Name]; ok {
+					properties.Members[i] = jsonx.NewMember(name, m.Value)
+				}
+			}
+		}
+		if list := part.Get("required"); list.Is(jsonx.Array) {
+			for i, v := range list.Items {
+				if name, ok := to[v.Text()]; ok {
+					list.Items[i] = jsonx.NewString(name)
+				}
+			}
+		}
+	}
+}
+
+// conditional returns the keyword under which a schema says more of a param than
+// that it is there and what it may be, "" if none does. Such a param cannot be
+// taken out, renamed or filled in without changing what the rest means.
+func (o *object) conditional(name string) string {
+	for _, part := range o.parts {
+		for _, m := range part.Members {
+			if o.mentions(m.Name, m.Value, name, maxInlined) {
+				return m.Name
+			}
+		}
+	}
+	return ""
+}
+
+// limitsNames reports whether the names of params have a schema of their own.
+func (o *object) limitsNames() bool {
+	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return part.Get("propertyNames") != nil })
+}
+
+// mentions reports whether what stands under a keyword names a param.
+func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int) bool {
+	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth-1) }
+	switch keyword {
+	case "anyOf", "oneOf", "not", "if", "then", "else":
+		return within(v) || v.Is(jsonx.Array) && slices.ContainsFunc(v.Items, within)
+	case "dependentSchemas", "dependentRequired", "dependencies":
+		return v.Is(jsonx.Object) && slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
+			return m.Name == name || within(m.Value) || slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.IsText(name) })
+		})
+	}
+	return false
+}
+
+// isNamedIn reports whether a schema for the same object names a param. One that is
+// too deep to tell does.
+func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
+	if depth <= 0 {
+		return true
+	}
+	if !s.Is(jsonx.Object) {
+		return false
+	}
+	if s.Get("properties").Get(name) != nil || schema.Required(s)[name] {
+		return true
+	}
+	if ref := s.Get("$ref"); ref.Is(jsonx.String) && o.isNamedIn(o.refs.Lookup(ref.Text()), name, depth-1) {
+		return true
+	}
+	if all := s.Get("allOf"); all.Is(jsonx.Array) && slices.ContainsFunc(all.Items, func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }) {
+		return true
+	}
+	return slices.ContainsFunc(s.Members, func(m jsonx.Member) bool { return o.mentions(m.Name, m.Value, name, depth-1) })
+}
+
+// editable returns the schema of a param as an object to which keywords can be
+// added. Where it is a reference, older drafts ignore what stands beside that.
+func editable(properties *jsonx.Value, name string) *jsonx.Value {
+	s := properties.Get(name)
+	switch {
+	case !s.Is(jsonx.Object):
+		s = jsonx.NewObject()
+	case s.Get("$ref") != nil:
+		s = jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(s)))
+	default:
+		return s
+	}
+	properties.Set(name, s)
+	return s
+}

@@ -1,0 +1,190 @@
+// Package overrides gives tools the shapes that the setting overrides wants (spec
+// section 13): other names and texts, params that are fixed, hidden, renamed or
+// narrowed, results cut down to what matters. A tool's source knows nothing of it.
+//
+// A [Set] is the registry's [registry.Overrides]: it reshapes each tool once, when
+// a registry is built, so that whoever lists, declares, checks or calls the tool
+// sees the new shape alone. The functions of the tool translate each call before
+// its source gets it.
+package overrides
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Set is the overrides of one run. It is safe for concurrent use.
+type Set struct{ named map[string]*override }
+
+// New returns the overrides of merged settings, nil if there are none.
+func New(set *settings.Settings) *Set {
+	entries := set.RawNamed("overrides")
+	if len(entries) == 0 {
+		return nil
+	}
+	s := &Set{named: make(map[string]*override, len(entries))}
+	for _, n := range entries {
+		s.named[n.Name] = read(n, set.Masked("overrides", n))
+	}
+	return s
+}
+
+// Has reports whether there is an override of that name.
+func (s *Set) Has(name string) bool { return s.named[name] != nil }
+
+// NewName returns the name that the override gives its tool, "" if it gives none.
+func (s *Set) NewName(name string) string {
+	if o := s.named[name]; o != nil {
+		return o.Name
+	}
+	return ""
+}
+
+// Reshape returns a tool in the shape that the overrides of these names give it.
+// Where that cannot be done the tool is quarantined, with the mistakes and their
+// places.
+func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) registry.Tool {
+	o := s.named[names[0]]
+	out := *t
+	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.named.JSON(), Shown: o.shown, Origin: o.named.Origin.String(),
+		Hidden: o.Hidden, Personal: o.named.Origin.Scope == settings.ScopeUser}
+	if o.Name != t.Name {
+		out.Reshaped.Name = o.Name
+	}
+	problems := o.problems
+	for _, name := range names[1:] {
+		other := s.named[name]
+		problems = append(problems, o.problem("", fmt.Sprintf("the tool has another override as %q at %s", name, other.named.Origin), "keep one of them"))
+	}
+	if len(problems) == 0 {
+		problems = o.apply(ctx, t, &out)
+	}
+	out.Quarantine = settings.NewError(document.SortProblems(problems))
+	return out
+}
+
+// override is one entry of the setting.
+type override struct {
+	entry
+	registry.ProviderFields
+	named    settings.Named
+	shown    json.RawMessage // with secrets masked
+	params   []param         // in file order
+	result   *jq.Expression  // nil: results stay as they are
+	problems []document.Problem
+}
+
+// entry is what of an override is read as it is.
+type entry struct {
+	Name              string
+	DisplayName       string
+	Description       *string
+	AppendDescription string
+	Category          registry.Category
+	Tags              *[]string
+	Examples          *[]registry.Example
+	Hidden            bool
+	Params            json.RawMessage
+	Result            string
+}
+
+// param is what an override says of one param.
+type param struct {
+	of          string // its name without the override
+	Name        string
+	Description *string
+	Default     json.RawMessage // nil: none; so for Const
+	Const       json.RawMessage
+	Hidden      bool
+	Enum        json.RawMessage
+}
+
+// isFixed reports whether the param is in no declaration and in no call.
+func (p *param) isFixed() bool { return p.Hidden || p.Const != nil }
+
+// value returns what is sent for a param that calls cannot set, nil for nothing.
+func (p *param) value() json.RawMessage {
+	if p.Const != nil {
+		return p.Const
+	}
+	return p.Default
+}
+
+// read reads an entry, whose types the settings have checked. Its mistakes are in
+// problems.
+func read(n settings.Named, shown json.RawMessage) *override {
+	o := &override{named: n, shown: shown}
+	raw := n.JSON()
+	if err := json.Unmarshal(raw, &o.entry); err != nil {
+		o.fail("", err.Error(), "")
+		return o
+	}
+	if err := json.Unmarshal(raw, &o.ProviderFields); err != nil {
+		o.fail("", err.Error(), "")
+	}
+	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
+		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use letters, digits, _, . and -, 63 at most")
+	}
+	if o.Result != "" {
+		var err error
+		if o.result, err = jq.Compile(o.Result); err != nil {
+			o.fail("/result", err.Error(), "")
+		}
+	}
+	for name, raw := range jsonx.Members(o.Params) {
+		p := param{of: name}
+		if err := json.Unmarshal(raw, &p); err != nil {
+			o.fail(pointer(name, ""), err.Error(), "")
+		}
+		o.checkParam(&p)
+		o.params = append(o.params, p)
+	}
+	return o
+}
+
+// checkParam looks for what contradicts itself.
+func (o *override) checkParam(p *param) {
+	switch {
+	case p.Const != nil && p.Default != nil:
+		o.fail(pointer(p.of, "default"), "a param with const has no default", "keep one of them")
+	case p.isFixed() && p.Name != "":
+		o.fail(pointer(p.of, "name"), "a param that is not declared has no name", "remove it")
+	case p.Enum != nil && (jsonx.KindOf(p.Enum) != jsonx.Array || isEmptyList(p.Enum)):
+		o.fail(pointer(p.of, "enum"), "expected a list of values", "")
+	}
+}
+
+func isEmptyList(raw json.RawMessage) bool {
+	items, _ := jsonx.Elements(raw)
+	return len(items) == 0
+}
+
+// pointer is the place of a param's field in the entry, "" for the whole param.
+func pointer(param, field string) string {
+	p := "/params/" + jsonx.EscapeToken(param)
+	if field != "" {
+		p += "/" + field
+	}
+	return p
+}
+
+func (o *override) fail(pointer, message, hint string) {
+	o.problems = append(o.problems, o.problem(pointer, message, hint))
+}
+
+// problem is a mistake at a place in the entry.
+func (o *override) problem(pointer, message, hint string) document.Problem {
+	at := o.named.At(pointer)
+	key := "overrides." + o.named.Name
+	for token := range jsonx.Tokens(pointer) {
+		key += "." + token
+	}
+	return document.Problem{File: at.Name, Line: at.Line, Col: at.Col, Message: key + ": " + message, Hint: hint}
+}

@@ -1,0 +1,91 @@
+package overrides
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// translate makes the functions of out, a copy of t, take calls in the new shape.
+func translate(t, out *registry.Tool, tr *translation) {
+	out.Wire = tr.wire
+	out.Check = checked(t, tr)
+	out.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		w, err := tr.wire(call)
+		if err != nil {
+			return registry.Result{}, err
+		}
+		return t.Run(ctx, w)
+	}
+	if t.Subject != nil {
+		out.Subject = func(call registry.Call) (registry.Subject, error) {
+			w, err := tr.wire(call)
+			if err != nil {
+				return registry.Subject{}, err
+			}
+			return t.Subject(w)
+		}
+	}
+	if t.Confirm != nil {
+		out.Confirm = func(ctx context.Context, call registry.Call) registry.Asking {
+			w, err := tr.wire(call)
+			if err != nil {
+				return registry.Asking{Reason: err.Error(), Origin: tr.origin}
+			}
+			return t.Confirm(ctx, w)
+		}
+	}
+	if t.Preview != nil {
+		out.Preview = func(ctx context.Context, call registry.Call) (registry.Preview, error) {
+			w, err := tr.wire(call)
+			if err != nil {
+				return registry.Preview{}, err
+			}
+			return t.Preview(ctx, w)
+		}
+	}
+	if t.Revise != nil {
+		out.Revise = revised(t, tr)
+	}
+}
+
+// checked returns the check of a call in the new shape: the names of its params, then
+// what the tool says of the call that it would get. What the schema of the new shape
+// lets pass is held against the tool's own once more.
+func checked(t *registry.Tool, tr *translation) func(context.Context, registry.Call) error {
+	own := registry.NewValidator(t.InputSchema)
+	return func(ctx context.Context, call registry.Call) error {
+		w, err := tr.wire(call)
+		if err != nil {
+			return err
+		}
+		violations, err := own.Validate(ctx, w.Params)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: the input schema of %s cannot be used: %w", registry.ErrSourceFailed, tr.tool, err)
+		case len(violations) > 0:
+			return tr.inShape(&registry.ArgsError{Tool: tr.tool, Violations: violations})
+		case t.Check == nil:
+			return nil
+		}
+		return tr.inShape(t.Check(ctx, w))
+	}
+}
+
+// revised returns the function that makes a call in the new shape of the person's
+// edit. A person may change what calls cannot set.
+func revised(t *registry.Tool, tr *translation) func(context.Context, registry.Call, string) (registry.Call, error) {
+	return func(ctx context.Context, call registry.Call, content string) (registry.Call, error) {
+		w, err := tr.wire(call)
+		if err != nil {
+			return call, err
+		}
+		next, err := t.Revise(ctx, w, content)
+		if err != nil {
+			return call, err
+		}
+		next.Params, next.Edited, err = tr.shape(next.Params)
+		return next, err
+	}
+}

@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// Reshaped says what an override of the settings made of a tool (spec section 13):
+// the definition that holds it is the new shape.
+type Reshaped struct {
+	// Upstream is the definition as the source gave it, under the name that the tool
+	// has without the override.
+	Upstream Definition
+	// Name is the tool's name in the new shape, without its server; "" where the
+	// override leaves it as it is.
+	Name string
+	// Hidden keeps the tool from everybody but the steps of composites.
+	Hidden bool
+	// Override is the entry of the settings, Shown the same with secrets masked.
+	// Origin is its file:line, and Personal is set where it stands in the user's own
+	// settings, which others do not have.
+	Override, Shown json.RawMessage
+	Origin          string
+	Personal        bool
+}
+
+// Overrides are those of the settings. Tools are asked for under several names: a
+// tool is reshaped by the override that goes by any of them.
+type Overrides interface {
+	// Has reports whether there is an override of that name.
+	Has(name string) bool
+	// NewName returns the name that the override gives its tool, "" if it gives none.
+	NewName(name string) string
+	// Reshape returns a tool in the shape that the overrides of these names give it.
+	// Several are a mistake. A tool that cannot have its shape is quarantined.
+	Reshape(ctx context.Context, t *Tool, names []string) Tool
+}
+
+// Upstream returns the definition as the source gave it, under the name that the
+// tool has without an override.
+func (d *Definition) Upstream() *Definition {
+	if d.Reshaped != nil {
+		return &d.Reshaped.Upstream
+	}
+	return d
+}
+
+// IsRenamed reports whether an override gave the tool another name.
+func (d *Definition) IsRenamed() bool { return d.Reshaped != nil && d.Reshaped.Name != "" }
+
+// PlainName returns the name of a tool without its server: that of the override or
+// else that of the server.
+func (d *Definition) PlainName() string {
+	switch {
+	case d.IsRenamed():
+		return d.Reshaped.Name
+	case d.IsMCP():
+		return d.ServerTool
+	}
+	return d.Name
+}
+
+// overrides returns the names of the overrides that mean a tool which is
+// registered as it is. other tells which further names belong to another tool.
+func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
+	var out []string
+	add := func(name string) {
+		if name != "" && b.opts.Overrides.Has(name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	add(t.Name)
+	for _, name := range t.furtherNames() {
+		if !other(name) {
+			add(name)
+		}
+	}
+	return out
+}
+
+// furtherNames are the names that find a tool beside the one it is registered by.
+func (d *Definition) furtherNames() []string {
+	if !d.IsMCP() {
+		return d.Aliases
+	}
+	return append([]string{d.Qualified(), d.Server + "__" + d.PlainName()}, d.Aliases...)
+}
+
+// newNames are the names that overrides might give a tool of a source, whatever it
+// will be registered as.
+func newNames(o Overrides, t *Tool) []string {
+	if o == nil {
+		return nil
+	}
+	var out []string
+	for _, name := range append([]string{ValidName(t.Name)}, t.furtherNames()...) {
+		if renamed := o.NewName(name); renamed != "" {
+			out = append(out, renamed)
+		}
+	}
+	return out
+}
+
+// isUnsettled reports whether only the whole registry tells if an override means
+// a tool: it goes by the tool's plain name, which may belong to another server.
+func (b *builder) isUnsettled(t *Tool) bool {
+	if !b.partial || !t.IsMCP() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
+		return false
+	}
+	_, taken := b.owner(t)
+	return !taken
+}
+
+// reshaped returns a builder that holds the same tools in the shapes that the
+// overrides give them. Names are given out once more, in the same order and by the
+// same rules, so that a new name can meet one that is taken. A name that a rename
+// leaves stays free: no tool gets it without asking for it.
+func (b *builder) reshaped(ctx context.Context) *builder {
+	if b.opts.Overrides == nil && b.opts.LastShaped == nil {
+		return b
+	}
+	next := newBuilder(b.opts, b.partial, len(b.reg.tools))
+	next.reg.hidden, next.reg.diagnostics, next.reg.reports = b.reg.hidden, b.reg.diagnostics, b.reg.reports
+	next.again = true
+	taken := func(name string) bool { return b.reg.names[name] != nil }
+	for _, first := range b.reg.tools {
+		for _, t := range b.versionsOf(first) {
+			shaped := *t
+			if b.opts.Overrides != nil {
+				if names := b.overrides(t, taken); len(names) > 0 {
+					shaped = b.opts.Overrides.Reshape(ctx, t, names)
+				}
+				if b.partial && shaped.IsMCP() { // plain names are those of the whole registry
+					shaped.Name = shaped.Qualified()
+				}
+			}
+			next.registerShaped(t, &shaped)
+		}
+	}
+	return next
+}
+
+func (b *builder) versionsOf(t *Tool) []*Tool {
+	if all := b.reg.versions[t.Name]; all != nil {
+		return all
+	}
+	return []*Tool{t}
+}
+
+// registerShaped registers a tool that is known under its upstream name.
+func (b *builder) registerShaped(upstream, t *Tool) {
+	h := b.hidesShaped(t)
+	if h != nil {
+		h.Name, h.Source = upstream.Name, t.Source
+		if t.IsRenamed() {
+			b.reg.misfits[t.Reshaped.Name] = *h
+		}
+		b.reg.hidden = append(b.reg.hidden, *h)
+		if h.Err != nil {
+			b.diagnose(SeverityError, "override_misfit", t.Source, upstream.Name, h.Err.Error(), "the tool cannot be used until its override is changed or removed")
+		}
+		return
+	}
+	if t.Reshaped != nil {
+		b.cutDescription(t)
+	}
+	if t.IsRenamed() {
+		b.renamed[upstream.Name] = t
+	}
+	b.give(t)
+}
+
+// hidesShaped returns why a tool is not registered in its shape; nil: it is. The
+// filters have let it in as its source gave it, by the names that it might get.
+func (b *builder) hidesShaped(t *Tool) *Hidden {
+	if t.Reshaped != nil || t.maybe != nil {
+		t.maybe = nil
+		if h := b.hides(t); h != nil {
+			return h
+		}
+	}
+	if b.opts.LastShaped != nil {
+		return b.opts.LastShaped(t, t.given)
+	}
+	return nil
+}
+
+// withdraw takes the tools that overrides hide out of a registry: they have kept
+// their names from others, and only steps find them.
+func (b *builder) withdraw() {
+	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
+	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
+		if !isHidden(t) {
+			return false
+		}
+		for _, v := range b.versionsOf(t) {
+			b.reg.hidden = append(b.reg.hidden, Hidden{Name: t.Name, Source: t.Source, Reason: "an override hides it", Setting: v.Reshaped.Origin})
+		}
+		delete(b.reg.names, t.Name)
+		delete(b.reg.versions, t.Name)
+		for _, name := range append([]string{t.Name}, t.furtherNames()...) {
+			if b.reg.names[name] == nil && b.reg.steps[name] == nil {
+				b.reg.steps[name] = t
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,58 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/middleware"
+	"github.com/toolreg/toolreg/internal/overrides"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// projectResults reduces the results of a tool to what its override keeps. If that
+// fails, the call fails, and the result as it was is in a file.
+func (r *run) projectResults(t registry.Tool) registry.Tool {
+	if t.Project == nil {
+		return t
+	}
+	inner := t.Run
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		call.Emit, call.Keep, call.Spill = nil, 0, nil // the expression needs the whole result
+		whole, err := inner(ctx, call)
+		if err != nil {
+			return whole, err
+		}
+		result, err := t.Project(ctx, whole)
+		if err != nil {
+			return r.unprojected(&t, whole, err), nil
+		}
+		result.SavedTokens = max(tokensOf(whole)-tokensOf(result), 0)
+		return result, nil
+	}
+	return t
+}
+
+// unprojected is the result of a call whose result cannot be reduced.
+func (r *run) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
+	note := "the result as the tool gave it cannot be saved"
+	if raw, err := overrides.Raw(whole); err == nil {
+		o := middleware.Output{Spill: r.set.Limits.Spill, Dir: func() (*state.Dir, error) { return r.deps.Folders.Cache("output") }}
+		if path, err := o.Save(t.Name, raw); err == nil {
+			note = "the result as the tool gave it is in " + path
+		}
+	}
+	out := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("%v (%s); %s", failure, t.Reshaped.Origin, note))
+	out.Duration, out.Attempts, out.Asked = whole.Duration, whole.Attempts, whole.Asked
+	return out
+}
+
+// tokensOf estimates what a model reads of a result.
+func tokensOf(r registry.Result) int {
+	text := []byte(r.Text())
+	if len(r.Content) == 0 {
+		text = r.Structured
+	}
+	return declare.Format{}.Tokens(text) // for any model
+}

@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+const overridesKey = "overrides"
+
+// fixes reports whether an entry of overrides fixes a param or hides something.
+func fixes(override *document.Node) bool {
+	if override.Get("hidden").True() {
+		return true
+	}
+	params := override.Get("params")
+	if params == nil {
+		return false
+	}
+	for _, p := range params.Fields {
+		if p.Value.Get("const") != nil || p.Value.Get("hidden").True() {
+			return true
+		}
+	}
+	return false
+}
+
+// isGuarded reports whether an entry cannot be replaced by that of a later scope: a
+// project must not unfix, show or rename what its user fixes or hides.
+func isGuarded(setting string, was, now Named) bool {
+	return setting == overridesKey && now.Origin.Scope == ScopeProject && was.Origin.Scope < ScopeProject && fixes(was.Value)
+}
+
+// guardedOverrides reports the project's overrides that have no effect because of
+// others that the project cannot replace.
+func (m *merged) guardedOverrides() []registry.Diagnostic {
+	var out []registry.Diagnostic
+	inForce := map[string]Named{}
+	for _, n := range m.named(overridesKey) {
+		inForce[n.Name] = n
+	}
+	for _, e := range m.entries[m.index.Row(overridesKey)] {
+		for _, f := range e.node.Fields {
+			o := e.origin
+			o.Line = f.Line
+			if n := inForce[f.Name]; isGuarded(overridesKey, n, Named{Origin: o}) {
+				out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "override_ignored",
+					Message: fmt.Sprintf("%s: overrides.%s is ignored, because %s fixes or hides something of that tool and a project cannot change that", o, f.Name, n.Origin)})
+			}
+		}
+	}
+	return out
+}

@@ -13,15 +13,16 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Assignment is a value for a setting, as words of a command line gave it.
+// Assignment is a value for a setting, parsed from words of a command line.
 type Assignment struct {
-	Paths [][]string // the names that lead to it in a file: by its name, then by its twin
+	Paths [][]string // paths to it in a file: by its name, then by its twin
 	Value json.RawMessage
 }
 
-// Assign makes a value of words for a setting, or for a part of one such as
-// mcpServers.NAME.timeout, by the setting's type: lists take any number of words,
-// objects one word of JSON. The error is an [*UnknownKeyError] or an [*Error].
+// Assign parses words as a value of a setting, or of a part of one such as
+// mcpServers.NAME.timeout, by the setting's type: lists take any number of
+// words, objects one word of JSON. The error is an [*UnknownKeyError] or an
+// [*Error].
 func Assign(key string, words []string) (Assignment, error) {
 	x := table.NewIndex()
 	row, paths := assigned(x, key)
@@ -45,8 +46,8 @@ func Assign(key string, words []string) (Assignment, error) {
 	return Assignment{Paths: paths, Value: n.Encode()}, nil
 }
 
-// assigned finds the row of a key, nil where there is none, and the paths that
-// lead to it in a file.
+// assigned finds the row of a key, nil if there is none, and its possible paths
+// in a file.
 func assigned(x *table.Index, key string) (row *table.Row, paths [][]string) {
 	for i := range x.Rows {
 		row = &x.Rows[i]
@@ -70,8 +71,8 @@ func assigned(x *table.Index, key string) (row *table.Row, paths [][]string) {
 	return nil, nil
 }
 
-// partOf finds the part of a setting that the rest of a key names, and the names
-// that lead to it; nil where it has no such part. Names of entries may hold dots.
+// partOf finds the part of a setting that the rest of a key names, and its
+// path; nil if there is no such part. Names of entries may contain dots.
 func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 	switch {
 	case rest == "":
@@ -104,7 +105,7 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 	return nil, nil
 }
 
-// nearKeys are the keys that may be meant, those of a group where the key is one.
+// nearKeys returns similar keys, or those of a group if the key is one.
 func nearKeys(x *table.Index, key string) []string {
 	if x.IsGroup(key) {
 		return slices.DeleteFunc(x.Keys(), func(k string) bool { return !isBelow(k, key) })
@@ -121,7 +122,7 @@ func nearKeys(x *table.Index, key string) []string {
 	return append(near, registry.Near(key, x.Keys())...)
 }
 
-// valueOf reads words as a value of a row's type. The value is not checked yet.
+// valueOf parses words as a value of a row's type, without checking it.
 func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	list := row.Type == table.Strings || row.Type == table.Command
 	if list && (len(words) > 1 || row.Type == table.Strings && !strings.HasPrefix(words[0], "[")) {
@@ -157,7 +158,7 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }
 
-// Values lists the values that a setting, or a part of one, can have; none where
+// Values returns the possible values of a setting, or of a part of one; nil if
 // they are not few.
 func Values(key string) []string {
 	row, _ := assigned(table.NewIndex(), key)
@@ -172,9 +173,9 @@ func Values(key string) []string {
 
 func text(s string) *document.Node { return &document.Node{Kind: document.String, Text: s} }
 
-// CheckFile reads the bytes of a settings file, whose name tells the format. The
-// error is an [*Error] with all mistakes in it; what is not known is told in the
-// diagnostics.
+// CheckFile parses the content of a settings file, whose name determines the
+// format. The error is an [*Error] with all mistakes; unknown keys are reported
+// as diagnostics.
 func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
 	l := read(table.NewIndex(), ScopeUser, file, data)
 	return l.unknown, NewError(l.mistakes())

@@ -89,8 +89,8 @@ func (m *merged) search() Search {
 
 const bannedKey = "shell.banned"
 
-// banned is the list of the settings, which replaces the default if anybody but
-// the project sets it; a project's list adds to it.
+// banned returns the list of the settings, which replaces the default unless
+// only the project sets it; a project's list adds to it.
 func (m *merged) banned() List {
 	row := m.index.Row(bannedKey)
 	l := m.list(bannedKey)

@@ -30,10 +30,10 @@ type Options struct {
 	SystemDir    string            // "" = /etc/toolreg; for tests
 	Trust        *trust.Store      // stored grants; nil = none
 	Import       Importer          // finds the files of other programs; nil = the setting imports has no effect
-	Proposed     *Proposed         // read in the place of the project's own file; nil = that file
+	Proposed     *Proposed         // used instead of the project's own file; nil = that file
 }
 
-// Proposed is the project's own settings file as it would be.
+// Proposed is the project's own settings file with proposed content.
 type Proposed struct {
 	Path string // absolute
 	Data []byte
@@ -238,7 +238,7 @@ func (l *loader) readNamed(name string) {
 	l.named = append(l.named, layer)
 }
 
-// readPiped reads a --settings file that came through a pipe.
+// readPiped reads a --settings file from a pipe.
 func (l *loader) readPiped(name string, data []byte) {
 	if name == "-" {
 		name = "stdin"

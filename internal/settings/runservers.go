@@ -14,7 +14,7 @@ import (
 // serverNameChars are the characters of a server's name.
 const serverNameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// CheckServerName rejects what cannot be the name of a server.
+// CheckServerName rejects invalid names of servers.
 func CheckServerName(name string) error {
 	if name == "" || strings.Trim(name, serverNameChars) != "" {
 		return fmt.Errorf("%q cannot be the name of a server; use letters, digits, and _ . -", name)
@@ -22,8 +22,8 @@ func CheckServerName(name string) error {
 	return nil
 }
 
-// serversOfRun adds the servers of --mcp, or of its variable, to the settings: each
-// replaces a server of its name.
+// serversOfRun adds the servers of --mcp, or of its variable, to the settings.
+// Each replaces a server of the same name.
 func (l *loader) serversOfRun(m *merged) {
 	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}
 	if l.scalars.list("mcp") == nil {
@@ -47,9 +47,9 @@ func (l *loader) serversOfRun(m *merged) {
 	}
 }
 
-// parseServer reads a URL, or a command line that runs in dir, with or without NAME=
-// before it. Errors
-// do not repeat it, since it may contain a secret.
+// parseServer parses a URL, or a command line that runs in dir, optionally
+// preceded by NAME=. Errors do not repeat the text, since it may contain a
+// secret.
 func parseServer(spec, dir string) (name string, entry *document.Node, err error) {
 	rest := strings.TrimSpace(spec)
 	before, after, found := strings.Cut(rest, "=")
@@ -92,13 +92,13 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 	return name, entry, nil
 }
 
-// isURL reports whether a text begins as a URL does.
+// isURL reports whether a text begins like a URL.
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && strings.Trim(scheme, serverNameChars+"+") == ""
 }
 
-// cleanServerName replaces what a server's name cannot contain.
+// cleanServerName replaces characters that are invalid in a server's name.
 func cleanServerName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(serverNameChars, r) {

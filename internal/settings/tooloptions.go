@@ -9,7 +9,7 @@ import (
 // Audit configures the log of calls.
 type Audit struct {
 	Enabled bool  // default true
-	MaxSize int64 // size size of one log in bytes; default 10 MiB
+	MaxSize int64 // maximum size of one log in bytes; default 10 MiB
 	Keep    int   // number of rotated logs to keep; default 5
 }
 

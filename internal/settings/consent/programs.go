@@ -21,7 +21,7 @@ type Program struct {
 	URL   string
 	Cwd   string   // where it runs, relative to the project root
 	Env   []string // "NAME=value", the variables that the settings give it
-	Names []string // the variables that no other line of the question shows
+	Names []string // variables that no other line of the question shows
 }
 
 // Programs lists what a file would run or reach, in file order; nothing for
@@ -144,7 +144,7 @@ func splitOrFields(line string) []string {
 	return strings.Fields(line)
 }
 
-// rawCommands finds the commands in a value of unknown form.
+// rawCommands finds the commands in a value of unknown structure.
 func rawCommands(n *document.Node) [][]string {
 	var out [][]string
 	for _, item := range n.Items {

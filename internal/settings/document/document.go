@@ -35,9 +35,9 @@ func Read(path string) (*Document, []Problem) {
 	return d, nil
 }
 
-// ReadParts is [Read] for a file whose parts stand for themselves: the document
-// holds what could be read in spite of the problems, and each value has its own.
-// It is nil where nothing could be read.
+// ReadParts is [Read] for a file whose parts are independent: the document has
+// what could be read despite the problems, and each value has its own problems.
+// It is nil if nothing could be read.
 func ReadParts(path string) (*Document, []Problem) {
 	f, err := trust.Read(path, MaxFile)
 	if err != nil {
@@ -57,8 +57,8 @@ func Parse(path string, data []byte) (*Document, []Problem) {
 	return (&parser{file: path, isJSON: IsJSON(path), limit: maxNodes}).document(data)
 }
 
-// ParsePiped is [Parse] for bytes that came through a pipe, whose name tells
-// nothing: what begins with a brace is JSON with comments.
+// ParsePiped is [Parse] for bytes from a pipe, whose name does not determine
+// the format: what begins with a brace is JSON with comments.
 func ParsePiped(name string, data []byte) (*Document, []Problem) {
 	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")), limit: maxNodes}).document(data)
 }

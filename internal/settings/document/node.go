@@ -37,7 +37,7 @@ type Node struct {
 	Line   int     // from 1
 	Col    int     // from 1, in characters
 
-	Problems []Problem // with this value and those below it, where the document was read in spite of them
+	Problems []Problem // problems with this value and those below it, if the document was read despite them
 }
 
 // Field is one member of an object.

@@ -31,7 +31,7 @@ type parser struct {
 // document parses a file. Every failure has a position.
 func (p *parser) document(data []byte) (*Document, []Problem) {
 	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
-	problems := slices.Clone(p.problems) // the values share the other
+	problems := slices.Clone(p.problems) // copy: the values share the slice
 	SortByPlace(problems)
 	if root == nil {
 		return nil, problems
@@ -39,7 +39,7 @@ func (p *parser) document(data []byte) (*Document, []Problem) {
 	return &Document{File: p.file, Root: root}, problems
 }
 
-// since returns the problems behind the first n; nil for none.
+// since returns the problems after the first n; nil if there are none.
 func (p *parser) since(n int) []Problem {
 	if len(p.problems) == n {
 		return nil

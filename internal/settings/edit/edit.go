@@ -79,16 +79,16 @@ func checkServer(name string, entry json.RawMessage) error {
 	return nil
 }
 
-// Set gives a setting, or a part of one, a value. A path leads to it by names from
-// the top of the file; what is missing on the way is made. Of several paths the
-// first that leads to something counts, else the first.
+// Set gives a setting, or a part of one, a value. Each path leads to it by
+// names from the top of the file; what is missing is created. The first path
+// that leads to an existing value is used, or else the first one.
 type Set struct {
 	Paths [][]string
 	Value json.RawMessage
 }
 
-// Apply makes the change as [Change.Apply] does. A value that is replaced goes
-// with the comments inside it.
+// Apply makes the change as [Change.Apply] does. Comments inside a replaced
+// value are lost.
 func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
 	if err != nil {
@@ -106,16 +106,16 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	return placed{path: path, value: value}.apply(file, data, before)
 }
 
-// placed is a value to be put at a place of a file.
+// placed is a value with its path in a file.
 type placed struct {
 	path  []string       // names from the top
-	value *document.Node // nil = what is there is removed
-	text  []byte         // how value is written in the file's format; nil = as it comes
-	first bool           // a new member goes before the others
+	value *document.Node // nil = remove the existing value
+	text  []byte         // value in the file's format; nil = use the default format
+	first bool           // insert a new member before the others
 }
 
 func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
-	if c.value == nil { // the last entry of an object: the object goes
+	if c.value == nil { // the last entry of an object: remove the object
 		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Fields) == 1 {
 			c.path = c.path[:len(c.path)-1]
 		}
@@ -146,10 +146,10 @@ func editors(file string) []editor {
 // errOtherWay reports that an editor cannot make a change.
 var errOtherWay = errors.New("another way is needed")
 
-// tree is what a file holds.
+// tree is the content of a file.
 type tree struct{ *document.Node }
 
-// at returns what a path leads to, nil where there is nothing.
+// at returns the value at a path; nil if there is none.
 func (t tree) at(path []string) *document.Node {
 	n := t.Node
 	for _, name := range path {
@@ -169,7 +169,7 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	return tree{doc.Root}, nil
 }
 
-// wanted is the file's content after the change, in the right order.
+// wanted returns the file's content after the change, in the right order.
 func (c placed) wanted(before tree) *document.Node {
 	root := before.Clone()
 	n := root
@@ -199,7 +199,8 @@ func (c placed) wanted(before tree) *document.Node {
 	return root
 }
 
-// nested is the value below the names that follow the first depth of the path.
+// nested returns the value inside objects for the names of the path from depth
+// on.
 func (c placed) nested(depth int) *document.Node {
 	n := c.value
 	for _, name := range slices.Backward(c.path[depth:]) {
@@ -208,7 +209,7 @@ func (c placed) nested(depth int) *document.Node {
 	return n
 }
 
-// nodeOf is the node of a JSON value.
+// nodeOf returns the node of a JSON value.
 func nodeOf(value json.RawMessage) *document.Node {
 	doc, _ := document.Parse("value.json", []byte(`{"":`+string(value)+`}`))
 	if doc == nil {

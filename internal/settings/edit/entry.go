@@ -12,9 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Entry returns the entry of a server as it is written in a file, with its
-// comments, to be edited in the format of the file. The error wraps [ErrNoServer]
-// or is an [*settings.Error].
+// Entry returns the entry of a server as written in a file, with its comments,
+// to be edited in the format of the file. The error wraps [ErrNoServer] or is
+// an [*settings.Error].
 func Entry(file string, data []byte, name string) ([]byte, error) {
 	root, err := parseForEdit(file, data)
 	if err != nil {
@@ -51,8 +51,8 @@ func jsonEntry(data []byte, name string) ([]byte, error) {
 	return append(bytes.ReplaceAll(v.Pack(), []byte("\n"+indent), []byte("\n")), '\n'), nil
 }
 
-// yamlEntry returns the lines of an entry that stands below its name, nil where
-// it is written otherwise.
+// yamlEntry returns the lines of an entry in block style; nil if it is written
+// differently.
 func yamlEntry(data []byte, name string) []byte {
 	t, err := parseYAML(data)
 	if err != nil {
@@ -76,14 +76,14 @@ func yamlEntry(data []byte, name string) []byte {
 	return b.Bytes()
 }
 
-// Rewrite replaces the entry of a server by what a person made of its [Entry].
+// Rewrite replaces the entry of a server by an edited [Entry].
 type Rewrite struct {
 	Name string
 	Text []byte
 }
 
-// Apply makes the change as [Change.Apply] does. Comments of the text stay where
-// the file is written in lines. What is wrong with the text is an
+// Apply makes the change as [Change.Apply] does. It keeps comments of the text
+// if the file is in block style. If the text is invalid, the error is an
 // [*settings.Error].
 func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)

@@ -113,8 +113,8 @@ func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error 
 	return err
 }
 
-// Read returns the bytes of a settings file as [File] hands them to its change;
-// nil where there is none.
+// Read returns the content of a settings file as [File] passes it to its
+// change; nil if there is none.
 func Read(path string) ([]byte, error) {
 	data, _, err := readForEdit(path)
 	return data, err

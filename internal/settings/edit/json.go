@@ -11,10 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// jsonFile is a JSON file that is being changed: its syntax tree, which holds
-// all comments and white space, and its layout.
+// jsonFile is a JSON file that is being changed: its syntax tree, which
+// includes all comments and white space, and its layout.
 type jsonFile struct {
-	mark []byte // of the encoding, or nothing
+	mark []byte // byte order mark, or nothing
 	text []byte
 	root hujson.Value
 	unit string // of indentation
@@ -83,7 +83,7 @@ func (f *jsonFile) change(c placed) error {
 	return f.replace(&object.Value.(*hujson.Object).Members[i].Value, c)
 }
 
-// replace puts a value in the place of another, between the comments around it.
+// replace replaces a value and keeps the comments around it.
 func (f *jsonFile) replace(old *hujson.Value, c placed) error {
 	indent := f.indent(old.StartOffset)
 	text := c.text
@@ -105,8 +105,8 @@ func (f *jsonFile) replace(old *hujson.Value, c placed) error {
 	return nil
 }
 
-// add puts a member behind the last one of an object and behind the comments that
-// are there, or before the first one.
+// add adds a member to an object, after the last one and its comments, or
+// before the first one.
 func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage, first bool) error {
 	o, ok := object.Value.(*hujson.Object)
 	if !ok {
@@ -145,7 +145,7 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage,
 	return nil
 }
 
-// prepend puts a member before the first one of an object.
+// prepend adds a member before the first one of an object.
 func (f *jsonFile) prepend(o *hujson.Object, member hujson.ObjectMember, indent string, ownLine bool) {
 	next := &o.Members[0].Name
 	if ownLine {
@@ -156,8 +156,7 @@ func (f *jsonFile) prepend(o *hujson.Object, member hujson.ObjectMember, indent 
 	o.Members = append([]hujson.ObjectMember{member}, o.Members...)
 }
 
-// remove takes the member that a path leads to out of its object, with the
-// comments that are its own.
+// remove removes the member at a path from its object, with its own comments.
 func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 	o, ok := object.Value.(*hujson.Object)
 	i := memberOf(object, path[len(path)-1])

@@ -76,7 +76,7 @@ func (t *yamlText) change(c placed) error {
 	if t.root == nil {
 		return t.add(c, 0, len(t.lines), 0)
 	}
-	n, limit := t.root, len(t.lines) // the mapping, and the line behind it
+	n, limit := t.root, len(t.lines) // the mapping, and the line after it
 	for depth, name := range c.path {
 		i := keyOf(n, name)
 		last := depth == len(c.path)-1
@@ -110,7 +110,7 @@ func (t *yamlText) change(c placed) error {
 	return errOtherWay
 }
 
-// add writes the value with the names from depth on as lines.
+// add inserts lines with the value and the names from depth on.
 func (t *yamlText) add(c placed, depth, at, indent int) error {
 	lines, err := t.render(c.nested(depth), indent)
 	if err == nil {
@@ -119,7 +119,7 @@ func (t *yamlText) add(c placed, depth, at, indent int) error {
 	return err
 }
 
-// addFirstInFlow puts a scalar before the other members of {…}.
+// addFirstInFlow inserts a scalar before the other members of {…}.
 func (t *yamlText) addFirstInFlow(c placed, n *yaml.Node) error {
 	lines, err := t.render(c.nested(len(c.path)-1), 0)
 	if err != nil || len(lines) != 1 {
@@ -128,7 +128,7 @@ func (t *yamlText) addFirstInFlow(c placed, n *yaml.Node) error {
 	return t.replace(n.Line, n.Column, "{", "{"+strings.TrimSpace(lines[0])+", ")
 }
 
-// replaceScalar writes a scalar in the place of another, in its line.
+// replaceScalar replaces a scalar on its line.
 func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
 	if c.value == nil || c.text != nil || old.Kind != yaml.ScalarNode || old.Style != 0 || isMany(c.value) {
 		return errOtherWay
@@ -142,8 +142,8 @@ func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
 
 func isMany(n *document.Node) bool { return n.Kind == document.Object || n.Kind == document.List }
 
-// replaceMember writes a member of a block anew, or takes it out. end is the line
-// behind it.
+// replaceMember replaces or removes a member in block style. end is the line
+// after it.
 func (t *yamlText) replaceMember(c placed, key, old *yaml.Node, end int) error {
 	at, indent := key.Line-1, key.Column-1
 	switch {
@@ -167,9 +167,9 @@ func (t *yamlText) replaceMember(c placed, key, old *yaml.Node, end int) error {
 	return nil
 }
 
-// end returns the index of the line behind the member at i of a block mapping,
-// which itself ends before limit; comments and empty lines before the next member
-// are that one's.
+// end returns the index of the line after the member at i of a block mapping,
+// which itself ends before limit. Comments and empty lines before the next
+// member belong to that one.
 func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	if i+2 < len(n.Content) {
 		limit = n.Content[i+2].Line - 1
@@ -177,7 +177,7 @@ func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	return t.back(limit, n.Content[0].Column)
 }
 
-// back goes up over empty lines and over comments indented no deeper than
+// back moves up over empty lines and over comments indented no deeper than
 // column.
 func (t *yamlText) back(line, column int) int {
 	for line > 0 {
@@ -214,7 +214,7 @@ func (t *yamlText) render(object *document.Node, indent int) ([]string, error) {
 	return t.indented(data, indent), nil
 }
 
-// indented are the lines of a text, set in.
+// indented returns the indented lines of a text.
 func (t *yamlText) indented(text []byte, indent int) []string {
 	var out []string
 	for line := range strings.Lines(string(text)) {

@@ -1,5 +1,5 @@
-// Package table holds every setting: its name and twin, its type, how places
-// merge, its default, its documentation, and when a value of it loosens what is
+// Package table has every setting: its name and twin, its type, how scopes are
+// merged, its default, its documentation, and when a value loosens what is
 // allowed.
 //
 // This table drives reading and merging in package settings, the check for

@@ -8,18 +8,18 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 )
 
-// Approval is one approval as JSON; what it pins stays inside.
+// Approval is one approval as JSON, without what it is tied to.
 type Approval struct {
 	ID      string           `json:"id"`
 	Kind    policy.ScopeKind `json:"kind"`
 	Value   string           `json:"value,omitempty"`
 	Source  string           `json:"source"`
-	Tools   []string         `json:"tools"` // that it covers, by their sources' own names
+	Tools   []string         `json:"tools"` // tools that it covers, by their sources' own names
 	Project string           `json:"project"`
 	Created time.Time        `json:"created"`
 }
 
-// NewApproval shows a remembered answer.
+// NewApproval converts an approval for JSON.
 func NewApproval(x policy.Approval) Approval {
 	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)), x.Project, x.Created}
 }

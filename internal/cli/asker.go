@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// asker asks the person at the terminal, one question at a time, whatever runs
-// at once. It implements [session.Asker].
+// asker asks the person at the terminal, one question at a time even if calls
+// run concurrently. It implements [session.Asker].
 type asker struct {
 	env *Env
 
@@ -23,10 +23,11 @@ type asker struct {
 	ttys    []*terminal.TTY // to close at the end
 
 	asking   sync.Mutex
-	approved []string // diffs that a person was shown and agreed to
+	approved []string // diffs that the person has approved
 }
 
-// nobody says why nobody is asked in this run; "" where the terminal decides.
+// nobody returns why nobody can be asked in this run; "" if that depends on the
+// terminal.
 func (a *asker) nobody() string {
 	switch {
 	case a.env.Globals.NonInteractive:
@@ -53,12 +54,12 @@ func (a *asker) Confirmer() exec.Confirmer {
 	return &inTurn{a, &terminal.Confirmer{TTY: tty}}
 }
 
-// close gives the terminal back.
+// close closes the terminal.
 func (a *asker) close() {
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	for _, tty := range a.ttys {
-		_ = tty.Close() // nothing is lost
+		_ = tty.Close() // nothing was buffered
 	}
 }
 
@@ -82,8 +83,8 @@ func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	return answer, err
 }
 
-// Approved reports whether a person agreed to exactly this diff in the run, so that
-// they need not see it again.
+// Approved reports whether a person approved exactly this diff in this run, so
+// that it need not be shown again.
 func (e *Env) Approved(diff string) bool {
 	e.asker.asking.Lock()
 	defer e.asker.asking.Unlock()
@@ -109,17 +110,17 @@ func (a *asker) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, erro
 	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: a.env.Environ}.Open}
 	reply, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
 	if context.Cause(ctx) != nil {
-		time.Sleep(withdrawnRest) // nobody waits for this but the next question
+		time.Sleep(withdrawnRest) // only the next question waits for this
 	}
 	return ask.Answer{Action: actionOf(reply.Action), Content: reply.Content, Said: reply.Said}, err
 }
 
-// withdrawnRest is how long the terminal rests after a question was taken off it
-// without an answer. The person may have been typing one, and what they type
-// then must not answer the next question, which could come on purpose.
+// withdrawnRest is the pause after a question was removed from the terminal
+// without an answer. The person may still be typing, and what they type must
+// not answer the next question, which a server could send on purpose.
 const withdrawnRest = 500 * time.Millisecond
 
-// actionOf is an action in the words of the protocol.
+// actionOf returns an action in the words of the protocol.
 func actionOf(a terminal.Action) string {
 	switch a {
 	case terminal.Accept:
@@ -130,8 +131,8 @@ func actionOf(a terminal.Action) string {
 	return "decline"
 }
 
-// OpenPerson is OpenTTY for a question that is not asked where the run is told to
-// ask nobody.
+// OpenPerson is OpenTTY for questions that are not asked if nobody may be asked
+// in this run.
 func (e *Env) OpenPerson() (*terminal.TTY, error) {
 	if why := e.asker.nobody(); why != "" {
 		return nil, errors.New(why)
@@ -139,8 +140,8 @@ func (e *Env) OpenPerson() (*terminal.TTY, error) {
 	return e.OpenTTY()
 }
 
-// OpenTTY opens the terminal for questions. An error means that nobody is there
-// to ask. Close it when done.
+// OpenTTY opens the terminal for questions. An error means that nobody can be
+// asked. Close it when done.
 func (e *Env) OpenTTY() (*terminal.TTY, error) {
 	tty, err := terminal.OpenTTY()
 	if err != nil {
@@ -155,8 +156,8 @@ func (e *Env) OpenTTY() (*terminal.TTY, error) {
 	return tty, nil
 }
 
-// AskYes asks a question whose answers are yes and no. An error that is
-// [terminal.ErrNoAnswer] is no answer, and not a no.
+// AskYes asks a question whose answers are yes and no. The error
+// [terminal.ErrNoAnswer] means no answer rather than no.
 func AskYes(ctx context.Context, tty *terminal.TTY, q terminal.Query) (yes bool, err error) {
 	q.Answers = []string{"yes", "no"}
 	chosen, err := tty.Choose(ctx, q)

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// Audit opens the log of calls.
+// Audit opens the audit log.
 func (e *Env) Audit(ctx context.Context) (*audit.Log, error) {
 	set, err := e.Settings(ctx)
 	if err != nil {
@@ -32,8 +32,7 @@ func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
 	return err
 }
 
-// WarnDamagedAudit tells of lines of the log that cannot be read, if there are
-// any.
+// WarnDamagedAudit warns about unreadable lines of the log, if there are any.
 func (e *Env) WarnDamagedAudit(lines int) {
 	if lines > 0 {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",

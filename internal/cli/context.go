@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers,
-// true and false are taken as such; k:=JSON is taken as it stands.
+// context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true
+// and false are converted; the value of k:=JSON is JSON.
 func (e *Env) context() ([]session.Fact, error) {
 	var out []session.Fact
 	if text := e.Getenv("TOOLREG_CONTEXT"); text != "" {

@@ -4,8 +4,8 @@ package cli
 
 import "os"
 
-// checkDescriptors has nothing to check where files have no small limit.
+// checkDescriptors does nothing on systems without a small limit on open files.
 func checkDescriptors() error { return nil }
 
-// readerGone does not know; the next write tells.
+// readerGone cannot tell on this system; the next write fails.
 func readerGone(*os.File) bool { return false }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkDescriptors makes sure that a few files can be opened. With none left
-// the runtime would end with a dump of its state at the first file.
+// checkDescriptors checks that a few files can be opened. If none can, the
+// runtime would crash with a dump at the first file.
 func checkDescriptors() error {
 	const pairs = 3
 	var open []int
@@ -30,7 +30,7 @@ func checkDescriptors() error {
 	return nil
 }
 
-// readerGone reports whether a file is a pipe that nobody reads any more.
+// readerGone reports whether a file is a pipe without a reader.
 func readerGone(f *os.File) bool {
 	gone := false
 	conn, err := f.SyscallConn()

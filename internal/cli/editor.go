@@ -9,10 +9,10 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// NoTerminalError tells that a command needs a terminal and there is none. It
-// counts as [registry.ErrNeedsConfirmation].
+// NoTerminalError reports that a command needs a terminal and there is none. It
+// matches [registry.ErrNeedsConfirmation].
 type NoTerminalError struct {
-	What    string // that needs it, such as "settings edit"
+	What    string // the command, such as "settings edit"
 	Instead string // what to do without one
 }
 
@@ -21,11 +21,11 @@ func (e *NoTerminalError) Error() string { return e.What + " needs a terminal" }
 // Hint says what to do.
 func (e *NoTerminalError) Hint() string { return e.Instead }
 
-// Is reports that it is a [registry.ErrNeedsConfirmation].
+// Is reports whether target is [registry.ErrNeedsConfirmation].
 func (e *NoTerminalError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
-// PersonTTY opens the terminal of the person who runs the command; missing is the
-// error where there is none or nobody is to be asked.
+// PersonTTY opens the terminal of the person who runs the command; missing is
+// the error if there is none or nobody may be asked.
 func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
 	if e.Globals.NonInteractive {
 		return nil, missing
@@ -37,8 +37,8 @@ func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
 	return tty, nil
 }
 
-// EditText opens the person's editor on a text until check finds nothing wrong
-// with it or the person gives up, which is a [registry.ErrDenied].
+// EditText opens the person's editor on a text until check accepts it or the
+// person gives up, which is a [registry.ErrDenied].
 func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check func(text string) error) (string, error) {
 	for {
 		edited, err := tty.Edit(ctx, name, text)

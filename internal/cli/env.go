@@ -1,7 +1,7 @@
-// Package cli is what the commands of toolreg share: streams, global flags, the
-// settings and the session of a run, tables and JSON, questions, and the one
-// table of exit codes. [Program.Run] is one run of the program. Each command is a
-// package below this one; cmd/toolreg lists them.
+// Package cli has what the commands of toolreg share: streams, global flags,
+// the settings and the session of a run, tables and JSON, questions, and the
+// table of exit codes. [Program.Run] is one run of the program. Each command is
+// a package below this one; cmd/toolreg lists them.
 package cli
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Env is what a command works with. Everything costly is made on first use, so
-// that a command pays for what it needs alone.
+// Env is the environment of a command. Everything costly is created when first
+// used, so that a command pays only for what it needs.
 type Env struct {
 	Streams
 	Version string
@@ -42,18 +42,18 @@ type Env struct {
 	Log     *slog.Logger
 
 	start    time.Time
-	command  *cobra.Command // that runs
-	pipe     *pipeWriter    // behind Out
+	command  *cobra.Command // the running command
+	pipe     *pipeWriter    // the writer of Out
 	loaded   loaded
-	piped    map[string][]byte // settings that could be read once, by the names of --settings
+	piped    map[string][]byte // --settings files that can be read only once, by name
 	reported reported
-	summary  string // for under the results
+	summary  string // printed below the results
 	asker    *asker
 	sessions []*session.Session
 	unhelped error // why a command's own help could not be shown
 }
 
-// loaded are the settings once they are read, with what was noticed.
+// loaded has the settings after they are read, with their diagnostics.
 type loaded struct {
 	set   *settings.Settings
 	diags []registry.Diagnostic
@@ -66,7 +66,7 @@ func newEnv(version string, s Streams, environ []string) *Env {
 	return e
 }
 
-// prepare reads the global flags and their variables; no file is opened.
+// prepare reads the global flags and their variables without opening any file.
 func (e *Env) prepare(cmd *cobra.Command) error {
 	e.command = cmd
 	g, err := settings.ResolveGlobals(e.globalFlags())
@@ -78,7 +78,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
 	if g.JQ != "" {
-		e.Globals.JSON = true // the filter is over the JSON output
+		e.Globals.JSON = true // the filter applies to JSON output
 		name := "--jq"
 		if !e.globalFlags().Changed("jq") {
 			name = "TOOLREG_JQ"
@@ -97,16 +97,16 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	return nil
 }
 
-// globalFlags are the flags that every command has.
+// globalFlags returns the flags that every command has.
 func (e *Env) globalFlags() *pflag.FlagSet { return e.command.Root().PersistentFlags() }
 
-// Getenv returns a variable of the environment, "" where it is not set.
+// Getenv returns an environment variable; "" if it is not set.
 func (e *Env) Getenv(name string) string {
 	v, _ := expand.Find(e.Environ, name)
 	return v
 }
 
-// Settings reads the settings, once, and reports what was noticed. On a terminal
+// Settings reads the settings once and prints their diagnostics. On a terminal
 // the first run in a project may ask whether to trust it.
 func (e *Env) Settings(ctx context.Context) (*settings.Settings, error) {
 	set, diags, err := e.LoadSettings(ctx)
@@ -114,8 +114,8 @@ func (e *Env) Settings(ctx context.Context) (*settings.Settings, error) {
 	return set, err
 }
 
-// LoadSettings is [Env.Settings] for results that hold what was noticed. With an
-// error that was reported already.
+// LoadSettings is [Env.Settings] for results that include the diagnostics. With
+// an error they are already printed.
 func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.Diagnostic, error) {
 	if e.loaded.set != nil {
 		return e.loaded.set, e.loaded.diags, nil
@@ -126,7 +126,7 @@ func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.
 	}
 	set, diags, err := settings.Load(options)
 	if err != nil {
-		e.Diagnose(diags) // an unknown key may be behind the mistake
+		e.Diagnose(diags) // an unknown key may have caused the mistake
 		return nil, nil, err
 	}
 	agreed, err := e.offerTrust(ctx, set.Project)
@@ -142,7 +142,8 @@ func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.
 	return set, e.loaded.diags, nil
 }
 
-// SettingsOptions say where settings are read. They find the working directory.
+// SettingsOptions returns the options for reading settings. It determines the
+// working directory.
 func (e *Env) SettingsOptions() (settings.Options, error) {
 	if e.Dir == "" {
 		dir, err := os.Getwd()
@@ -167,7 +168,7 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 	return o, nil
 }
 
-// TrustStore is where grants of trust are kept.
+// TrustStore returns the store of trust grants.
 func (e *Env) TrustStore() (*trust.Store, error) {
 	d, err := e.Folders.State()
 	if err != nil {
@@ -176,19 +177,20 @@ func (e *Env) TrustStore() (*trust.Store, error) {
 	return trust.NewStore(d), nil
 }
 
-// SessionOptions say what session a command wants. The global flags fill the
+// SessionOptions are the options of a command's session. The global flags set
 // Context, Cache, Locked and Noticed of Options.
 type SessionOptions struct {
 	session.Options
-	Ask   bool // sources are asked whatever is kept of them, unless a flag says otherwise
-	Infos bool // what is only good to know is reported too
-	// Asker asks in place of the terminal. nil: the person at the terminal is asked.
+	Ask   bool // ignore cached listings, unless a flag says otherwise
+	Infos bool // print diagnostics of severity info too
+	// Asker is used instead of the terminal. nil: ask the person at the
+	// terminal.
 	Asker  session.Asker
-	InDocs bool // the result holds the diagnostics, so that the settings' are not reported here
+	InDocs bool // the result includes the diagnostics, so those of the settings are not printed
 }
 
-// Session reads the settings and makes the session of the run, which ends with
-// the run.
+// Session reads the settings and creates the session of the run, which is
+// closed at its end.
 func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, error) {
 	set, diags, err := e.LoadSettings(ctx)
 	if err != nil {
@@ -223,8 +225,8 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 	return s, nil
 }
 
-// keeper is how we start ourselves to look after a background command; nil where
-// our own file is not known.
+// keeper returns the command that manages background commands; nil if our own
+// path is unknown.
 func keeper() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -233,11 +235,10 @@ func keeper() []string {
 	return []string{self, KeepCommand}
 }
 
-// KeepCommand is the name of the command that looks after what runs in the
-// background.
+// KeepCommand is the name of the command that manages background commands.
 const KeepCommand = "keep-background"
 
-// cacheMode says what to make of what is kept of sources.
+// cacheMode returns how cached listings are used.
 func (e *Env) cacheMode(ask bool) cache.Mode {
 	switch {
 	case e.Globals.Refresh:
@@ -263,8 +264,7 @@ func (e *Env) locked() (bool, error) {
 	return locked, nil
 }
 
-// Find finds a tool and reports what was noticed on the way, unless the result
-// holds it.
+// Find finds a tool and prints diagnostics, unless the result includes them.
 func (e *Env) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
 	f, err := s.Find(ctx, name, q)
 	e.NoteSlowServer(s, f.Registry)
@@ -274,8 +274,8 @@ func (e *Env) Find(ctx context.Context, s *session.Session, name string, q sessi
 	return f, err
 }
 
-// DiagnoseBeside reports what was noticed but for the failure of a source that
-// is the error, which is reported too.
+// DiagnoseBeside prints diagnostics except the failure of a source that is err,
+// because err is printed too.
 func (e *Env) DiagnoseBeside(diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
 		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
@@ -284,7 +284,7 @@ func (e *Env) DiagnoseBeside(diags []registry.Diagnostic, err error) {
 	}
 }
 
-// close ends what the run has started.
+// close stops everything that the run has started.
 func (e *Env) close() {
 	e.asker.close()
 	for _, s := range e.sessions {
@@ -292,8 +292,8 @@ func (e *Env) close() {
 	}
 }
 
-// RefuseInside fails inside a tool's run: a tool must not widen what it may do.
-// what is what is refused, such as "granting trust".
+// RefuseInside returns an error inside a tool's run, because a tool must not
+// extend what it may do. what is refused, such as "granting trust".
 func (e *Env) RefuseInside(what string) error {
 	switch {
 	case session.Depth(e.Environ) > 0:

@@ -57,21 +57,21 @@ const exitCodesHelp = `  0    done
   143  SIGTERM
 `
 
-// UsageError is a mistake in the command line, with a hint at what to do.
+// UsageError is a mistake in the command line, with a hint.
 type UsageError = session.InputError
 
-// ExitError is an outcome that was printed already: only its exit code is left.
+// ExitError is an outcome that was already printed; only its exit code is used.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
 
-// hinter is an error that knows what to do about it.
+// hinter is an error with a hint.
 type hinter interface {
 	error
 	Hint() string
 }
 
-// failure is what is known of an error for the person and for --json.
+// failure describes an error for the person and for --json.
 type failure struct {
 	word    string // stable
 	exit    int
@@ -80,8 +80,8 @@ type failure struct {
 	details []registry.Violation
 }
 
-// classify turns an error into its word and exit code: the one place that
-// knows both.
+// classify returns the code and exit code of an error. It is the only place
+// that defines them.
 func classify(ctx context.Context, err error) failure {
 	f := failure{word: "failure", exit: ExitFailure, message: err.Error()}
 	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
@@ -109,7 +109,7 @@ type class struct {
 	matches func(error, *failure) bool
 }
 
-// classes is the table of errors; the first row that matches counts.
+// classes is the table of errors; the first matching row is used.
 var classes = []class{
 	{"usage", ExitUsage, matchUsage},
 	{"invalid_settings", ExitUsage, matchAs[*settings.Error]},
@@ -134,7 +134,7 @@ func matchUsage(err error, f *failure) bool {
 	if e, ok := errors.AsType[*args.Error](err); ok {
 		return e.Usage
 	}
-	// cobra's own mistakes come as plain errors.
+	// cobra's own errors have no type.
 	for _, p := range []string{"unknown command ", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument ", "accepts ", "requires "} {
 		if strings.HasPrefix(err.Error(), p) {
 			f.hint = "see toolreg --help"
@@ -155,8 +155,8 @@ func matchIs(target error) func(error, *failure) bool {
 	}
 }
 
-// matchTimeout finds what reached a time limit: a call that was ended, or a tool
-// that says so of itself.
+// matchTimeout matches calls that were stopped at a time limit, and tools that
+// report one.
 func matchTimeout(err error, _ *failure) bool {
 	e, ok := errors.AsType[*session.ToolError](err)
 	return errors.Is(err, exec.ErrTimeout) || ok && e.Category == registry.ErrorTimeout
@@ -201,8 +201,8 @@ func matchNotFound(err error, f *failure) bool {
 	return true
 }
 
-// matchNotOffered finds what a server does not have: prompts, resources, or the
-// resource that was named.
+// matchNotOffered matches what a server does not have: prompts, resources, or
+// the requested resource.
 func matchNotOffered(err error, f *failure) bool {
 	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
 		f.hint = "toolreg servers " + e.Server + " --resources lists them"
@@ -216,13 +216,13 @@ func isCancelled(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))
 }
 
-// outcome names an error with its word and exit code.
+// outcome returns the code and exit code of an error.
 func outcome(ctx context.Context, err error) (code string, exit int) {
 	f := classify(ctx, err)
 	return f.word, f.exit
 }
 
-// ErrorWords are the words for errors, for messages and filters.
+// ErrorWords returns the error codes, for messages and filters.
 func ErrorWords() []string {
 	words := []string{"tool_error", "failure", "interrupted"}
 	for _, c := range classes {
@@ -239,7 +239,7 @@ func signalOf(ctx context.Context) (int, bool) {
 	if cause == nil {
 		return 0, false
 	}
-	// signal.NotifyContext names the signal in its cause, by text alone.
+	// signal.NotifyContext names the signal in its cause, but only as text.
 	for sig, code := range map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup} {
 		if strings.HasPrefix(cause.Error(), sig.String()+" signal received") {
 			return code, true

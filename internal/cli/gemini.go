@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// GeminiSettings says that the project has settings of the Gemini CLI, and how to
-// use them; "" where it has none or --settings names them.
+// GeminiSettings returns a note that the project has settings of the Gemini
+// CLI, and how to use them; "" if it has none or --settings names them.
 func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 	name := filepath.Join(".gemini", "settings.json")
 	path := filepath.Join(s.ProjectRoot, name)
@@ -27,7 +27,8 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 		"toolreg list --settings " + ShellQuote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
 }
 
-// NoteGeminiSettings tells a person at the terminal of them, once in a project.
+// NoteGeminiSettings prints that note for a person at the terminal, once per
+// project.
 func (e *Env) NoteGeminiSettings(s *settings.Settings) {
 	if !e.atKeyboard() {
 		return

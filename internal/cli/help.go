@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ErrOwnHelp is what the function of [Env.Help] returns for the help that the
-// command itself has.
+// ErrOwnHelp is returned by the function passed to [Env.Help] to show the
+// command's regular help.
 var ErrOwnHelp = errors.New("the command has help of its own")
 
-// Help makes a help function of one that may fail and needs the global flags,
-// which cobra's help knows neither of.
+// Help returns a help function for one that may fail and needs the global
+// flags, neither of which cobra's help functions support.
 func (e *Env) Help(show func(*cobra.Command) error) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, argv []string) {
 		err := e.prepare(cmd)

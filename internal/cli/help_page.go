@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// helpPage is the help of a command. It is made here and by no template:
+// helpPage returns the help of a command. It does not use templates, because
 // text/template calls methods by name, for which the linker would keep every
 // method of the program (2.4 MB).
 func (e *Env) helpPage(cmd *cobra.Command) string {
@@ -34,7 +34,7 @@ func (e *Env) helpPage(cmd *cobra.Command) string {
 	return h.String()
 }
 
-// helpText is a help page that is being written.
+// helpText builds a help page.
 type helpText struct {
 	strings.Builder
 	color bool
@@ -48,7 +48,7 @@ func (h *helpText) section(title, lines string) {
 	}
 }
 
-// usageLines are how the command is written, alone and with a subcommand.
+// usageLines returns the syntax of the command, alone and with a subcommand.
 func usageLines(cmd *cobra.Command) string {
 	lines := ""
 	if cmd.HasParent() && cmd.Runnable() {
@@ -60,7 +60,7 @@ func usageLines(cmd *cobra.Command) string {
 	return lines
 }
 
-// commandLines lists the subcommands of a group, "" for those of none.
+// commandLines lists the subcommands of a group; "" is the group of the others.
 func commandLines(cmd *cobra.Command, group string) string {
 	var shown []*cobra.Command
 	for _, sub := range cmd.Commands() {
@@ -71,7 +71,7 @@ func commandLines(cmd *cobra.Command, group string) string {
 	return nameLines(shown)
 }
 
-// topicLines lists the pages of help that are about no command.
+// topicLines lists the help pages that are not about a command.
 func topicLines(root *cobra.Command) string {
 	return nameLines(slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() }))
 }
@@ -88,7 +88,7 @@ func nameLines(commands []*cobra.Command) string {
 	return b.String()
 }
 
-// ownFlags are the flags that not every command takes.
+// ownFlags returns the flags that only this command has.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	cmd.LocalFlags() // adds those of the parents
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
@@ -100,8 +100,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// newHelpCommand is cobra's own, but an unknown page is a mistake, and topics
-// complete too.
+// newHelpCommand is like cobra's, but an unknown page is an error, and topics
+// are completed too.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND | TOPIC]",
@@ -132,7 +132,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// newTopic is a page of help without a command behind it.
+// newTopic returns a help page that is not about a command.
 func newTopic(name, title, text string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), cmd.Long) })

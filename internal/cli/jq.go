@@ -17,7 +17,7 @@ import (
 
 // Filter is a compiled --jq expression.
 type Filter struct {
-	name string // of the flag or variable that gives it
+	name string // of the flag or variable that sets it
 	code *gojq.Code
 }
 
@@ -33,13 +33,13 @@ func newFilter(name, expression string) (*Filter, error) {
 	return &Filter{name: name, code: code}, nil
 }
 
-// print writes each value that the expression yields on a line: a string as
-// its text, as gh does, everything else as JSON, which a terminal shows indented.
-// It ends with ctx, and after half a minute, since an expression may run for ever.
+// print prints each value that the expression yields on a line: a string as its
+// text, as gh does, everything else as JSON, indented on a terminal. It ends
+// with ctx, and after half a minute, because an expression may run forever.
 func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	limit, over := filterLimit, error(&UsageError{
 		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
-	if ctx.Err() != nil { // what an interrupted run has is printed all the same
+	if ctx.Err() != nil { // print what an interrupted run has
 		limit, over = interruptedLimit, context.Cause(ctx)
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -76,8 +76,8 @@ func (f *Filter) print(ctx context.Context, e *Env, data []byte) error {
 	}
 }
 
-// next returns what is printed of the next value: the text of a string, or JSON. It
-// returns an error if there is none, io.EOF at the end.
+// next returns what is printed of the next value: the text of a string, or
+// JSON. It returns an error if there is none, io.EOF at the end.
 func next(iter gojq.Iter) any {
 	v, ok := iter.Next()
 	switch v := v.(type) {
@@ -99,7 +99,7 @@ func next(iter gojq.Iter) any {
 	return line
 }
 
-// ended is the error of an expression that was ended.
+// ended returns the error of an expression that was stopped.
 func (f *Filter) ended(cause error) error {
 	if errors.Is(cause, memory.ErrLimit) {
 		return &UsageError{Err: fmt.Errorf("%s: %w", f.name, cause), Hint: "run jq itself on the JSON output"}
@@ -107,9 +107,9 @@ func (f *Filter) ended(cause error) error {
 	return cause
 }
 
-// Bounds on an expression; a large input may take more memory.
+// Limits on an expression; a large input may take more memory.
 const (
 	filterLimit      = 30 * time.Second
-	interruptedLimit = time.Second // in a run that was interrupted
+	interruptedLimit = time.Second // in an interrupted run
 	filterMemory     = 256 << 20
 )

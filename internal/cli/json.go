@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// JSONText lays out JSON for a person: indented, with everything invisible
-// escaped, and painted where color is set. What is not JSON is only escaped.
+// JSONText formats JSON for a person: indented, with invisible characters
+// escaped, and colored if color is set. Text that is not JSON is only escaped.
 func JSONText(data []byte, color bool) string {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {
@@ -49,7 +49,7 @@ func jsonSpans(data string) []terminal.Span {
 }
 
 // tokenLength returns the length of the string, the scalar or the run of
-// punctuation that valid JSON begins with.
+// punctuation at the beginning of valid JSON.
 func tokenLength(data string) int {
 	const punctuation = "{}[],: \n"
 	switch {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// wantsJSON reports whether a command line or the environment asks for JSON, read
-// without parsing the line: a mistake in it ends the parsing before or after the
-// flag is seen, and is to be reported in JSON too. The last word of several counts.
+// wantsJSON reports whether a command line or the environment requests JSON. It
+// does not parse the command line, because a mistake in it, which has to be
+// reported in JSON too, stops the parser. The last flag wins.
 func wantsJSON(argv []string, variable string) bool {
-	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // other values are reported elsewhere
+	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // invalid values are reported elsewhere
 	for _, word := range argv {
 		name, value, given := strings.Cut(word, "=")
 		switch {

@@ -6,12 +6,12 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 )
 
-// NewKeepCommand is for toolreg itself: run_shell_command starts it for a
-// command in the background.
+// NewKeepCommand returns an internal command, which run_shell_command starts
+// for a background command.
 func NewKeepCommand(*Env) *cobra.Command {
 	return &cobra.Command{
 		Use: KeepCommand, Hidden: true, DisableFlagParsing: true,
-		// No settings, no flags: its environment is the command's.
+		// No settings and flags: its environment is the command's.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, argv []string) error {
 			if err := builtin.Keep(argv); err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// EncodeJSON encodes without HTML escapes, with everything invisible escaped.
+// EncodeJSON encodes without HTML escapes and with invisible characters
+// escaped.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -29,14 +30,14 @@ func EncodeJSON(v any) ([]byte, error) {
 	return text.EscapeJSON(b.Bytes()), nil
 }
 
-// PrintJSON prints one document, through --jq where it is given. On a terminal
-// it is indented.
+// PrintJSON prints one document, filtered by --jq. On a terminal it is
+// indented.
 func (e *Env) PrintJSON(v any) error { return e.printDocument(v, e.OutTTY) }
 
-// PrintLine prints one document on one line, on a terminal too.
+// PrintLine prints one document on one line, also on a terminal.
 func (e *Env) PrintLine(v any) error { return e.printDocument(v, false) }
 
-// printDocument prints one document through --jq where it is given.
+// printDocument prints one document, filtered by --jq.
 func (e *Env) printDocument(v any, indented bool) error {
 	data, err := EncodeJSON(v)
 	if err != nil {
@@ -48,13 +49,13 @@ func (e *Env) printDocument(v any, indented bool) error {
 	return e.writeJSON(data, indented)
 }
 
-// PrintEncoded prints a document that is encoded already: on a terminal as
-// [Env.PrintJSON] prints it, in a pipe as it is.
+// PrintEncoded prints an encoded document: on a terminal as [Env.PrintJSON]
+// does, in a pipe unchanged.
 func (e *Env) PrintEncoded(data []byte) error { return e.writeJSON(text.EscapeJSON(data), e.OutTTY) }
 
-// writeJSON writes encoded and escaped JSON with an end of line.
+// writeJSON writes encoded and escaped JSON and a newline.
 func (e *Env) writeJSON(data []byte, indented bool) error {
-	switch color := e.OutTTY && e.Color(true); { // a reader of JSON wants no colours, --color always or not
+	switch color := e.OutTTY && e.Color(true); { // programs that read JSON do not expect colors, even with --color always
 	case indented:
 		return e.Out.WriteStyled(EndLine(JSONText(data, color)))
 	case color:
@@ -67,8 +68,8 @@ func (e *Env) writeJSON(data []byte, indented bool) error {
 	return err
 }
 
-// Results is where what a tool or server gave is written as it came: a reader of
-// stdout gets the bytes, a terminal never does.
+// Results returns the writer for unchanged output of tools and servers: a pipe
+// receives the bytes, a terminal never does.
 func (e *Env) Results() io.Writer {
 	if e.OutTTY {
 		return e.Out
@@ -76,7 +77,7 @@ func (e *Env) Results() io.Writer {
 	return e.Out.Unescaped()
 }
 
-// PrintFiltered prints encoded JSON through --jq, which must be given.
+// PrintFiltered prints encoded JSON filtered by --jq, which must be set.
 func (e *Env) PrintFiltered(data []byte) error {
 	return e.JQ.print(e.command.Context(), e, data)
 }
@@ -84,29 +85,29 @@ func (e *Env) PrintFiltered(data []byte) error {
 // Note writes text for the person to stderr.
 func (e *Env) Note(text string) { e.Screen.Note(text) }
 
-// NoteSpans writes a line of painted text to stderr. What may be foreign must have passed
-// [terminal.Line] or [terminal.Visible].
+// NoteSpans writes a line of styled text to stderr. Foreign text must have
+// passed [terminal.Line] or [terminal.Visible].
 func (e *Env) NoteSpans(spans ...terminal.Span) {
 	e.Screen.Styled(terminal.Paint(spans, e.Color(e.ErrTTY)) + "\n")
 }
 
-// Notef tells what was done on stderr, in a line, unless --quiet. What it quotes
-// may be foreign text.
+// Notef prints a line on stderr about what was done, unless --quiet. Its
+// arguments may be foreign text.
 func (e *Env) Notef(format string, args ...any) {
 	if !e.Globals.Quiet {
 		e.noteText(failure{message: fmt.Sprintf(format, args...)})
 	}
 }
 
-// Summary says on stderr, under the results, how many there are: on a terminal
-// only, and not with --quiet.
+// Summary prints the number of results on stderr below the results, only on a
+// terminal and not with --quiet.
 func (e *Env) Summary(format string, args ...any) {
 	if e.OutTTY && e.ErrTTY && !e.Globals.Quiet {
 		e.summary = fmt.Sprintf(format, args...)
 	}
 }
 
-// reported keeps diagnostics from being printed twice.
+// reported prevents diagnostics from being printed twice.
 type reported struct {
 	mu   sync.Mutex
 	keys map[string]bool
@@ -127,8 +128,8 @@ func (r *reported) first(d registry.Diagnostic) bool {
 	return true
 }
 
-// Diagnose prints what was noticed on stderr, each thing once: warnings and
-// errors, with --verbose also what is good to know, with --quiet errors alone.
+// Diagnose prints diagnostics on stderr without duplicates: warnings and
+// errors, with --verbose also infos, with --quiet only errors.
 func (e *Env) Diagnose(diags []registry.Diagnostic) {
 	for _, d := range diags {
 		if e.shows(d.Severity) {
@@ -137,7 +138,7 @@ func (e *Env) Diagnose(diags []registry.Diagnostic) {
 	}
 }
 
-// DiagnoseAll is Diagnose with what is only good to know, unless --quiet.
+// DiagnoseAll is Diagnose including infos, unless --quiet.
 func (e *Env) DiagnoseAll(diags []registry.Diagnostic) {
 	for _, d := range diags {
 		if e.shows(d.Severity) || !e.Globals.Quiet {
@@ -165,7 +166,7 @@ func (e *Env) printDiagnostic(d registry.Diagnostic) {
 	}
 }
 
-// noteDiagnostic prints a diagnostic, however often it comes.
+// noteDiagnostic prints a diagnostic, even if it was printed before.
 func (e *Env) noteDiagnostic(d registry.Diagnostic) {
 	if !e.Globals.JSON {
 		e.NoteSpans(diagnosticSpans(d)...)
@@ -190,20 +191,20 @@ func diagnosticSpans(d registry.Diagnostic) []terminal.Span {
 	return append(spans, hintSpans(d.Hint)...)
 }
 
-// namesSource reports whether a message names its source: as "mcp:fs" or, as
-// messages about servers do, as server "fs".
+// namesSource reports whether a message names its source: as "mcp:fs" or, as in
+// messages about servers, as server "fs".
 func namesSource(message, source string) bool {
 	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
 	return strings.Contains(message, source) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
-// Beside is the message of a source that failed, without the name of the source
-// that it stands beside.
+// Beside returns the message of a failed source without the name of the source,
+// for output next to that name.
 func Beside(message, source string) string {
 	return strings.TrimPrefix(message, fmt.Sprintf("server %q: ", strings.TrimPrefix(source, registry.MCPPrefix)))
 }
 
-// hintSpans is the line that says what to do.
+// hintSpans returns the line with the hint.
 func hintSpans(hint string) []terminal.Span {
 	if hint == "" {
 		return nil
@@ -211,13 +212,13 @@ func hintSpans(hint string) []terminal.Span {
 	return []terminal.Span{{Text: "\n  "}, {Text: "hint:", Style: terminal.Cyan}, {Text: " " + terminal.Line(hint)}}
 }
 
-// Indent sets further lines of a text off, so that foreign text never looks
-// like a line of our own.
+// Indent indents all lines of a text except the first, so that foreign text
+// cannot look like a line of our own.
 func Indent(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
 }
 
-// finish tells of the error, if any, and returns the exit code.
+// finish prints the error, if any, and returns the exit code.
 func (e *Env) finish(ctx context.Context, err error) int {
 	if err == nil || e.pipe.isBroken() && isCancelled(ctx, err) {
 		return ExitOK
@@ -237,7 +238,7 @@ func (e *Env) finish(ctx context.Context, err error) int {
 	return f.exit
 }
 
-// noteText tells of a failure, or of what was done.
+// noteText prints a failure, or what was done.
 func (e *Env) noteText(f failure) {
 	prefix := terminal.Span{Text: "toolreg:"}
 	if f.exit != ExitOK {
@@ -247,7 +248,7 @@ func (e *Env) noteText(f failure) {
 	e.NoteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 
-// ErrorBody is an error in JSON (spec section 3).
+// ErrorBody is an error as JSON (spec section 3).
 type ErrorBody struct {
 	Code    string               `json:"code"`
 	Exit    int                  `json:"exit"`
@@ -260,25 +261,26 @@ func newErrorBody(f failure) ErrorBody {
 	return ErrorBody{f.word, f.exit, f.message, f.hint, f.details}
 }
 
-// NewErrorBody is an error as JSON has it.
+// NewErrorBody converts an error for JSON.
 func NewErrorBody(ctx context.Context, err error) ErrorBody { return newErrorBody(classify(ctx, err)) }
 
 // noteJSON prints the error as one line of JSON.
 func (e *Env) noteJSON(f failure) {
 	line, err := EncodeJSON(map[string]ErrorBody{"error": newErrorBody(f)})
-	if err != nil { // strings always encode
+	if err != nil { // cannot happen: strings always encode
 		e.noteText(f)
 		return
 	}
 	e.Note(string(line))
 }
 
-// HoldsDiagnostics reports whether JSON results hold what was noticed, so that it
-// is not printed beside them: --jq could drop it.
+// HoldsDiagnostics reports whether JSON results include the diagnostics, so
+// that these are not printed on stderr. With --jq they are, because the filter
+// could drop them.
 func (e *Env) HoldsDiagnostics() bool { return e.Globals.JSON && e.JQ == nil }
 
-// NamingTool is the message of a diagnostic with the name of the tool that it is
-// about. JSON has a field for that.
+// NamingTool returns the message of a diagnostic with the name of its tool. In
+// JSON the name is a field.
 func NamingTool(d registry.Diagnostic) string {
 	if d.Tool == "" || names(d.Message, d.Tool) {
 		return d.Message
@@ -286,11 +288,11 @@ func NamingTool(d registry.Diagnostic) string {
 	return d.Tool + ": " + d.Message
 }
 
-// names reports whether a message says the name of a tool: as a word, and set off
+// names reports whether a message has the name of a tool as a word, delimited
 // by a quote or the like, since a tool may be called "is".
 func names(message, tool string) bool {
 	isWord := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // which is the end of the message too
+	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // RuneError also means the end of the message
 	for at := 0; ; {
 		i := strings.Index(message[at:], tool)
 		if i < 0 {

@@ -9,16 +9,16 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Page keeps the results of the run back, for a pager to show them where they are
-// longer than the screen. It does nothing where stdout is no terminal.
+// Page collects the results of the run, so that a pager shows them if they are
+// longer than the screen. It does nothing if stdout is not a terminal.
 func (e *Env) Page() {
 	if _, off := e.pager(); !off && e.OutTTY && e.pipe.page == nil {
 		e.pipe.page = &bytes.Buffer{}
 	}
 }
 
-// pager is the command line of the person's pager; "" for the usual one. off is
-// set where they want none.
+// pager returns the command line of the person's pager; "" for the default. off
+// means that paging is disabled.
 func (e *Env) pager() (line string, off bool) {
 	if e.Globals.NoPager || e.Getenv("TERM") == "dumb" {
 		return "", true
@@ -32,8 +32,8 @@ func (e *Env) pager() (line string, off bool) {
 	return "", false
 }
 
-// showPage shows what was kept back: in the pager where the screen is too small,
-// else as any output. Before the pager has the keyboard it calls leave.
+// showPage shows the collected results, in the pager if the screen is too
+// small. It calls leave before the pager reads the keyboard.
 func (e *Env) showPage(ctx context.Context, leave func()) {
 	if e.pipe.page == nil {
 		return
@@ -41,7 +41,7 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 	page := e.pipe.page.String()
 	e.pipe.page = nil
 	if _, rows := e.size(); context.Cause(ctx) != nil || e.rows(page) < rows {
-		_, _ = e.pipe.Write([]byte(page)) // which keeps the error
+		_, _ = e.pipe.Write([]byte(page)) // the writer keeps the error
 		return
 	}
 	leave()
@@ -56,7 +56,7 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 	}
 }
 
-// rows is how many rows of the screen a text takes.
+// rows returns how many rows of the screen a text needs.
 func (e *Env) rows(page string) int {
 	n, width := 0, e.Width()
 	for line := range strings.Lines(page) {

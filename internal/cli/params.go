@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// ParamsOptions are the flags that params come from, beside arguments and stdin.
+// ParamsOptions are the flags that provide params, besides arguments and stdin.
 type ParamsOptions struct {
 	params string
 	file   string
@@ -27,7 +27,7 @@ func (o *ParamsOptions) Flags(cmd *cobra.Command) {
 	CompleteFlag(cmd, "params-file", CompleteFiles)
 }
 
-// Check refuses flags that exclude each other.
+// Check returns an error for flags that exclude each other.
 func (o *ParamsOptions) Check() error {
 	if o.params != "" && o.file != "" {
 		return &UsageError{Err: errors.New("--params and --params-file exclude each other"), Hint: "see toolreg help params"}
@@ -55,8 +55,8 @@ func (e *Env) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, ar
 	return params, nil
 }
 
-// baseParams reads the JSON that params start from; given is false where there
-// is none.
+// baseParams reads the JSON that arguments override; given is false if there is
+// none.
 func (e *Env) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
 	switch {
 	case o.params != "":
@@ -76,7 +76,7 @@ func (e *Env) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool
 	return data, true, err
 }
 
-// ReadStdin reads stdin up to the size that params may have and a byte more.
+// ReadStdin reads stdin up to one byte more than the maximum size of params.
 func (e *Env) ReadStdin() ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(e.In, registry.MaxParamsBytes+1))
 	if err != nil {

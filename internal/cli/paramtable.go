@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// ParamTable is the table of what a tool takes. It has no rows for a tool
-// without params. [Table.Text] lays it out.
+// ParamTable returns the table of a tool's params. It has no rows if the tool
+// has no params. [Table.Text] formats it.
 func ParamTable(def *registry.Definition) *Table {
 	t := &Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
 		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
@@ -31,8 +31,8 @@ func ParamTable(def *registry.Definition) *Table {
 	return t
 }
 
-// CallLine is the command line that calls a tool with params, in the form k=v
-// where arguments can say them.
+// CallLine returns the command line that calls a tool with params, in the form
+// k=v if possible.
 func CallLine(name string, def *registry.Definition, params []byte) string {
 	line := "toolreg call " + ShellQuote(terminal.Line(name))
 	arguments, ok := args.Format(params, def.InputSchema)
@@ -49,11 +49,10 @@ func CallLine(name string, def *registry.Definition, params []byte) string {
 	return line
 }
 
-// plainWord holds the characters that no shell changes.
+// plainWord has the characters that need no quoting in any shell.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@/:,+%"
 
-// ShellQuote writes a word so that a shell reads it as it is. Of k=v only the
-// value is quoted.
+// ShellQuote quotes a word for a shell. In k=v only the value is quoted.
 func ShellQuote(word string) string {
 	special := func(r rune) bool { return !strings.ContainsRune(plainWord, r) }
 	key, value, found := strings.Cut(word, "=")

@@ -19,8 +19,8 @@ const rootLong = `One registry for every tool of an LLM agent: built-in tools, p
 of a project and MCP servers. List them, declare them to any model provider, and
 run them with checked params, limits, and a question before harm is done.`
 
-// Group is a group of commands in the help of the program. The zero Title holds
-// commands that the help does not show.
+// Group is a group of commands in the help of the program. Commands in a group
+// without Title are hidden.
 type Group struct {
 	Title    string
 	Commands []func(*Env) *cobra.Command
@@ -72,17 +72,17 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages()),
 		newTopic("params", "How to give params", ParamsHelp))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if e.prepare(cmd) == nil { // a wrong flag beside --help is nothing to fail at
+		if e.prepare(cmd) == nil { // ignore wrong flags with --help
 			e.Page()
 		}
-		_ = e.Out.WriteStyled(e.helpPage(cmd)) // what cannot be written shows in Program.Run
+		_ = e.Out.WriteStyled(e.helpPage(cmd)) // Program.Run reports write errors
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
 }
 
-// globalFlags are the flags that every command takes (spec section 3). Their
-// values are read through settings.ResolveGlobals, which adds the environment.
+// globalFlags defines the flags that every command has (spec section 3). Their
+// values are read by settings.ResolveGlobals, which adds the environment.
 func globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringArray("settings", nil, "also read this settings `file`, - for stdin; this implies consent to it (repeatable)")
@@ -117,7 +117,7 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("no-pager", false, "do not show long output in a pager")
 }
 
-// flagError is the error about a flag, with the flags that it may have meant.
+// flagError returns the error about a flag, with similar flags.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
 		var known []string
@@ -138,7 +138,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
-// NoArgs refuses arguments with a usage error.
+// NoArgs returns a usage error if there are arguments.
 func NoArgs(cmd *cobra.Command, argv []string) error {
 	if len(argv) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func NoArgs(cmd *cobra.Command, argv []string) error {
 	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
-// ArgsBetween wants from lo to hi arguments; hi < 0 means any number.
+// ArgsBetween requires from lo to hi arguments; hi < 0 means any number.
 func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, argv []string) error {
 		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
@@ -178,7 +178,7 @@ Arguments are typed by the tool's schema:
 Empty input means {}.
 `
 
-// PresetFlag adds --preset, which narrows the registry of the command (spec
+// PresetFlag adds --preset, which restricts the registry of the command (spec
 // section 6.1).
 func PresetFlag(cmd *cobra.Command, preset *string) {
 	cmd.Flags().StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))

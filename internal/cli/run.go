@@ -12,17 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Program is what does not change from run to run.
+// Program has what is the same in all runs.
 type Program struct {
 	Version  string
 	Commands []Group // in the order of the help
-	// Pick is what the program does without a command where a person is at the
-	// terminal; elsewhere that is the help.
+	// Pick runs if there is no command and a person is at the terminal;
+	// otherwise the help is shown.
 	Pick func(context.Context, *Env) error
 }
 
-// Run executes one command line and returns its exit code. It listens to the
-// signals that end the program, the second one of which ends it at once.
+// Run executes one command line and returns its exit code. It handles the
+// signals that end the program; the second one ends it at once.
 func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -33,14 +33,14 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	defer close(done)
 	unwatch := context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })
 	defer unwatch()
-	// A reader that went away shows as a failed write, so that children are
-	// ended in order, not by the signal's default.
+	// If the reader of stdout is gone, writes fail, so that children are
+	// stopped in order instead of by the signal's default action.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE)
 
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
-	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are read
+	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
 	e.In = cancellable(ctx, s.In)
 	e.pipe = &pipeWriter{w: s.Out.Unescaped(), gone: func() { cancel(errReaderGone) }}
 	e.Out = terminal.NewWriter(e.pipe)
@@ -50,7 +50,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	if err := checkDescriptors(); err != nil {
 		return e.finish(ctx, err)
 	}
-	if len(argv) == 0 || argv[0] != KeepCommand { // what that starts is not its own
+	if len(argv) == 0 || argv[0] != KeepCommand { // the processes that it starts must keep running
 		process.Adopt()
 		defer process.EndOrphans()
 	}
@@ -61,7 +61,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	if err == nil {
 		err = e.Out.Flush()
 	}
-	e.showPage(ctx, func() { // Ctrl-C is the pager's
+	e.showPage(ctx, func() { // Ctrl-C is for the pager
 		unwatch()
 		stop()
 		signal.Notify(ignored, os.Interrupt)
@@ -76,9 +76,9 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	return e.finish(ctx, err)
 }
 
-// RunCommand runs another command in place of the one that runs, with its global
-// flags, reports its error and returns whether it succeeded. The settings are
-// read anew.
+// RunCommand runs another command instead of the current one, with its global
+// flags, prints its error and returns whether it succeeded. The settings are
+// read again.
 func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	ours := e.command
 	defer func() { e.command, e.loaded = ours, loaded{} }()
@@ -88,8 +88,8 @@ func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	return e.finish(ctx, root.ExecuteContext(ctx)) == ExitOK
 }
 
-// endingSignals lists the signals that end the program: SIGHUP not where it is
-// ignored, as nohup has it.
+// endingSignals returns the signals that end the program, without SIGHUP if it
+// is ignored, as nohup does.
 func endingSignals() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -98,7 +98,7 @@ func endingSignals() []os.Signal {
 }
 
 // endAtOnce ends the process at the second signal, as that signal does by
-// default, and with it the children that the first one is still asking to end.
+// default, and kills the children that the first one is still stopping.
 func endAtOnce(done <-chan struct{}, signals []os.Signal, stop func()) {
 	second := make(chan os.Signal, 1)
 	signal.Notify(second, signals...)
@@ -108,7 +108,7 @@ func endAtOnce(done <-chan struct{}, signals []os.Signal, stop func()) {
 		process.KillChildren()
 		signal.Reset(sig)
 		self, err := os.FindProcess(os.Getpid())
-		if err != nil { // our own process is there
+		if err != nil { // cannot happen: our own process exists
 			return
 		}
 		_ = self.Signal(sig)

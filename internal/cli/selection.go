@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// Selection narrows the tools of list, schema and discover.
+// Selection selects the tools of list, schema and discover.
 type Selection struct {
 	source, server, plugin string
 	category, tag          string
@@ -20,8 +20,8 @@ type Selection struct {
 	Strict                 bool // a failed source is an error
 }
 
-// Flags adds the flags; strict is the name of the one that makes a failed source
-// an error.
+// Flags adds the flags; strict is the name of the flag that makes a failed
+// source an error.
 func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
 	f := cmd.Flags()
 	f.StringVar(&s.source, "source", "", "only tools of this source (`glob`: builtin, command, mcp:*)")
@@ -38,12 +38,12 @@ func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
 	CompleteFlag(cmd, "tag", e.completeTags)
 }
 
-// Apply leaves the tools that match; it takes the slice over.
+// Apply returns the matching tools, reusing the slice.
 func (s *Selection) Apply(tools []*registry.Tool) []*registry.Tool {
 	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.Matches(t) })
 }
 
-// Sorted returns the tools that match in the order of listings: by display name,
+// Sorted returns the matching tools in the order of listings: by display name,
 // those of a server by name.
 func (s *Selection) Sorted(reg *registry.Registry) []*registry.Tool {
 	tools := s.Apply(reg.Sorted())
@@ -61,8 +61,8 @@ func (s *Selection) Matches(t *registry.Tool) bool {
 		(!s.optional || t.Optional)
 }
 
-// Hidden leaves the hidden tools whose source matches: their other properties are
-// not known. It takes the slice over.
+// Hidden returns the hidden tools whose source matches, since their other
+// properties are unknown. It reuses the slice.
 func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 	return slices.DeleteFunc(tools, func(h registry.Hidden) bool {
 		kind, name, _ := strings.Cut(h.Source, ":")
@@ -76,8 +76,8 @@ func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 	})
 }
 
-// isFrom reports whether a source is selected; server and plugin are "" where it is
-// neither.
+// isFrom reports whether a source is selected; server and plugin are "" if it
+// is neither.
 func (s *Selection) isFrom(source, server, plugin string) bool {
 	glob := func(pattern, value string) bool {
 		return pattern == "" || value != "" && registry.MatchName(pattern, value)
@@ -85,13 +85,13 @@ func (s *Selection) isFrom(source, server, plugin string) bool {
 	return glob(s.source, source) && glob(s.server, server) && glob(s.plugin, plugin)
 }
 
-// Local reports whether no tool of an MCP server can match, so that none need
-// be started.
+// Local reports whether no tool of an MCP server can match, so that no server
+// has to be started.
 func (s *Selection) Local() bool {
 	return s.plugin != "" || s.server == "" && s.source != "" && !strings.ContainsAny(s.source, "*?[") && !strings.HasPrefix(s.source, registry.MCPPrefix)
 }
 
-// StrictFailure is an error where Strict is set and a source failed.
+// StrictFailure returns an error if Strict is set and a source failed.
 func (s *Selection) StrictFailure(reg *registry.Registry) error {
 	if !s.Strict {
 		return nil
@@ -108,8 +108,8 @@ func (s *Selection) StrictFailure(reg *registry.Registry) error {
 	return fmt.Errorf("%w: %s", registry.ErrSourceFailed, strings.Join(failed, ", "))
 }
 
-// Load loads what a selection needs: everything, for names to be those of every
-// other command, unless no server can match.
+// Load loads what a selection needs: everything, so that names are the same in
+// all commands, unless no server can match.
 func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.Registry, error) {
 	load := from.All
 	if s.Local() {
@@ -122,8 +122,8 @@ func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.
 	return reg, s.CheckCategory(reg)
 }
 
-// CheckCategory refuses a word that is no category of spec section 5 and that no
-// tool has either: it is mistyped.
+// CheckCategory rejects a word that is neither a category of spec section 5 nor
+// that of a tool.
 func (s *Selection) CheckCategory(reg *registry.Registry) error {
 	if s.category == "" || registry.Category(s.category).Valid() {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxServerLog is how many log messages of a server are shown in one run
-// without --verbose.
+// maxServerLog is how many log messages of a server one run shows without
+// --verbose.
 const maxServerLog = 50
 
-// logLevel is the least level of messages that servers are asked for.
+// logLevel is the lowest level of messages that servers are asked for.
 func (e *Env) logLevel() string {
 	switch {
 	case e.Globals.Verbose:
@@ -23,9 +23,9 @@ func (e *Env) logLevel() string {
 	return "info"
 }
 
-// serverLog returns what shows log messages of one server: warnings and worse on
-// stderr, the rest on the live line of a call or, with infos or --verbose, on
-// stderr too. With --quiet there is nothing.
+// serverLog returns a function that shows log messages of one server: warnings
+// and above on stderr, the rest on the live line of a call or, with infos or
+// --verbose, on stderr too. With --quiet it shows nothing.
 func (e *Env) serverLog(infos bool) func() func(mcpclient.LogMessage) {
 	return func() func(mcpclient.LogMessage) {
 		l := &serverLog{env: e, infos: infos && !e.Globals.Quiet}
@@ -48,11 +48,11 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 	case "warning", "error", "critical", "alert", "emergency":
 		severity = registry.SeverityWarning
 	case "debug", "info", "notice":
-	default: // a word that the protocol does not have
+	default: // a level that the protocol does not define
 		m.Level = "message"
 	}
 	if !e.shows(severity) && !l.infos {
-		if m.Level != "debug" { // not worth keeping: it shows where a call does
+		if m.Level != "debug" { // shown only during a call
 			e.Screen.Line(m.Server+" logs", m.Text)
 		}
 		return

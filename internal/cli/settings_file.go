@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// ScopeFlag adds the flag --scope to a command that changes settings. more is said
-// behind what the flag takes.
+// ScopeFlag adds the flag --scope to a command that changes settings. more is
+// appended to its description.
 func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 	cmd.Flags().StringVar(scope, "scope", value, "user, project, or a settings `file`"+more)
 	CompleteFlag(cmd, "scope", func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -27,14 +27,14 @@ func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 				out = append(out, scope)
 			}
 		}
-		return out, cobra.ShellCompDirectiveDefault // else files
+		return out, cobra.ShellCompDirectiveDefault // or files
 	})
 }
 
-// SettingsFile returns the settings file that a scope stands for: the user's, the
-// project's, or one that is named. It need not exist.
+// SettingsFile returns the settings file of a scope: the user's, the project's,
+// or a named file. It need not exist.
 func (e *Env) SettingsFile(scope string) (string, error) {
-	root, err := e.projectRoot() // which finds the working directory too
+	root, err := e.projectRoot() // also determines the working directory
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +59,7 @@ func (e *Env) SettingsFile(scope string) (string, error) {
 	return path, err
 }
 
-// projectRoot finds the project root without reading any settings.
+// projectRoot finds the project root without reading settings.
 func (e *Env) projectRoot() (string, error) {
 	options, err := e.SettingsOptions()
 	if err != nil {
@@ -68,15 +68,15 @@ func (e *Env) projectRoot() (string, error) {
 	return settings.Root(options)
 }
 
-// SettingsEdit is a change of the bytes of a settings file.
+// SettingsEdit is a change to the content of a settings file.
 type SettingsEdit struct {
 	File   string                           // absolute
-	Change func(old []byte) ([]byte, error) // old is nil where there is no file; it may be called again when the file has changed
-	Ask    bool                             // the change is shown and asked about wherever the file is
+	Change func(old []byte) ([]byte, error) // old is nil if there is no file; it may be called again if the file has changed
+	Ask    bool                             // show the change and ask, regardless of the file
 }
 
-// EditSettings makes a change to a settings file as [Env.WriteSettings] does.
-// Runs that come at once wait for each other.
+// EditSettings changes a settings file as [Env.WriteSettings] does. Concurrent
+// runs wait for each other.
 func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, err error) {
 	root, err := e.projectRoot()
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, e
 	if err != nil || old != nil && bytes.Equal(old, text) {
 		return false, err
 	}
-	within := "" // nothing of a project is written outside of it
+	within := "" // do not write outside the project
 	if rel, err := filepath.Rel(filepath.Join(root, ".toolreg"), x.File); err == nil && filepath.IsLocal(rel) {
 		within = root
 	}
@@ -99,8 +99,8 @@ func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, e
 	}})
 }
 
-// inTurn writes while no other run of this program does. Without a state folder
-// nothing keeps them apart.
+// inTurn calls write while no other run of this program does. Without a state
+// folder there is no lock.
 func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 	done := false
 	if d, stateErr := e.Folders.State(); stateErr == nil {
@@ -119,8 +119,7 @@ func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 	return err
 }
 
-// WarnShadowed says that another place than the one that was written takes
-// precedence.
+// WarnShadowed warns that another scope overrides the value that was written.
 func (e *Env) WarnShadowed(key string, by settings.Origin) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
 		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})

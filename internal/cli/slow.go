@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// slowStart is how long a person waits for a server without asking why.
+	// slowStart is how long a person is expected to wait for a server without
+	// wondering.
 	slowStart = 3 * time.Second
 	// slowNoted is the name for firstTime.
 	slowNoted = "cache-hint-shown"
 )
 
-// NoteSlowServer says how to cache tool lists, where they are not cached and a
-// server was slow to start: once, to a person at the terminal.
+// NoteSlowServer tells a person at the terminal once how to cache tool lists,
+// if they are not cached and a server started slowly.
 func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 	if reg == nil || !e.ErrTTY || e.Globals.JSON || e.Globals.Quiet || s.Settings().DiscoveryTTL > 0 {
 		return
@@ -38,7 +39,7 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 	}
 }
 
-// firstTime reports whether a note was never shown to this user, and remembers
+// firstTime reports whether a note was never shown to this user, and records
 // that it is shown now. name is that of a file in the state folder.
 func (e *Env) firstTime(name string) bool {
 	dir, err := e.Folders.State()

@@ -19,8 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Streams are what a command reads and writes. Out carries results alone. What
-// is written to either cannot reach a terminal or a reader of lines but escaped.
+// Streams are the standard streams of a command. Out has only results. What is
+// written to Out or Err is escaped.
 type Streams struct {
 	In                    io.Reader
 	Out, Err              *terminal.Writer
@@ -36,12 +36,12 @@ func NewStreams(in, out, err *os.File) Streams {
 	}
 }
 
-// errReaderGone tells that nobody reads stdout any more.
+// errReaderGone reports that stdout has no reader.
 var errReaderGone = errors.New("the reader of stdout has closed it")
 
-// pipeWriter writes results. When the reader is gone it calls gone once and
-// swallows the rest, which is not an error (spec section 3). Any other failure is
-// kept, so that no result is lost in silence. It is safe for concurrent use.
+// pipeWriter writes results. If the reader is gone, it calls gone once and
+// discards the rest, which is not an error (spec section 3). It keeps any other
+// error, so that no result is lost silently. It is safe for concurrent use.
 type pipeWriter struct {
 	w    io.Writer
 	gone func()
@@ -49,7 +49,7 @@ type pipeWriter struct {
 	mu     sync.Mutex
 	broken bool
 	err    error
-	page   *bytes.Buffer // nil: everything is written at once
+	page   *bytes.Buffer // nil: write immediately
 }
 
 func (p *pipeWriter) Write(b []byte) (int, error) {
@@ -76,8 +76,8 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// watch looks whether the reader is gone while nothing is written, until stop is
-// called.
+// watch checks whether the reader is gone while nothing is written, until stop
+// is called.
 func (p *pipeWriter) watch() (stop func()) {
 	f, ok := p.w.(*os.File)
 	if !ok {
@@ -118,9 +118,9 @@ func (p *pipeWriter) isBroken() bool {
 	return p.broken
 }
 
-// untilDone returns what read returns, or the cause of ctx when that ends first:
-// stdin or a named pipe may never give anything. A read that nobody waits for any
-// more ends with the process.
+// untilDone returns what read returns, or the cause of ctx if that ends first,
+// because stdin or a named pipe may never provide data. An abandoned read ends
+// with the process.
 func untilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type outcome struct {
 		data []byte
@@ -139,7 +139,7 @@ func untilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error)
 	}
 }
 
-// readerFunc is a reader made of a function.
+// readerFunc is a function that implements io.Reader.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
@@ -148,7 +148,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func cancellable(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		data, err := untilDone(ctx, func() ([]byte, error) {
-			own := make([]byte, len(b)) // b is the caller's again when ctx is done
+			own := make([]byte, len(b)) // b must not be used once ctx is done
 			n, err := r.Read(own)
 			return own[:n], err
 		})
@@ -161,9 +161,9 @@ func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
 }
 
-// readPiped reads the --settings files that can be read once: stdin, which is
-// named -, and pipes, such as those of a shell's <(…). No command reads stdin
-// after that.
+// readPiped reads the --settings files that can be read only once: stdin, which
+// is named -, and pipes, such as those of a shell's <(…). Commands must not
+// read stdin after that.
 func (e *Env) readPiped(files []string) error {
 	for _, name := range files {
 		open := func() (io.Reader, error) { return e.In, nil }
@@ -200,13 +200,13 @@ func (e *Env) readPiped(files []string) error {
 	return nil
 }
 
-// IsPiped reports whether a --settings file came through a pipe.
+// IsPiped reports whether a --settings file was read from a pipe.
 func (e *Env) IsPiped(name string) bool {
 	_, piped := e.piped[name]
 	return piped
 }
 
-// Absolute is a path of the command line made absolute.
+// Absolute returns a path of the command line as an absolute path.
 func (e *Env) Absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -214,9 +214,9 @@ func (e *Env) Absolute(path string) string {
 	return filepath.Join(e.Dir, path)
 }
 
-// Stdout is what is behind Out.
+// Stdout returns the writer of Out.
 func (e *Env) Stdout() io.Writer { return e.pipe.w }
 
-// WatchReader ends the run when nobody reads stdout any more though nothing is
-// written to it, until stop is called.
+// WatchReader ends the run when the reader of stdout is gone, even if nothing
+// is written, until stop is called.
 func (e *Env) WatchReader() (stop func()) { return e.pipe.watch() }

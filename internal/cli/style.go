@@ -6,7 +6,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// styleOf is how a cell looks in a column: names, states and errors are set off.
+// styleOf returns the style of a cell in a column: names, states and errors are
+// highlighted.
 func styleOf(title, cell string, name bool) terminal.Style {
 	switch title {
 	case "ERROR":
@@ -20,8 +21,8 @@ func styleOf(title, cell string, name bool) terminal.Style {
 	return 0
 }
 
-// StateStyle is how the word for a state or a decision looks: green for what is
-// well, red for what failed or is refused, yellow for what wants a look.
+// StateStyle returns the style of a state or a decision: green for success, red
+// for failures and refusals, yellow for what needs attention.
 func StateStyle(word string) terminal.Style {
 	switch strings.ToLower(word) {
 	case "ok", "connected", "loaded", "allow", "allowed", "granted", "trusted", "read", "yes":

@@ -9,19 +9,20 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// maxCell cuts a cell on a terminal, with a mark; in a pipe nothing is cut.
+// maxCell is the maximum length of a cell on a terminal; in a pipe nothing is
+// cut.
 const maxCell = 200
 
-// Table prints rows: aligned under a header and cut to the width on a
-// terminal, tab-separated and whole in a pipe. Cells may hold foreign text. The
-// first column names the row and, like every column of names, is never cut.
+// Table prints rows: aligned under a header and cut to the width on a terminal,
+// tab-separated and uncut in a pipe. Cells may have foreign text. The first
+// column names the row and, like every column of names, is never cut.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Whole are columns whose text is always there whole, such as errors: what has
-	// no room in the table is printed under it. The first of them goes first.
+	// Whole are columns whose text is never cut, such as errors: what does not
+	// fit in the table is printed below it. The first of them is moved first.
 	Whole []string
-	Spare []string // columns that a narrow terminal does without, the least needed first
+	Spare []string // columns that may be omitted on a narrow terminal, the least important first
 }
 
 // Add adds a row.
@@ -56,15 +57,15 @@ func (t *Table) Text(width int, color bool) string {
 	return fitted.aligned(width, color) + underTable(t.Rows, under, width, color)
 }
 
-// remark is a column that is printed under the table.
+// remark is a column that is printed below the table.
 type remark struct {
 	title string
 	cells []string
 }
 
-// fit takes columns out of the table until the rest has room in the width, the
-// last column at a third of it: what is left can be read, nothing is a stump. It
-// returns those that must be shown all the same.
+// fit removes columns from the table until the rest fits in the width, with a
+// third of it for the last column, so that the rest is readable. It returns
+// those that must be shown below the table.
 func (t *Table) fit(width int) []remark {
 	var under []remark
 	for _, title := range t.Whole {
@@ -85,9 +86,9 @@ func (t *Table) fit(width int) []remark {
 	return under
 }
 
-// cutCells cuts the cells of a column to the room there is, and returns what was
-// cut. Where that is most of them, or there is hardly any room, the column is taken
-// out instead.
+// cutCells cuts the cells of a column to the available room, and returns what
+// was cut. If that affects most of them, or there is hardly any room, the
+// column is removed instead.
 func (t *Table) cutCells(column, room int) []string {
 	cells := make([]string, len(t.Rows))
 	long, filled := 0, 0
@@ -112,7 +113,7 @@ func (t *Table) cutCells(column, room int) []string {
 	return cells
 }
 
-// take takes a column out and returns its cells, nil where there is none.
+// take removes a column and returns its cells; nil if there is none.
 func (t *Table) take(title string) []string {
 	i := slices.Index(t.Header, title)
 	if i < 0 {
@@ -128,7 +129,7 @@ func (t *Table) take(title string) []string {
 	return cells
 }
 
-// dropEmpty takes out those of the columns that have nothing in them.
+// dropEmpty removes those of the columns that are empty.
 func (t *Table) dropEmpty(titles ...string) {
 	for _, title := range titles {
 		without := *t
@@ -147,7 +148,7 @@ func (t *Table) uncut(column int) bool {
 	return column == 0 || slices.Contains(t.Whole, t.Header[column])
 }
 
-// needs is the width that the table takes when only its last column is cut.
+// needs returns the width that the table needs if only its last column is cut.
 func (t *Table) needs(width int) int {
 	total := -len(gutter)
 	for i, widest := range t.widest() {
@@ -171,7 +172,7 @@ func (t *Table) widest() []int {
 	return widths
 }
 
-// aligned lays the table out in the width; what has no room is cut.
+// aligned formats the table for the width and cuts what does not fit.
 func (t *Table) aligned(width int, color bool) string {
 	widths := t.columnWidths(width)
 	var b strings.Builder
@@ -191,7 +192,7 @@ func (t *Table) aligned(width int, color bool) string {
 			}
 			line = append(line, terminal.Span{Text: strings.Repeat(" ", pad)}, terminal.Span{Text: cell, Style: style})
 			pad = widths[i] - terminal.Width(cell) + len(gutter)
-			if pad < len(gutter) { // a name that is wider than its column has a line of its own
+			if pad < len(gutter) { // a name that is wider than its column has its own line
 				b.WriteString(terminal.Paint(line, color) + "\n")
 				line, pad = nil, widths[i]+len(gutter)
 			}
@@ -206,7 +207,7 @@ func (t *Table) aligned(width int, color bool) string {
 	return b.String()
 }
 
-// underTable lays out what had no room, by the name of each row.
+// underTable formats what did not fit, by the name of each row.
 func underTable(rows [][]string, under []remark, width int, color bool) string {
 	var b strings.Builder
 	for r, row := range rows {
@@ -237,16 +238,16 @@ func underTable(rows [][]string, under []remark, width int, color bool) string {
 
 const (
 	gutter  = "  " // between columns
-	minCell = 6    // what a column between the first and the last is shrunk to at most
-	// minWhole is the least room for a column of cells that are never cut.
+	minCell = 6    // minimum width of a column between the first and the last
+	// minWhole is the minimum width of a column of cells that are never cut.
 	minWhole = 12
 )
 
-// columnWidths gives every column what its widest cell takes. Where that is too
-// much it takes from the last column, then from the widest of those between, then
-// from the first, down to half the screen, where longer names have lines of their
-// own; if all that is not enough the last columns are left out. What is never cut
-// is not shrunk.
+// columnWidths gives every column the width of its widest cell. If that is too
+// much, it shrinks the last column, then the widest of those between, then the
+// first, down to half the screen, where longer names have their own lines; if
+// all that is not enough, the last columns are omitted. What is never cut is
+// not shrunk.
 func (t *Table) columnWidths(width int) []int {
 	widths := t.widest()
 	total := -len(gutter)
@@ -286,15 +287,15 @@ func (t *Table) columnWidths(width int) []int {
 	return widths
 }
 
-// AgedTable is a table of sources, of which some were not asked. For those the
-// age of what the cache holds is the last cell in a pipe; on a terminal it has a
-// column before the last, where there is any.
+// AgedTable is a table of sources, some of which came from the cache. For
+// these, the age of the cached list is the last cell in a pipe; on a terminal
+// it is a column before the last, if there is any age.
 type AgedTable struct {
 	Table
 	ages []string
 }
 
-// AddAged adds a row; cachedAt is nil for what was asked.
+// AddAged adds a row; cachedAt is nil if the source was queried.
 func (t *AgedTable) AddAged(cachedAt *time.Time, ms int64, cells ...string) {
 	age := ""
 	if cachedAt != nil {
@@ -330,7 +331,7 @@ func beforeLast(cells []string, cell string) []string {
 	return append(append(cells[:last:last], cell), cells[last])
 }
 
-// AgeText says how old something is, in a form that time.ParseDuration reads.
+// AgeText formats an age so that time.ParseDuration can parse it.
 func AgeText(ms int64) string {
 	age := time.Duration(ms) * time.Millisecond
 	if age > 10*time.Second {

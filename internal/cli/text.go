@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Color decides on colours for an output that is a terminal or not.
+// Color reports whether to use colors for an output that may be a terminal.
 func (e *Env) Color(isTTY bool) bool {
 	switch e.Globals.Color {
 	case "always":
@@ -23,17 +23,18 @@ func (e *Env) Color(isTTY bool) bool {
 	return isTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// fullScreen reports whether a person is at a terminal on which we may draw.
+// fullScreen reports whether a person is at a terminal that supports
+// full-screen output.
 func (e *Env) fullScreen() bool {
 	name := e.Getenv("TERM")
 	return terminal.HasFull && e.InTTY && e.OutTTY && e.ErrTTY && name != "" && name != "dumb" && !e.Globals.JSON && e.asker.nobody() == ""
 }
 
-// minWidth is the narrowest screen that is laid out for.
+// minWidth is the minimum width for formatting.
 const minWidth = 20
 
-// Width is the width to lay out for: COLUMNS where it is set, as for other
-// programs, else that of the terminal on stdout, 80 where it does not tell.
+// Width returns the width for formatting: COLUMNS if it is set, as in other
+// programs, or else that of the terminal on stdout, or 80 if it is unknown.
 func (e *Env) Width() int {
 	if n, err := strconv.Atoi(e.Getenv("COLUMNS")); err == nil && n > 0 {
 		return max(min(n, 10_000), minWidth)
@@ -42,14 +43,14 @@ func (e *Env) Width() int {
 	return max(width, minWidth)
 }
 
-// size is that of the terminal on stdout in columns and rows, 80 by 24 where it
-// does not tell.
+// size returns the columns and rows of the terminal on stdout, or 80 by 24 if
+// unknown.
 func (e *Env) size() (columns, rows int) { return screen.SizeOf(e.Stdout())() }
 
-// pipeWidth is so wide that nothing is broken in a pipe.
+// pipeWidth is so large that nothing is wrapped in a pipe.
 const pipeWidth = 1 << 20
 
-// WrapWidth is where long text on stdout is broken.
+// WrapWidth returns the width at which long text on stdout is wrapped.
 func (e *Env) WrapWidth() int {
 	if e.OutTTY {
 		return e.Width()
@@ -57,7 +58,7 @@ func (e *Env) WrapWidth() int {
 	return pipeWidth
 }
 
-// Counted says a number with its noun.
+// Counted returns a number with its noun.
 func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -65,7 +66,7 @@ func Counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// WithFailed says how many there are and how many of them failed.
+// WithFailed returns a count and how many of them failed.
 func WithFailed(n int, noun string, failed int) string {
 	if failed == 0 {
 		return Counted(n, noun)
@@ -73,12 +74,12 @@ func WithFailed(n int, noun string, failed int) string {
 	return Counted(n, noun) + ", " + strconv.Itoa(failed) + " failed"
 }
 
-// Block indents a foreign text of several lines.
+// Block indents foreign text of several lines.
 func Block(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(terminal.Visible(s), "\n"), "\n", "\n  ") + "\n"
 }
 
-// EndLine ends the last line of a text, if there is any.
+// EndLine ends the last line of a text unless it is empty.
 func EndLine(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s
@@ -86,7 +87,7 @@ func EndLine(s string) string {
 	return s + "\n"
 }
 
-// OrEmpty makes nil a list of none, which JSON tells apart.
+// OrEmpty returns an empty list for nil, which differ in JSON.
 func OrEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}

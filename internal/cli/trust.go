@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// DescribeProject says what trusting the project means, for a screen of that
-// width. All of it is the project's own text.
+// DescribeProject describes what trusting the project means, for a screen of
+// that width. All of it is the project's own text.
 func DescribeProject(p *settings.Project, width int, color bool) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
@@ -45,8 +45,8 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 	return b.String()
 }
 
-// AskTrust shows what trusting a project means and asks. An error that is
-// terminal.ErrNoAnswer is no answer, and not a no.
+// AskTrust shows what trusting a project means and asks. The error
+// terminal.ErrNoAnswer means no answer rather than no.
 func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
 	columns, _ := tty.Size()
 	about := "Project " + terminal.Line(p.Root) + ": " + Counted(len(p.Files), "file")
@@ -59,7 +59,7 @@ func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agre
 	})
 }
 
-// GrantTrust remembers that the project may do what it says now.
+// GrantTrust stores trust in the project in its current state.
 func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 	store, err := e.TrustStore()
 	if err != nil {
@@ -82,19 +82,19 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 	return nil
 }
 
-// offerTrust asks on a terminal, once, whether a project that is not trusted may
-// be (spec section 9). A no is remembered for exactly what was shown; later runs
-// warn only. p may be nil.
+// offerTrust asks once on a terminal whether to trust an untrusted project
+// (spec section 9). A no is stored for exactly what was shown; later runs only
+// warn. p may be nil.
 func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
 	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.SaidNo(p) {
 		return false, nil
 	}
 	if _, err := e.Folders.State(); err != nil {
-		return false, nil // no answer could be kept
+		return false, nil // the answer could not be stored
 	}
 	tty, err := e.OpenTTY()
 	if err != nil {
-		return false, nil // nobody is there; the warning says what to do
+		return false, nil // nobody can be asked; the warning says what to do
 	}
 	defer tty.Close()
 	agreed, err = AskTrust(ctx, tty, p)
@@ -113,8 +113,8 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 	return true, nil
 }
 
-// mayOffer reports whether a person is at work who would see the question: not
-// for commands that have to be silent, not inside a tool's run.
+// mayOffer reports whether a person would see the question: not in commands
+// that must be silent, and not inside a tool's run.
 func (e *Env) mayOffer() bool {
 	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
@@ -123,14 +123,15 @@ func (e *Env) mayOffer() bool {
 	return false
 }
 
-// noName is the state file that holds the hash of what the person does not trust
-// in a project. Any other content means that there was no such answer.
+// noName returns the state file with the hash of what the person does not trust
+// in a project. Any other content means that there is no such answer.
 func noName(p *settings.Project) string {
 	sum := sha256.Sum256([]byte(p.Root))
 	return "declined-" + hex.EncodeToString(sum[:8])
 }
 
-// SaidNo reports whether the person said no to trusting the project as it is now.
+// SaidNo reports whether the person refused to trust the project in its current
+// state.
 func (e *Env) SaidNo(p *settings.Project) bool {
 	d, err := e.Folders.State()
 	if err != nil {
@@ -140,7 +141,7 @@ func (e *Env) SaidNo(p *settings.Project) bool {
 	return err == nil && string(data) == p.Hash+"\n"
 }
 
-// keepNo remembers the hash that the person said no to; "" forgets it.
+// keepNo stores the hash to which the person said no; "" deletes it.
 func (e *Env) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	d, err := e.Folders.State()
 	if err == nil {
@@ -152,8 +153,8 @@ func (e *Env) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	}
 }
 
-// withNo replaces what was noticed about a project that the person said no to by
-// one line: they know the rest. p may be nil.
+// withNo replaces the diagnostics about a project to which the person said no
+// by one line, because they know the rest. p may be nil.
 func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
 	if p == nil || p.Trusted || len(p.Covered) == 0 || !e.SaidNo(p) {
 		return diags

@@ -21,17 +21,17 @@ import (
 // person who runs it.
 type SettingsWrite struct {
 	File     string       // absolute
-	Old, New []byte       // its content before and after; Old is nil where there is no file yet
-	Summary  string       // shown in place of the difference, which [v]iew shows then; "" = the difference
-	Ask      bool         // the change is shown and asked about wherever the file is
-	Write    func() error // makes the change; trust is granted where it made New of the file
+	Old, New []byte       // content before and after; Old is nil if there is no file yet
+	Summary  string       // shown instead of the diff, which [v]iew then shows; "" = the diff
+	Ask      bool         // show the change and ask, regardless of the file
+	Write    func() error // writes New; afterwards trust is granted if the file is New
 }
 
-// WriteSettings writes a settings file. Where it is the project's own and a person
-// is at the terminal, the change is shown with all that it would allow and is
-// not granted yet; a yes writes it and grants trust. Otherwise it is written and
-// nothing is granted. A no is a [registry.ErrDenied], and nothing is written. The
-// settings are read anew afterwards.
+// WriteSettings writes a settings file. If it is the project's own and a person
+// is at the terminal, the change is shown with everything that it would allow
+// and is not granted yet; a yes writes it and grants trust. Otherwise the file
+// is written and nothing is granted. A no is a [registry.ErrDenied], and
+// nothing is written. The settings are read again afterwards.
 func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool, err error) {
 	before, err := e.project(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool,
 	return true, e.grantShown(ctx, shown)
 }
 
-// project is the project as it is, nil where it has no settings or where mistakes
-// keep the settings from being read: the change may correct them.
+// project returns the project in its current state; nil if it has no settings
+// or if mistakes, which the change may correct, prevent reading them.
 func (e *Env) project(ctx context.Context) (*settings.Project, error) {
 	s, _, err := e.LoadSettings(ctx)
 	if _, ok := errors.AsType[*settings.Error](err); ok {
@@ -69,8 +69,8 @@ func (e *Env) project(ctx context.Context) (*settings.Project, error) {
 	return s.Project, nil
 }
 
-// proposed is the project as the change would make it, nil where trust in it is
-// not to be asked about.
+// proposed returns the project as the change would make it; nil if trust in it
+// is not part of the question.
 func (e *Env) proposed(w SettingsWrite) (*settings.Project, error) {
 	root, err := e.projectRoot()
 	if err != nil || !e.atKeyboard() || !isProjectFile(root, w.File) {
@@ -91,14 +91,14 @@ func (e *Env) proposed(w SettingsWrite) (*settings.Project, error) {
 	return nil, nil
 }
 
-// atKeyboard reports whether a person runs the command at a terminal, and not a
+// atKeyboard reports whether a person at a terminal runs the command, not a
 // script or a tool.
 func (e *Env) atKeyboard() bool {
 	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !session.Inside(e.Environ)
 }
 
-// isProjectFile reports whether a file is what is read as the settings of the
-// project at root, or would be.
+// isProjectFile reports whether a file is, or would be, the settings file of
+// the project at root.
 func isProjectFile(root, file string) bool {
 	dir, name := filepath.Split(file)
 	if filepath.Clean(dir) != filepath.Join(root, ".toolreg") {
@@ -108,8 +108,8 @@ func isProjectFile(root, file string) bool {
 	return err == nil && (there == file || there == "" && slices.Contains([]string{"settings.yaml", "settings.yml", "settings.json"}, name))
 }
 
-// askToWrite shows a change and asks. nil is a yes. after is nil where trust is no
-// part of the question.
+// askToWrite shows a change and asks. nil means yes. after is nil if trust is
+// not part of the question.
 func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *settings.Project) error {
 	tty, err := e.OpenTTY()
 	if err != nil {
@@ -126,7 +126,8 @@ func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *se
 	return nil
 }
 
-// writeQuestion draws a change with what it would allow that is not granted yet.
+// writeQuestion draws a change with what it would allow that is not granted
+// yet.
 func writeQuestion(tty *terminal.TTY, w SettingsWrite, before, after *settings.Project) terminal.Query {
 	columns, _ := tty.Size()
 	file := terminal.Line(w.File)
@@ -151,8 +152,8 @@ func writeQuestion(tty *terminal.TTY, w SettingsWrite, before, after *settings.P
 	return q
 }
 
-// notGranted is what trust in a changed project would cover that trust in it so
-// far does not, but for the file that is shown.
+// notGranted returns what trust in the changed project would cover in addition
+// to current trust, except the file that is shown.
 func notGranted(file string, before, after *settings.Project) *settings.Project {
 	isFile := func(path string) bool { return path == trust.Proposed(file, nil).Path }
 	isChange := func(c trust.Change) bool { return c.Name == trust.Name(after.Root, file) }
@@ -161,23 +162,23 @@ func notGranted(file string, before, after *settings.Project) *settings.Project 
 	if before == nil {
 		return &fresh
 	}
-	if !slices.ContainsFunc(before.Changes, isChange) { // all that is new in it is the change that is shown
+	if !slices.ContainsFunc(before.Changes, isChange) { // the only change is the one that is shown
 		fresh.Changes = slices.DeleteFunc(slices.Clone(after.Changes), isChange)
 	}
-	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 { // a flag trusts for one run, and perhaps without imports
+	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 { // a flag grants trust for one run, and possibly without imports
 		fresh.Files = without(fresh.Files, before.Files)
 		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens, before.Loosens), withoutPlaces(after.Expands, before.Expands)
 	}
 	return &fresh
 }
 
-// without returns what is in list and not in known.
+// without returns the elements of list that are not in known.
 func without(list, known []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
 }
 
-// withoutPlaces is without for lines that begin with "file:line: ": a change moves
-// what it does not touch.
+// withoutPlaces is without for lines that begin with "file:line: ", because a
+// change moves other lines.
 func withoutPlaces(list, known []string) []string {
 	behind := func(s string) string { _, rest, _ := strings.Cut(s, ": "); return rest }
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {

@@ -28,7 +28,7 @@ func (e *Env) helpPage(cmd *cobra.Command) string {
 	more := `"toolreg help flags" lists the flags that every command takes.`
 	if !cmd.HasParent() {
 		h.section("Help topics", topicLines(cmd))
-		more = `"toolreg help COMMAND" shows the help of a command, "toolreg help TOPIC" that topic.`
+		more = `"toolreg help COMMAND" explains a command, "toolreg help TOPIC" a topic.`
 	}
 	h.WriteString("\n" + more + "\n")
 	return h.String()

@@ -334,8 +334,14 @@ func beforeLast(cells []string, cell string) []string {
 // AgeText formats an age so that time.ParseDuration can parse it.
 func AgeText(ms int64) string {
 	age := time.Duration(ms) * time.Millisecond
-	if age > 10*time.Second {
-		return age.Truncate(time.Second).String()
+	if age <= 10*time.Second {
+		return age.String()
 	}
-	return age.String()
+	shown := age.Truncate(time.Second).String()
+	for _, none := range []string{"m0s", "h0m"} { // 24h0m0s is 24h
+		if strings.HasSuffix(shown, none) {
+			shown = shown[:len(shown)-2]
+		}
+	}
+	return shown
 }

@@ -136,7 +136,7 @@ func writeQuestion(tty *terminal.TTY, w SettingsWrite, before, after *settings.P
 		fresh := notGranted(w.File, before, after)
 		name, question = terminal.Line(trust.Name(after.Root, w.File)), "Write it and trust this project?"
 		if trusted = DescribeProject(fresh, columns, tty.Color); trusted != "" {
-			trusted = "Trusting the project also covers what was not trusted before:\n" + trusted
+			trusted = "Trusting this project also allows:\n" + trusted
 		}
 	}
 	diff := udiff.Unified(name, name, string(w.Old), string(w.New))

@@ -70,7 +70,7 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 		return
 	}
 	text := " " + terminal.Line(t.Name) + " failed"
-	if r.Summary != "" && (p.streamed || !strings.Contains(content.Text(r), r.Summary)) {
+	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(content.Text(r), r.Summary)) {
 		text += ": " + terminal.Line(r.Summary)
 	}
 	e.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
@@ -81,7 +81,7 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 func withoutNotice(r registry.Result, err error) registry.Result {
 	cut := func(text string) string {
 		text = strings.TrimSpace(text)
-		if text == r.Summary {
+		if text == r.Summary || r.ErrorCategory == registry.ErrorTimeout && strings.HasSuffix(text, "; the server was asked to stop it") {
 			return ""
 		}
 		return strings.TrimSuffix(text, "["+err.Error()+"]")

@@ -90,7 +90,7 @@ func asks(v policy.Verdict) string {
 	if word == "" {
 		word = v.Decision.String()
 	}
-	line := word + ": " + v.Reason
+	line := word + "; " + v.Reason
 	if v.Origin != "" {
 		line += " (" + v.Origin + ")"
 	}

@@ -74,7 +74,12 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 			failed++
 		}
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
-		if e.OutTTY {
+		switch {
+		case e.OutTTY && r.CachedAt != nil:
+			elapsed = ""
+		case e.OutTTY && r.DurationMs == 0:
+			elapsed = "<1ms"
+		case e.OutTTY:
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
 		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))

@@ -187,13 +187,24 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 	}
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
-	for _, f := range x.findings {
-		line := []terminal.Span{{Text: marks[f.State], Style: cli.StateStyle(f.State)}, {Text: " "}, {Text: terminal.Line(f.Subject), Style: terminal.Bold},
-			{Text: ": " + cli.Indent(terminal.Visible(f.Message))}}
-		if f.Remedy != "" {
-			line = append(line, terminal.Span{Text: "\n    " + terminal.Line(f.Remedy), Style: terminal.Cyan})
+	write := func(indent string, spans ...terminal.Span) {
+		for i, row := range terminal.WrapSpans(spans, e.Width()-4) {
+			if i > 0 {
+				indent = "    "
+			}
+			b.WriteString(indent + terminal.Paint(row, e.Color(true)) + "\n")
 		}
-		b.WriteString(terminal.Paint(line, e.Color(true)) + "\n")
+	}
+	for _, f := range x.findings {
+		message, more, _ := strings.Cut(terminal.Visible(f.Message), "\n")
+		write("", terminal.Span{Text: marks[f.State], Style: cli.StateStyle(f.State)}, terminal.Span{Text: " "}, terminal.Span{Text: terminal.Line(f.Subject), Style: terminal.Bold},
+			terminal.Span{Text: ": " + message})
+		if more != "" {
+			b.WriteString("  | " + cli.Indent(more) + "\n")
+		}
+		if f.Remedy != "" {
+			write("    ", terminal.Span{Text: terminal.Line(f.Remedy), Style: terminal.Cyan})
+		}
 	}
 	return e.Out.WriteStyled(b.String())
 }

@@ -56,10 +56,10 @@ func (x *examination) cache(s *session.Session) {
 	case len(kept) == 0 && ttl == 0:
 		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
-		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ttl)
+		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", cli.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), ttl)
+		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), cli.AgeText(ttl.Milliseconds()))
 	}
 }
 

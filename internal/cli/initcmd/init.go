@@ -112,7 +112,7 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 		text := starter(format, programs)
 		_, err = e.WriteSettings(ctx, cli.SettingsWrite{
 			File: path, New: text,
-			Summary: fmt.Sprintf("%d lines as a starting point, which set nothing and run nothing", bytes.Count(text, []byte("\n"))),
+			Summary: fmt.Sprintf("%d lines of commented examples; they change no setting and run nothing", bytes.Count(text, []byte("\n"))),
 			Write: func() error {
 				if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
 					return err

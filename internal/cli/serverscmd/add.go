@@ -79,6 +79,8 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	switch {
 	case len(before) == 0 || before[0] == "":
 		return edit.Change{}, errors.New("give a NAME")
+	case strings.HasPrefix(before[0], "{"):
+		return edit.Change{}, errors.New("add JSON with toolreg servers add-json")
 	case settings.CheckServerName(before[0]) != nil:
 		return edit.Change{}, settings.CheckServerName(before[0])
 	case len(before) > 1 && strings.Contains(before[1], "://"):

@@ -3,7 +3,10 @@
 // that of the person who started the program.
 package caller
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Caller is one client of a server process.
 type Caller struct {
@@ -14,6 +17,15 @@ type Caller struct {
 	Name string
 	// Client and Version are what the client says of itself, for the audit log.
 	Client, Version string
+	// Capabilities are what the client may be asked for, as it sent them: a JSON
+	// object of the protocol, for servers that are told with each request. nil: ours.
+	Capabilities json.RawMessage
+	// Input answers what a server asks for in a result (revision 2026-07-28,
+	// input_required), which it gets as the server sent it. It returns the members to
+	// add to the params of the request. nil: the questions are put one by one.
+	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
+	// Peer is what the server process itself keeps of the client.
+	Peer any
 }
 
 type key struct{}

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -84,6 +85,9 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", s.opts.Server.Name, text.Escape(unmet.Reason))), nil
 	}
 	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
+		return registry.Result{}, refused // it is for the client, which declares too little
+	}
 	if errors.As(err, &refused) && refused.Code != codeRejected {
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)

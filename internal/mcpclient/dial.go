@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -22,7 +23,7 @@ import (
 // outlives ctx; it is returned with an error too, since it describes the
 // failure, and must always be ended.
 func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
-	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	life, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil)) // it is nobody's own
 	sess := &session{transport: a.transport, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
 	sess.limit.Store(s.opts.Limits.frame())
 	inner, err := s.transport(server, sess)

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -88,7 +89,7 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
 		case err == nil:
 			var input json.RawMessage
-			if input, err = s.asker.Inputs(ctx, r.asked, raw, round); err == nil {
+			if input, err = s.inputs(ctx, r, raw, round); err == nil {
 				r.exchange.AddInput(input)
 				again = true
 			}
@@ -102,6 +103,14 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 			return nil, err
 		}
 	}
+}
+
+// inputs answers what a modern server asks for.
+func (s *Source) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
+	if c := caller.From(ctx); c != nil && c.Input != nil {
+		return c.Input(ctx, s.opts.Server.Name, raw)
+	}
+	return s.asker.Inputs(ctx, r.asked, raw, round)
 }
 
 // needsAddresses returns the error that refuses a request until the person has

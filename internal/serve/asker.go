@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: sampling
+
 package serve
 
 import (
@@ -41,7 +43,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if slices.Contains(q.Choices, exec.AlwaysTool) {
 		always, remembers = exec.AlwaysTool, true
 	}
-	result, err := c.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	result, err := c.elicit(ctx, approvalKey, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
 	if err != nil {
 		return exec.Answer{}, err
 	}
@@ -77,11 +79,11 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
 		return ask.Answer{}, &session.NobodyError{Reason: "the client cannot put it to its user"}
 	}
-	q := &mcp.ElicitParams{Mode: e.Mode, Message: "Server " + e.Server + ": " + e.Message, URL: e.URL, ElicitationID: e.ID}
+	q := &mcp.ElicitParams{Mode: e.Mode, Message: messageOf(e.Server, e.Message), URL: e.URL, ElicitationID: e.ID}
 	if e.Mode == "form" {
 		q.RequestedSchema = e.Schema
 	}
-	result, err := c.elicit(ctx, q)
+	result, err := c.elicit(ctx, questionKey, q)
 	if err != nil {
 		return ask.Answer{Action: "cancel"}, err
 	}
@@ -92,4 +94,29 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 		}
 	}
 	return answer, nil
+}
+
+// Sample implements [session.Sampler]: a server's question for a model goes to that
+// of the client.
+func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
+	var params mcp.CreateMessageWithToolsParams
+	if err := json.Unmarshal(q.Params, &params); err != nil {
+		return nil, errors.New("the question for a model is malformed")
+	}
+	c := clientFrom(ctx)
+	if c == nil || !c.answers(&params) {
+		return nil, errors.New("the client has no model to ask")
+	}
+	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &params})
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := answers[questionKey].(*mcp.CreateMessageWithToolsResult)
+	if !ok {
+		return nil, errors.New("the client did not answer")
+	}
+	if len(answer.Content) != 1 {
+		return json.Marshal(answer)
+	}
+	return json.Marshal(&mcp.CreateMessageResult{Meta: answer.Meta, Content: answer.Content[0], Model: answer.Model, Role: answer.Role, StopReason: answer.StopReason})
 }

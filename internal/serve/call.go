@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/exec"
@@ -35,6 +36,9 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		out.Content = append(out.Content, contentOf(r.Content)...)
 		return out, nil
 	case err != nil:
+		if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			return nil, refused
+		}
 		return errorResult(explain(err)), nil
 	}
 	return c.resultOf(r), nil
@@ -48,9 +52,10 @@ func (s *Server) run(ctx context.Context, c *client, req *mcp.CallToolRequest) (
 	}
 	var w *waitingCall
 	if req.Params.RequestState != "" {
+		var asks *mcp.CallToolResult
 		var err error
-		if w, err = s.resume(c, req.Params); err != nil {
-			return registry.ErrorResult(registry.ErrorExecution, err.Error()), nil, nil
+		if w, asks, err = s.resume(c, req.Params); w == nil {
+			return registry.Result{}, asks, err
 		}
 	} else {
 		w = s.start(ctx, c, req.Params.Name, req.Params.Arguments, func(ctx context.Context) (registry.Result, error) { return s.execute(ctx, req) })

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: roots and sampling
+
 package serve
 
 import (
@@ -6,10 +8,16 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // firstModern is the first revision without sessions.
@@ -24,11 +32,12 @@ type client struct {
 	call    *waitingCall
 }
 
-type clientKey struct{}
-
 func clientFrom(ctx context.Context) *client {
-	c, _ := ctx.Value(clientKey{}).(*client)
-	return c
+	if who := caller.From(ctx); who != nil {
+		c, _ := who.Peer.(*client)
+		return c
+	}
+	return nil
 }
 
 // withClient returns a context for what a client requests.
@@ -37,11 +46,12 @@ func (s *Server) withClient(ctx context.Context, name string, req *mcp.CallToolR
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps
 	}
-	who := &caller.Caller{ID: req.Session, Name: name} // a modern request has a session of its own
+	who := &caller.Caller{ID: req.Session, Name: name, Peer: c, Input: c.input} // a modern request has a session of its own
+	who.Capabilities, _ = json.Marshal(c.can)                                   // it came as JSON
 	if info := req.ClientInfo(); info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
-	return caller.With(context.WithValue(ctx, clientKey{}, c), who)
+	return caller.With(ctx, who)
 }
 
 // countedAs is what calls of the client are counted under: of a modern one, which
@@ -66,12 +76,105 @@ func (c *client) canOpen() bool {
 	return e != nil && e.URL != nil
 }
 
-// elicit puts a question to the client's user.
-func (c *client) elicit(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	if c.modern {
-		return c.call.ask(ctx, q)
+// answers reports whether the client declared that it can be asked this.
+func (c *client) answers(q mcp.InputRequest) bool {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return q.URL == "" && c.canFill() || q.URL != "" && c.canOpen()
+	case *mcp.CreateMessageParams, *mcp.CreateMessageWithToolsParams:
+		return c.can.Sampling != nil
+	case *mcp.ListRootsParams:
+		return c.can.RootsV2 != nil
 	}
-	return c.session.Elicit(ctx, q)
+	return false
+}
+
+// elicit puts a question to the client's user.
+func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q})
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := answers[key].(*mcp.ElicitResult); ok {
+		return r, nil
+	}
+	return &mcp.ElicitResult{Action: "cancel"}, nil
+}
+
+// ask puts questions to the client: in the result of its request, or before
+// 2026-07-28 by requests, one after the other.
+func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	if c.modern {
+		return c.call.ask(ctx, questions)
+	}
+	out := mcp.InputResponseMap{}
+	for _, key := range slices.Sorted(maps.Keys(questions)) {
+		answer, err := c.request(ctx, questions[key])
+		if err != nil {
+			return nil, err
+		}
+		out[key] = answer
+	}
+	return out, nil
+}
+
+func (c *client) request(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return c.session.Elicit(ctx, q)
+	case *mcp.CreateMessageWithToolsParams:
+		return c.session.CreateMessageWithTools(ctx, q)
+	case *mcp.ListRootsParams:
+		return c.session.ListRoots(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected question %T", q)
+}
+
+// maxInputs is how many questions a server may put at once.
+const maxInputs = 20
+
+// input is the Input of the client's [caller.Caller]: it hands on what a server
+// asks for, under the server's keys.
+func (c *client) input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
+	var wanted struct {
+		Requests mcp.InputRequestMap `json:"inputRequests"`
+		State    json.RawMessage     `json:"requestState"`
+	}
+	if err := json.Unmarshal(result, &wanted); err != nil {
+		return nil, &ask.InputError{Reason: "its request for input is malformed"}
+	}
+	if len(wanted.Requests) > maxInputs {
+		return nil, &ask.InputError{Reason: fmt.Sprintf("it asks for more than %d inputs at once", maxInputs)}
+	}
+	for key, q := range wanted.Requests {
+		if !c.answers(q) {
+			return nil, &ask.InputError{Reason: fmt.Sprintf("the client cannot answer its request for input %s", text.Quote(key))}
+		}
+		if e, ok := q.(*mcp.ElicitParams); ok {
+			e.Message = messageOf(server, e.Message)
+		}
+	}
+	answers := mcp.InputResponseMap{}
+	if len(wanted.Requests) > 0 {
+		var err error
+		if answers, err = c.ask(ctx, wanted.Requests); err != nil {
+			return nil, &ask.InputError{Reason: "its request for input was not answered: " + err.Error()}
+		}
+	}
+	data, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`"inputResponses":`), data...)
+	if len(wanted.State) > 0 {
+		out = append(append(out, `,"requestState":`...), wanted.State...)
+	}
+	return out, nil
+}
+
+// messageOf marks a question as that of a server.
+func messageOf(server, message string) string {
+	return fmt.Sprintf("MCP server %q asks: %s", server, message)
 }
 
 // newSessionID returns the id of a session, which begins with the mark of the name

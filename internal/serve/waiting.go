@@ -1,14 +1,13 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -19,8 +18,10 @@ const (
 	waitLimit = 10 * time.Minute
 	// maxWaiting is how many calls of all clients may wait for answers.
 	maxWaiting = 1000
-	// inputKey is the key of our question in the result of a call.
-	inputKey = "question"
+	// The keys of our questions in the result of a call: about the call itself, and
+	// those that a server asks by a request of its own.
+	approvalKey = "toolreg.approval"
+	questionKey = "toolreg.question"
 )
 
 // waitingCall is a call of a modern client. Such a client is asked by the result
@@ -38,8 +39,8 @@ type waitingCall struct {
 }
 
 type question struct {
-	params *mcp.ElicitParams
-	answer chan<- *mcp.ElicitResult
+	requests mcp.InputRequestMap
+	answer   chan<- mcp.InputResponseMap
 }
 
 type outcome struct {
@@ -53,10 +54,10 @@ var (
 )
 
 // ask waits until the client has come back with an answer.
-func (w *waitingCall) ask(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	answer := make(chan *mcp.ElicitResult, 1)
+func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	answer := make(chan mcp.InputResponseMap, 1)
 	select {
-	case w.questions <- question{q, answer}:
+	case w.questions <- question{requests, answer}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -93,22 +94,21 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (registry.Result, *mc
 		o := <-w.done
 		return o.result, nil, o.err
 	}
-	state, err := s.park(w)
+	asks, err := s.park(w)
 	if err != nil {
 		w.cancel(err)
 		<-w.done
-		return registry.Result{}, nil, err
 	}
-	return registry.Result{}, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{inputKey: w.asked.params}, RequestState: state}, nil
+	return registry.Result{}, asks, err
 }
 
-// park keeps a call until its client comes back, and returns the state that names
-// it.
-func (s *Server) park(w *waitingCall) (string, error) {
+// park keeps a call until its client comes back, and returns the result that asks
+// the client.
+func (s *Server) park(w *waitingCall) (*mcp.CallToolResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) >= maxWaiting {
-		return "", errors.New("too many calls wait for answers of their users; try again later")
+		return nil, errors.New("too many calls wait for answers of their users; try again later")
 	}
 	state := rand.Text()
 	s.waiting[state] = w
@@ -117,7 +117,7 @@ func (s *Server) park(w *waitingCall) (string, error) {
 			w.cancel(errNoAnswer)
 		}
 	})
-	return state, nil
+	return &mcp.CallToolResult{InputRequests: w.asked.requests, RequestState: state}, nil
 }
 
 // unpark returns the call of a state, once.
@@ -132,21 +132,25 @@ func (s *Server) unpark(state string) *waitingCall {
 	return w
 }
 
-// resume gives a waiting call the answer that a client came back with.
-func (s *Server) resume(c *client, call *mcp.CallToolParamsRaw) (*waitingCall, error) {
+// resume gives a waiting call what a client came back with. It returns the result
+// that asks again where answers are missing. The error is one of the protocol: the
+// state is not one of ours.
+func (s *Server) resume(c *client, call *mcp.CallToolParamsRaw) (*waitingCall, *mcp.CallToolResult, error) {
 	w := s.unpark(call.RequestState)
 	params := sha256.Sum256(call.Arguments)
 	switch {
 	case w == nil:
-		return nil, fmt.Errorf("the call that this answer belongs to is not waiting here: it has ended, or another replica has it. Call the tool again")
-	case w.owner != c.name || w.tool != call.Name || !bytes.Equal(w.params[:], params[:]):
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: no call waits for it here; it has ended, or another replica has it. Call the tool again without it"}
+	case w.owner != c.name || w.tool != call.Name || w.params != params:
 		w.cancel(errNoAnswer)
-		return nil, errors.New("the answer does not belong to this call. Call the tool again")
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: it belongs to another call"}
 	}
-	answer, ok := call.InputResponses[inputKey].(*mcp.ElicitResult)
-	if !ok {
-		answer = &mcp.ElicitResult{Action: "cancel"}
+	for key := range w.asked.requests {
+		if call.InputResponses[key] == nil {
+			asks, err := s.park(w)
+			return nil, asks, err
+		}
 	}
-	w.asked.answer <- answer
-	return w, nil
+	w.asked.answer <- call.InputResponses
+	return w, nil, nil
 }

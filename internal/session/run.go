@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -51,6 +52,12 @@ type Asker interface {
 	// Elicit asks a server's question. If nobody can be asked, the error is a
 	// *NobodyError.
 	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
+}
+
+// Sampler is an [Asker] that puts questions for a model to somebody else than the
+// setting sampling.command. The result is that of sampling/createMessage.
+type Sampler interface {
+	Sample(context.Context, ask.Sampling) (json.RawMessage, error)
 }
 
 // NobodyError says why nobody could be asked a question.

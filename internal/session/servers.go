@@ -189,7 +189,9 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 	if s.deps.ServerLog != nil {
 		o.OnLog = s.deps.ServerLog()
 	}
-	if s.set.Sampling.Command.IsSet() {
+	if other, ok := s.deps.Asker.(Sampler); ok {
+		o.Sample = other.Sample
+	} else if s.set.Sampling.Command.IsSet() {
 		sampler := &sampler{run: s.run, server: server, gate: s.gate, questions: s.questions}
 		o.Sample = sampler.answer
 	}

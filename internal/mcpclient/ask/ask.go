@@ -118,6 +118,15 @@ func (r *Request) SameCaller(other *Request) bool {
 // nobody knows which of them a question is about. It allows none.
 func Several(name string) *Request { return &Request{name: name, several: true} }
 
+// Capabilities are what the client may be asked for on whose behalf the request is
+// made; nil where that is not said.
+func (r *Request) Capabilities() json.RawMessage {
+	if r == nil || r.caller == nil {
+		return nil
+	}
+	return r.caller.Capabilities
+}
+
 // Context returns ctx with the caller of the request, whom the question is for.
 func (r *Request) Context(ctx context.Context) context.Context {
 	if r == nil || r.caller == nil {

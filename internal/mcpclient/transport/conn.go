@@ -243,7 +243,7 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 			return nil
 		}
 	case "tools/call", "prompts/get", "resources/read":
-		r = exchangeOf(ctx).withInput(r)
+		r = exchangeOf(ctx).completed(r)
 	}
 	err := c.inner.Write(ctx, r)
 	if err != nil {

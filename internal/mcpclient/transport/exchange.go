@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -117,20 +118,41 @@ func (x *Exchange) AddInput(members json.RawMessage) {
 	x.input, x.raw = members, nil
 }
 
-// withInput returns the request with the members of AddInput.
-func (x *Exchange) withInput(r *jsonrpc.Request) *jsonrpc.Request {
+// completed returns the request with the members of AddInput and, where it tells a
+// modern server what the client can be asked for, the capabilities of whom it is
+// made for.
+func (x *Exchange) completed(r *jsonrpc.Request) *jsonrpc.Request {
 	if x == nil {
 		return r
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	params := bytes.TrimSpace(r.Params)
-	if len(x.input) == 0 || jsonx.KindOf(params) != jsonx.Object || string(params) == "{}" {
-		return r
+	params := withCapabilities(bytes.TrimSpace(r.Params), x.request.Capabilities())
+	if len(x.input) > 0 && jsonx.KindOf(params) == jsonx.Object && string(params) != "{}" {
+		params = slices.Concat(params[:len(params)-1], []byte(","), x.input, []byte("}"))
 	}
-	again := *r
-	again.Params = slices.Concat(params[:len(params)-1], []byte(","), x.input, []byte("}"))
-	return &again
+	out := *r
+	out.Params = params
+	return &out
+}
+
+// withCapabilities replaces the capabilities in the _meta of params, which the SDK
+// has put there.
+func withCapabilities(params, capabilities json.RawMessage) json.RawMessage {
+	old := jsonx.Get(jsonx.Get(params, "_meta"), mcp.MetaKeyClientCapabilities)
+	if capabilities == nil || old == nil {
+		return params
+	}
+	v, err := jsonx.Parse(params, jsonx.Options{})
+	if err != nil {
+		return params
+	}
+	caps, err := jsonx.Parse(capabilities, jsonx.Options{})
+	if err != nil {
+		return params
+	}
+	v.Get("_meta").Set(mcp.MetaKeyClientCapabilities, caps)
+	return v.AppendTo(nil)
 }
 
 // substitute returns the small result that the SDK gets in place of raw.

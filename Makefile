@@ -27,8 +27,9 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
 	go test -timeout 14m $(RACE) ./... </dev/null
 
-conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients (240 MB to install)
+conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter
+	go build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 	$(CONFORMANCE)/run.sh
 
 demo: build ## run the sample project

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/session"
@@ -185,8 +186,10 @@ type SessionOptions struct {
 	Infos bool // print diagnostics of severity info too
 	// Asker is used instead of the terminal. nil: ask the person at the
 	// terminal.
-	Asker  session.Asker
-	InDocs bool // the result includes the diagnostics, so those of the settings are not printed
+	Asker session.Asker
+	// ServerLog changes where log messages of servers go. nil: to stderr.
+	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
+	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
 }
 
 // Session reads the settings and creates the session of the run, which is
@@ -212,10 +215,14 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 	if o.Asker == nil {
 		o.Asker = e.asker
 	}
+	serverLog := e.serverLog(o.Infos)
+	if o.ServerLog != nil {
+		serverLog = o.ServerLog(serverLog)
+	}
 	o.Noticed, o.Cache = diags, e.cacheMode(o.Ask)
 	s, err := session.New(ctx, set, session.Deps{
 		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
-		Warn: e.Warn, Asker: o.Asker, Screen: e.Screen, ServerLog: e.serverLog(o.Infos), LogLevel: e.logLevel(), Outcome: outcome,
+		Warn: e.Warn, Asker: o.Asker, Screen: e.Screen, ServerLog: serverLog, LogLevel: e.logLevel(), Outcome: outcome,
 		Keeper: keeper(),
 	}, o.Options)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -33,7 +34,9 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	through := &transport.Transport{Inner: inner, Options: transport.Options{
 		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams(),
 		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
-		LogMessage: func(level, logger, text string) { s.logMessage(level, sess.hide(logger), sess.hide(text)) },
+		LogMessage: func(during *ask.Request, level, logger, text string) {
+			s.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
+		},
 	}}
 	// The SDK keeps the context of Connect for the life of some transports, so the
 	// deadline reaches it through the session's own context.
@@ -143,18 +146,19 @@ func (s *Source) implementation() *mcp.Implementation {
 // package ask answers what needs a person.
 func (s *Source) newClient() *mcp.Client {
 	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
-		Capabilities:   s.asker.Capabilities(),
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		Capabilities:           s.asker.Capabilities(),
+		ResourceUpdatedHandler: s.resourceUpdated,
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 	c.AddRoots(s.asker.Roots()...)
 	return c
 }
 
 // logMessage passes on a log message from the server.
-func (s *Source) logMessage(level, logger, text string) {
-	s.log().Debug("log message from the server", "level", level, "logger", logger, "text", text)
-	if s.opts.OnLog != nil {
-		s.opts.OnLog(LogMessage{Server: s.opts.Server.Name, Level: level, Logger: logger, Text: text})
+func (s *Source) logMessage(m LogMessage) {
+	s.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
+	if m.Server = s.opts.Server.Name; s.opts.OnLog != nil {
+		s.opts.OnLog(m)
 	}
 }
 

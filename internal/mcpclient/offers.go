@@ -129,10 +129,19 @@ func (s *Source) openOffers(ctx context.Context, what string) (context.Context, 
 	return ctx, o, nil
 }
 
-// offers reports whether the server says that it has prompts or resources.
+// offers reports whether the server says that it has prompts, resources or
+// completions.
 func (c *session) offers(what string) bool {
 	caps := c.client.InitializeResult().Capabilities
-	return caps != nil && (what == "prompts" && caps.Prompts != nil || what == "resources" && caps.Resources != nil)
+	switch {
+	case caps == nil:
+		return false
+	case what == "prompts":
+		return caps.Prompts != nil
+	case what == "completions":
+		return caps.Completions != nil
+	}
+	return what == "resources" && caps.Resources != nil
 }
 
 // offered lists all pages of one kind. On failure it sets o.err.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -79,4 +80,7 @@ type LogMessage struct {
 	Level  string // debug, info, notice, warning, error, critical, alert or emergency
 	Logger string // "" = none
 	Text   string // JSON if the server did not send text
+	// Caller is on whose behalf the request is made that the message came during; nil:
+	// the person at the command line, or it is not known.
+	Caller *caller.Caller
 }

@@ -29,6 +29,8 @@ type Source struct {
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
 
+	changed func(uri string) // gets the resources that changed; nil: nobody asked
+
 	confirming sync.Mutex // one listing is requested at a time
 }
 

@@ -25,12 +25,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(err.Error()), nil
 	}
 	defer done()
-	r, asks, err := s.run(ctx, c, req)
+	v, ask, err := s.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.RequestState, req.Params.InputResponses},
+		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
+	r, _ := v.(registry.Result)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case asks != nil:
-		return asks, nil
+	case ask != nil:
+		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
 	case err != nil && errors.Is(err, exec.ErrTimeout): // with what there was until then
 		out := errorResult(explain(err))
 		out.Content = append(out.Content, contentOf(r.Content)...)
@@ -42,25 +44,6 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(explain(err)), nil
 	}
 	return c.resultOf(r), nil
-}
-
-// run makes a call, or goes on with one that waited for the client's answer.
-func (s *Server) run(ctx context.Context, c *client, req *mcp.CallToolRequest) (registry.Result, *mcp.CallToolResult, error) {
-	if !c.modern {
-		r, err := s.execute(ctx, req)
-		return r, nil, err
-	}
-	var w *waitingCall
-	if req.Params.RequestState != "" {
-		var asks *mcp.CallToolResult
-		var err error
-		if w, asks, err = s.resume(c, req.Params); w == nil {
-			return registry.Result{}, asks, err
-		}
-	} else {
-		w = s.start(ctx, c, req.Params.Name, req.Params.Arguments, func(ctx context.Context) (registry.Result, error) { return s.execute(ctx, req) })
-	}
-	return s.next(ctx, w)
 }
 
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {

@@ -28,7 +28,8 @@ type client struct {
 	name    string // of its token
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
-	modern  bool // it is asked in results, not by requests
+	modern  bool            // it is asked in results, not by requests
+	request context.Context // of its request: what is sent in it belongs to the request
 	call    *waitingCall
 }
 
@@ -40,18 +41,43 @@ func clientFrom(ctx context.Context) *client {
 	return nil
 }
 
+// sender is what a request tells of who sent it.
+type sender interface {
+	mcp.Request
+	ProtocolVersion() string
+	ClientInfo() *mcp.Implementation
+	ClientCapabilities() *mcp.ClientCapabilities
+}
+
 // withClient returns a context for what a client requests.
-func (s *Server) withClient(ctx context.Context, name string, req *mcp.CallToolRequest) context.Context {
-	c := &client{name: name, session: req.Session, modern: req.ProtocolVersion() >= firstModern}
+func withClient(ctx context.Context, name string, req sender) context.Context {
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	c := &client{name: name, session: session, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps
 	}
-	who := &caller.Caller{ID: req.Session, Name: name, Peer: c, Input: c.input} // a modern request has a session of its own
-	who.Capabilities, _ = json.Marshal(c.can)                                   // it came as JSON
+	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input} // a modern request has a session of its own
+	who.Capabilities = c.capabilities()
 	if info := req.ClientInfo(); info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
 	return caller.With(ctx, who)
+}
+
+// capabilities are what the client declared, as the protocol has it.
+func (c *client) capabilities() json.RawMessage {
+	caps := map[string]any{}
+	if c.can.Elicitation != nil {
+		caps["elicitation"] = c.can.Elicitation
+	}
+	if c.can.Sampling != nil {
+		caps["sampling"] = c.can.Sampling
+	}
+	if c.can.RootsV2 != nil {
+		caps["roots"] = c.can.RootsV2
+	}
+	out, _ := json.Marshal(caps) // plain structs: cannot fail
+	return out
 }
 
 // countedAs is what calls of the client are counted under: of a modern one, which
@@ -109,7 +135,7 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.In
 	}
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
-		answer, err := c.request(ctx, questions[key])
+		answer, err := c.send(ctx, questions[key])
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +144,7 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.In
 	return out, nil
 }
 
-func (c *client) request(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+func (c *client) send(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		return c.session.Elicit(ctx, q)

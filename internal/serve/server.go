@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: logging
+
 package serve
 
 import (
@@ -6,8 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +30,9 @@ type Options struct {
 	Session *session.Session
 	// Select returns the tools of the registry that are offered, in its order.
 	Select func(context.Context, *registry.Registry) ([]*registry.Tool, error)
+	// Servers reports whether prompts and resources of a server are offered too. nil:
+	// those of all.
+	Servers func(name string) bool
 	// Version is that of toolreg, for clients.
 	Version string
 	// Idle is how long a server may be without a call before its session is closed;
@@ -45,8 +50,9 @@ type Options struct {
 // use.
 type Server struct {
 	opts  Options
-	ready chan struct{} // closed when offer is set
-	key   []byte        // marks session ids
+	ready chan struct{}   // closed when offer is set
+	life  context.Context // set before ready is closed
+	key   []byte          // marks session ids
 
 	mu      sync.Mutex
 	offer   *offer
@@ -62,6 +68,7 @@ type offer struct {
 	tools    map[string]*registry.Tool  // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
+	offers
 }
 
 // New returns a server that offers nothing before [Server.Load] is done.
@@ -85,10 +92,10 @@ func (s *Server) Load(ctx context.Context) error {
 	o, err := s.load(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.offer, s.failed = o, err
+	s.life, s.offer, s.failed = ctx, o, err
 	if o != nil {
 		for _, server := range s.servers {
-			s.addTools(server, o.declared)
+			s.addTools(server, o)
 		}
 	}
 	close(s.ready)
@@ -130,7 +137,11 @@ func (s *Server) load(ctx context.Context) (*offer, error) {
 	for _, d := range s.opts.Session.Diagnostics(reg) {
 		s.opts.Warn(d)
 	}
-	return s.newOffer(reg, tools)
+	o, err := s.newOffer(reg, tools)
+	if err == nil {
+		o.offers = s.loadOffers(ctx)
+	}
+	return o, err
 }
 
 // newOffer declares tools as the format mcp does, with the names that they have in
@@ -163,10 +174,11 @@ func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offe
 // addTools registers tools with the SDK, which keeps their order and cursors and
 // tells clients of changes. What it lists of them is replaced by the declarations
 // (see listTools).
-func (s *Server) addTools(server *mcp.Server, tools []*mcp.Tool) {
-	for _, t := range tools {
+func (s *Server) addTools(server *mcp.Server, o *offer) {
+	for _, t := range o.declared {
 		server.AddTool(t, s.callTool)
 	}
+	s.addOffers(server, &o.offers)
 }
 
 // For returns the SDK's server for clients that go by a name.
@@ -179,12 +191,18 @@ func (s *Server) For(name string) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opts.Log,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-		GetSessionID: func() string { return s.newSessionID(name) },
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
+			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+		},
+		CompletionHandler:  s.complete,
+		SubscribeHandler:   s.subscribe,
+		UnsubscribeHandler: s.unsubscribe,
+		GetSessionID:       func() string { return s.newSessionID(name) },
 	})
 	server.AddReceivingMiddleware(s.receive(name))
 	if s.offer != nil {
-		s.addTools(server, s.offer.declared)
+		s.addTools(server, s.offer)
 	}
 	s.servers[name] = server
 	return server
@@ -194,31 +212,30 @@ func (s *Server) For(name string) *mcp.Server {
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			switch method {
-			case "tools/list":
-				o, err := s.offered(ctx)
-				if err != nil {
-					return nil, err
-				}
-				result, err := next(ctx, method, req)
-				return o.declarations(result), err
-			case "tools/call":
-				o, err := s.offered(ctx)
-				if err != nil {
-					return nil, err
-				}
-				call, ok := req.(*mcp.CallToolRequest)
-				if !ok {
-					return nil, fmt.Errorf("unexpected request %T", req)
-				}
-				if err := o.resolve(call); err != nil {
-					return nil, err
-				}
-				return next(s.withClient(ctx, name, call), method, req)
+			from, ok := req.(sender)
+			if !ok || !needsOffer(method) {
+				return next(ctx, method, req)
 			}
-			return next(ctx, method, req)
+			o, err := s.offered(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := o.resolve(req); err != nil {
+				return nil, err
+			}
+			result, err := next(withClient(ctx, name, from), method, req)
+			return o.declarations(result), err
 		}
 	}
+}
+
+// needsOffer reports whether a request is about what is offered.
+func needsOffer(method string) bool {
+	switch strings.SplitN(method, "/", 2)[0] {
+	case "tools", "prompts", "resources", "completion":
+		return true
+	}
+	return false
 }
 
 // offered waits for what there is to offer.
@@ -236,19 +253,36 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	return s.offer, nil
 }
 
-// resolve gives a call the name of the tool as declared: server__tool and aliases
-// work here as they do in `toolreg call`. An unknown tool is an error of the
-// protocol.
-func (o *offer) resolve(call *mcp.CallToolRequest) error {
-	name := call.Params.Name
+// resolve gives a request the name of what it is about as it is offered:
+// server__tool and aliases work here as they do in `toolreg call`. An unknown tool
+// is an error of the protocol.
+func (o *offer) resolve(req mcp.Request) error {
+	switch req := req.(type) {
+	case *mcp.CallToolRequest:
+		return o.resolveTool(req.Params)
+	case *mcp.GetPromptRequest:
+		if p, ok := o.prompts[req.Params.Name]; ok {
+			req.Params.Name = p.declared
+		}
+	case *mcp.CompleteRequest:
+		if ref := req.Params.Ref; ref != nil {
+			if p, ok := o.prompts[ref.Name]; ok {
+				ref.Name = p.declared
+			}
+		}
+	}
+	return nil
+}
+
+func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
+	name := params.Name
 	if _, ok := o.tools[name]; ok {
 		return nil
 	}
-	t, err := o.registry.Lookup(name)
-	if err == nil {
+	if t, err := o.registry.Lookup(name); err == nil {
 		for declared, offered := range o.tools {
 			if offered == t {
-				call.Params.Name = declared
+				params.Name = declared
 				return nil
 			}
 		}

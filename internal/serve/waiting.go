@@ -5,12 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 const (
@@ -24,13 +23,27 @@ const (
 	questionKey = "toolreg.question"
 )
 
+// turn is one request of a client, which may be the second half of one that
+// waits.
+type turn struct {
+	method, name string
+	params       []byte // what does not change when it is sent again
+	state        string
+	answers      mcp.InputResponseMap
+}
+
+// asks is what a client is asked in the result of its request.
+type asks struct {
+	requests mcp.InputRequestMap
+	state    string
+}
+
 // waitingCall is a call of a modern client. Such a client is asked by the result
 // of its request, which it then sends again with the answer (revision 2026-07-28,
 // multi round-trip requests), while the call waits here.
 type waitingCall struct {
 	owner     string // the name of the client's token
-	tool      string
-	params    [sha256.Size]byte
+	turn      [sha256.Size]byte
 	questions chan question
 	done      chan outcome
 	cancel    context.CancelCauseFunc
@@ -44,8 +57,8 @@ type question struct {
 }
 
 type outcome struct {
-	result registry.Result
-	err    error
+	value any
+	err   error
 }
 
 var (
@@ -69,42 +82,60 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mc
 	}
 }
 
-// start makes a call that outlives the request.
-func (s *Server) start(ctx context.Context, c *client, tool string, params []byte, run func(context.Context) (registry.Result, error)) *waitingCall {
+// digest is the same for a request and for the same request with answers.
+func (t *turn) digest() [sha256.Size]byte {
+	return sha256.Sum256(slices.Concat([]byte(t.method+"\x00"+t.name+"\x00"), t.params))
+}
+
+// make makes a request of a client, or goes on with one that waits for the
+// client's answers: run does the work. It returns what run does, or what the client
+// is to be asked first.
+func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
+	c := clientFrom(ctx)
+	if !c.modern {
+		v, err := run(ctx)
+		return v, nil, err
+	}
+	if t.state != "" {
+		w, again, err := s.resume(c, t)
+		if w == nil {
+			return nil, again, err
+		}
+		return s.next(ctx, w)
+	}
 	callCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.name, tool: tool, params: sha256.Sum256(params), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel}
+	w := &waitingCall{owner: c.name, turn: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel}
 	c.call = w
 	go func() {
 		defer cancel(nil)
-		r, err := run(callCtx)
-		w.done <- outcome{r, err}
+		v, err := run(callCtx)
+		w.done <- outcome{v, err}
 	}()
-	return w
+	return s.next(ctx, w)
 }
 
-// next waits for the end of a call, or for its next question, of which it returns
-// the result that asks the client.
-func (s *Server) next(ctx context.Context, w *waitingCall) (registry.Result, *mcp.CallToolResult, error) {
+// next waits for the end of a call, or for its next question.
+func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	select {
 	case o := <-w.done:
-		return o.result, nil, o.err
+		return o.value, nil, o.err
 	case w.asked = <-w.questions:
 	case <-ctx.Done():
 		w.cancel(errBrokenOff)
 		o := <-w.done
-		return o.result, nil, o.err
+		return o.value, nil, o.err
 	}
-	asks, err := s.park(w)
+	a, err := s.park(w)
 	if err != nil {
 		w.cancel(err)
 		<-w.done
 	}
-	return registry.Result{}, asks, err
+	return nil, a, err
 }
 
-// park keeps a call until its client comes back, and returns the result that asks
-// the client.
-func (s *Server) park(w *waitingCall) (*mcp.CallToolResult, error) {
+// park keeps a call until its client comes back, and returns what the client is
+// asked.
+func (s *Server) park(w *waitingCall) (*asks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) >= maxWaiting {
@@ -117,7 +148,7 @@ func (s *Server) park(w *waitingCall) (*mcp.CallToolResult, error) {
 			w.cancel(errNoAnswer)
 		}
 	})
-	return &mcp.CallToolResult{InputRequests: w.asked.requests, RequestState: state}, nil
+	return &asks{w.asked.requests, state}, nil
 }
 
 // unpark returns the call of a state, once.
@@ -132,25 +163,24 @@ func (s *Server) unpark(state string) *waitingCall {
 	return w
 }
 
-// resume gives a waiting call what a client came back with. It returns the result
-// that asks again where answers are missing. The error is one of the protocol: the
-// state is not one of ours.
-func (s *Server) resume(c *client, call *mcp.CallToolParamsRaw) (*waitingCall, *mcp.CallToolResult, error) {
-	w := s.unpark(call.RequestState)
-	params := sha256.Sum256(call.Arguments)
+// resume gives a waiting call what a client came back with. It returns what to ask
+// again where answers are missing. The error is one of the protocol: the state is
+// not one of ours.
+func (s *Server) resume(c *client, t turn) (*waitingCall, *asks, error) {
+	w := s.unpark(t.state)
 	switch {
 	case w == nil:
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: no call waits for it here; it has ended, or another replica has it. Call the tool again without it"}
-	case w.owner != c.name || w.tool != call.Name || w.params != params:
+	case w.owner != c.name || w.turn != t.digest():
 		w.cancel(errNoAnswer)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: it belongs to another call"}
 	}
 	for key := range w.asked.requests {
-		if call.InputResponses[key] == nil {
-			asks, err := s.park(w)
-			return nil, asks, err
+		if t.answers[key] == nil {
+			a, err := s.park(w)
+			return nil, a, err
 		}
 	}
-	w.asked.answer <- call.InputResponses
+	w.asked.answer <- t.answers
 	return w, nil, nil
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
-# run.sh [REVISION…]: runs what each revision of the protocol requires of a
-# client, and prints a line for each scenario. Exit code 1 when a required one
-# failed. RESULTS names a folder for the wire logs.
+# run.sh [REVISION…]: runs what each revision of the protocol requires of a client,
+# and of `toolreg serve` as a server whose tools come from the Go SDK's server for
+# this suite, which speaks the same revision. It prints a line for each scenario.
+# Exit code 1 if a required one failed. RESULTS names a folder for the wire logs.
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 repo=$here/../..
 node=$(ls "$here"/node_modules/node-*/bin/node 2>/dev/null | head -n 1)
@@ -13,8 +14,23 @@ status=0
 for revision in ${*:-2025-11-25 2026-07-28}; do
 	"${node:-node}" "$suite" client --command "$repo/bin/conformance-adapter" --requirements "$revision" \
 		--output-dir "$results/$revision" >"$results/$revision.log" 2>&1 || status=1
-	echo "revision $revision"
+	echo "client, revision $revision"
 	sed -n '/=== SUITE SUMMARY ===/,$p' "$results/$revision.log" | sed -e 1,2d
+done
+cd "$results"
+for revision in ${*:-2025-11-25 2026-07-28}; do
+	protocol=modern
+	case $revision in 2025*) protocol=legacy ;; esac
+	echo "mcpServers: {e: {command: \"$repo/bin/everything-server\", trust: true, protocol: $protocol}}" >settings.yaml
+	"$TOOLREG" --settings settings.yaml serve --source 'mcp:*' --no-auth --http 127.0.0.1:0 2>serve.log &
+	server=$!
+	sh "$here/../await.sh" serve.log 'listening on'
+	"${node:-node}" "$suite" server --url "$(sed -n 's/.*listening on //p' serve.log)" --requirements "$revision" \
+		--output-dir "$results/server-$revision" >"$results/server-$revision.log" 2>&1 || status=1
+	kill $server
+	wait $server || status=1
+	echo "server, revision $revision"
+	sed -n '/=== SUMMARY ===/,$p' "$results/server-$revision.log" | sed -e 1d
 done
 test -n "$RESULTS" || { test $status = 0 && rm -rf "$results"; } || echo "logs are in $results" >&2
 exit $status

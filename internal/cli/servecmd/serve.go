@@ -87,7 +87,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 	if err != nil {
 		return err
 	}

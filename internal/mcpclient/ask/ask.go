@@ -118,6 +118,15 @@ func (r *Request) SameCaller(other *Request) bool {
 // nobody knows which of them a question is about. It allows none.
 func Several(name string) *Request { return &Request{name: name, several: true} }
 
+// Caller is on whose behalf the request is made; nil: the person at the command
+// line, or nobody knows.
+func (r *Request) Caller() *caller.Caller {
+	if r == nil {
+		return nil
+	}
+	return r.caller
+}
+
 // Capabilities are what the client may be asked for on whose behalf the request is
 // made; nil where that is not said.
 func (r *Request) Capabilities() json.RawMessage {

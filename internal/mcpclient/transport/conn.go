@@ -36,8 +36,9 @@ type Options struct {
 	// is our request during which it came, nil if there is none.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
-	// LogMessage receives the log messages of the server. If nil, they are dropped.
-	LogMessage func(level, logger, text string)
+	// LogMessage receives the log messages of the server, with our request during which
+	// one came, nil if there is none. If nil, they are dropped.
+	LogMessage func(during *ask.Request, level, logger, text string)
 }
 
 // Transport makes the SDK use a [Conn] over Inner. It is used once.

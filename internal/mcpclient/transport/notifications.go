@@ -67,7 +67,7 @@ func (c *Conn) withProgress() []*Exchange {
 }
 
 // logMessage passes a log message on. The protocol does not say which request it
-// belongs to.
+// belongs to: the longest-running one is assumed.
 func (c *Conn) logMessage(params json.RawMessage) {
 	var p struct {
 		Level  string          `json:"level"`
@@ -81,5 +81,8 @@ func (c *Conn) logMessage(params json.RawMessage) {
 	if !ok {
 		data = string(p.Data)
 	}
-	c.opts.LogMessage(text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
+	c.mu.Lock()
+	during := c.during()
+	c.mu.Unlock()
+	c.opts.LogMessage(during, text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
 }

@@ -1,0 +1,26 @@
+//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: logging
+
+package serve
+
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+)
+
+// LogTo passes log messages of servers on to the client whose call they came
+// during. What belongs to no single call goes to other.
+func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage) {
+	return func() func(mcpclient.LogMessage) {
+		rest := other()
+		return func(m mcpclient.LogMessage) {
+			if m.Caller == nil {
+				rest(m)
+				return
+			}
+			if c, ok := m.Caller.Peer.(*client); ok {
+				_ = c.session.Log(c.request, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(m.Level), Logger: m.Logger, Data: m.Text})
+			}
+		}
+	}
+}

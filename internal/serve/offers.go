@@ -1,0 +1,278 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// offers are the prompts and resources of servers.
+type offers struct {
+	prompts   map[string]*prompt // by the server's name, if it is free, and by server__name
+	resources map[string]*resource
+	templates map[string]*resource
+}
+
+// prompt is a prompt of a server.
+type prompt struct {
+	server   *mcpclient.Source
+	declared string
+	is       mcpclient.Prompt
+}
+
+// resource is a resource of a server, or a template.
+type resource struct {
+	server *mcpclient.Source
+	is     *mcp.Resource
+	like   *mcp.ResourceTemplate
+}
+
+// loadOffers asks the servers that are there what they offer beside tools. What one
+// of them cannot say leaves the others' alone.
+func (s *Server) loadOffers(ctx context.Context) offers {
+	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}}
+	servers, _, err := s.opts.Session.Servers()
+	if err != nil {
+		return o
+	}
+	for _, server := range servers {
+		if info := server.Info(); info.State != mcpclient.StateConnected || !s.wants(info.Name) {
+			continue
+		}
+		prompts, _, err := server.Prompts(ctx)
+		s.noteFailure(server, err)
+		for _, p := range prompts {
+			s.addPrompt(&o, server, p)
+		}
+		resources, templates, _, err := server.Resources(ctx)
+		s.noteFailure(server, err)
+		for _, r := range resources {
+			s.addResource(o.resources, r.URI, &resource{server: server, is: convert[mcp.Resource](r)})
+		}
+		for _, t := range templates {
+			s.addResource(o.templates, t.URITemplate, &resource{server: server, like: convert[mcp.ResourceTemplate](t)})
+		}
+	}
+	return o
+}
+
+// wants reports whether what a server offers is offered on.
+func (s *Server) wants(server string) bool { return s.opts.Servers == nil || s.opts.Servers(server) }
+
+func (s *Server) noteFailure(server *mcpclient.Source, err error) {
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error()})
+	}
+}
+
+// addPrompt takes a prompt under its own name where that is free, else under
+// server__name, which always works.
+func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
+	p := &prompt{server: server, is: is, declared: is.Name}
+	qualified := is.Server + "__" + is.Name
+	if _, taken := o.prompts[is.Name]; taken {
+		p.declared = qualified
+	} else {
+		o.prompts[is.Name] = p
+	}
+	if _, taken := o.prompts[qualified]; !taken {
+		o.prompts[qualified] = p
+	}
+}
+
+// addResource takes a resource, unless an earlier server has one of its URI.
+func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
+	if first, taken := to[uri]; taken {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
+			Message: fmt.Sprintf("resource %q is offered from %s", uri, first.server.Name())})
+		return
+	}
+	if r.is != nil || r.like != nil {
+		to[uri] = r
+	}
+}
+
+// convert turns what a server listed into the SDK's type; nil where it does not
+// fit.
+func convert[T any](from any) *T {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return nil
+	}
+	var to T
+	if json.Unmarshal(data, &to) != nil {
+		return nil
+	}
+	return &to
+}
+
+// addOffers registers prompts and resources with the SDK, which panics at URIs
+// that are none.
+func (s *Server) addOffers(server *mcp.Server, o *offers) {
+	for name, p := range o.prompts {
+		if is := convert[mcp.Prompt](p.is); is != nil && name == p.declared {
+			is.Name = p.declared
+			server.AddPrompt(is, s.getPrompt)
+		}
+	}
+	add := func(uri string, from *resource, add func()) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.noteFailure(from.server, fmt.Errorf("resource %q is left out: %v", uri, p))
+			}
+		}()
+		add()
+	}
+	for uri, r := range o.resources {
+		add(uri, r, func() { server.AddResource(r.is, s.readResource(r.server)) })
+	}
+	for uri, r := range o.templates {
+		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResource(r.server)) })
+	}
+}
+
+// progressOf passes on progress of what a client requested.
+func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func(registry.Progress) {
+	if token == nil {
+		return nil
+	}
+	return func(p registry.Progress) {
+		_ = session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+	}
+}
+
+// getPrompt has the server fill in a prompt.
+func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	o, err := s.offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := o.prompts[req.Params.Name]
+	arguments, err := json.Marshal(req.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	v, ask, err := s.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.RequestState, req.Params.InputResponses},
+		func(ctx context.Context) (any, error) {
+			return p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
+		})
+	switch {
+	case err != nil:
+		return nil, refusal(err)
+	case ask != nil:
+		return &mcp.GetPromptResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+	}
+	filled, _ := v.(mcpclient.Filled)
+	out := &mcp.GetPromptResult{Description: filled.Description}
+	if err := json.Unmarshal(filled.Raw, &out.Messages); err != nil {
+		return nil, fmt.Errorf("the server's messages cannot be read: %w", err)
+	}
+	return out, nil
+}
+
+// readResource reads resources of a server.
+func (s *Server) readResource(server *mcpclient.Source) mcp.ResourceHandler {
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.RequestState, req.Params.InputResponses},
+			func(ctx context.Context) (any, error) {
+				return server.ReadResource(ctx, req.Params.URI, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
+			})
+		refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
+		switch {
+		case isRefused && refused.Missing():
+			return nil, mcp.ResourceNotFoundError(req.Params.URI)
+		case err != nil:
+			return nil, refusal(err)
+		case ask != nil:
+			return &mcp.ReadResourceResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+		}
+		reading, _ := v.(mcpclient.Reading)
+		out := &mcp.ReadResourceResult{}
+		if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
+			return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
+		}
+		return out, nil
+	}
+}
+
+// refusal is an error for a client. That of a server keeps its code.
+func refusal(err error) error {
+	if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
+		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
+	}
+	return err
+}
+
+// complete has the server complete an argument of a prompt or a template.
+func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	o, err := s.offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	params := *req.Params
+	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
+	if params.Ref == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing"}
+	}
+	ref := *params.Ref
+	params.Ref = &ref
+	var server *mcpclient.Source
+	if p := o.prompts[ref.Name]; ref.Type == "ref/prompt" && p != nil {
+		server, ref.Name = p.server, p.is.Name
+	} else if r := o.templates[ref.URI]; ref.Type == "ref/resource" && r != nil {
+		server = r.server
+	} else {
+		return none, nil
+	}
+	result, err := server.Complete(ctx, &params)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return result, nil
+}
+
+// resourceServer returns the server of a resource; nil where none has it.
+func (o *offers) resourceServer(uri string) *mcpclient.Source {
+	if r := o.resources[uri]; r != nil {
+		return r.server
+	}
+	return nil
+}
+
+// subscribe asks for news of a resource.
+func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+	o, err := s.offered(ctx)
+	if err != nil {
+		return err
+	}
+	server := o.resourceServer(req.Params.URI)
+	if server == nil {
+		return mcp.ResourceNotFoundError(req.Params.URI)
+	}
+	return refusal(server.Subscribe(ctx, req.Params.URI, s.resourceChanged))
+}
+
+// unsubscribe ends what subscribe began for one client. The server goes on telling:
+// other clients may want to know.
+func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+
+// resourceChanged tells the clients that want to know.
+func (s *Server) resourceChanged(uri string) {
+	s.mu.Lock()
+	servers := make([]*mcp.Server, 0, len(s.servers))
+	for _, server := range s.servers {
+		servers = append(servers, server)
+	}
+	s.mu.Unlock()
+	for _, server := range servers {
+		_ = server.ResourceUpdated(s.life, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+	}
+}

@@ -43,15 +43,13 @@ func clientFrom(ctx context.Context) *client {
 
 // sender is what a request tells of who sent it.
 type sender interface {
-	mcp.Request
 	ProtocolVersion() string
 	ClientInfo() *mcp.Implementation
 	ClientCapabilities() *mcp.ClientCapabilities
 }
 
 // withClient returns a context for what a client requests.
-func withClient(ctx context.Context, name string, req sender) context.Context {
-	session, _ := req.GetSession().(*mcp.ServerSession)
+func withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
 	c := &client{name: name, session: session, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps

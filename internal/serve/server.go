@@ -213,7 +213,8 @@ func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			from, ok := req.(sender)
-			if !ok || !needsOffer(method) {
+			session, _ := req.GetSession().(*mcp.ServerSession)
+			if !ok || session == nil || !needsOffer(method) {
 				return next(ctx, method, req)
 			}
 			o, err := s.offered(ctx)
@@ -223,7 +224,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if err := o.resolve(req); err != nil {
 				return nil, err
 			}
-			result, err := next(withClient(ctx, name, from), method, req)
+			result, err := next(withClient(ctx, name, session, from), method, req)
 			return o.declarations(result), err
 		}
 	}

@@ -29,7 +29,8 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 
 PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
 are those of servers, or globs; without any, you are asked about each at the
-terminal. Globs do not match servers in files of the project.
+terminal. You are always asked about a server from a file of the project, and
+globs do not match it.
 Each server that is copied is connected to at once, as by servers add.
 The setting imports and the flag --import use a program's servers without copying
 them.`,
@@ -70,7 +71,7 @@ type found struct {
 }
 
 // matches reports whether a NAME of the command line means the server. What the
-// project brings is copied by its very name alone, or after a question.
+// project brings is meant by its exact name alone.
 func (f found) matches(pattern string) bool {
 	return f.Name == pattern || !f.foreign && registry.MatchName(pattern, f.Name)
 }
@@ -179,16 +180,25 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
 		}
 	}
+	var foreign []found
 	for _, f := range servers {
-		if slices.ContainsFunc(names, f.matches) {
+		switch {
+		case !slices.ContainsFunc(names, f.matches):
+		case f.foreign:
+			foreign = append(foreign, f)
+		default:
 			out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
 		}
 	}
-	return out, nil
+	if len(foreign) == 0 {
+		return out, nil
+	}
+	asked, err := chooseAsking(ctx, e, program, foreign)
+	return append(out, asked...), err
 }
 
 func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []found) (additions, error) {
-	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of them"})
+	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
 	if err != nil {
 		return nil, err
 	}

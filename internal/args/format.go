@@ -38,16 +38,17 @@ func (t types) argument(key string, v *jsonx.Value) []string {
 		}
 	}
 	for _, arguments := range [][]string{spelled, {key + ":=" + string(text.EscapeJSON(v.AppendTo(nil)))}} {
-		if !slices.ContainsFunc(arguments, unreadable) && t.means(arguments, key, v) {
+		if !slices.ContainsFunc(arguments, unfit) && t.means(arguments, key, v) {
 			return arguments
 		}
 	}
 	return nil
 }
 
-// unreadable reports whether an argument holds what no line of a terminal shows.
-func unreadable(argument string) bool {
-	return text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
+// unfit reports whether an argument cannot stand in a command line that somebody
+// copies: it is read as a flag, or holds what no line of a terminal shows.
+func unfit(argument string) bool {
+	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
 }
 
 // means reports whether arguments are read as a value under a key.

@@ -85,7 +85,7 @@ func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
 func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *terminal.Filled) string {
 	words := e.Argv
 	for _, name := range filled.Names {
-		if file, ok := filled.Files[name]; ok && !strings.Contains(name, "=") {
+		if file, ok := filled.Files[name]; ok && !strings.Contains(name, "=") && !strings.HasPrefix(name, "-") {
 			words = append(words[:len(words):len(words)], name+"=@"+file)
 			continue
 		}

@@ -70,13 +70,18 @@ func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *
 func usage(callAs string, t *registry.Tool) string {
 	line := "toolreg call " + cli.ShellQuote(callAs)
 	params := args.Describe(&t.Definition)
-	optional := false
+	optional, asJSON := false, false
 	for _, p := range params {
-		if !p.Required {
+		if strings.HasPrefix(p.Name, "-") { // it would be read as a flag
+			asJSON = asJSON || p.Required
+		} else if !p.Required {
 			optional = true
 		} else if !slices.ContainsFunc(params, func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
-			line += " " + p.Name + "=…"
+			line += " " + cli.ShellQuote(p.Name) + "=…"
 		}
+	}
+	if asJSON {
+		line += " --params JSON"
 	}
 	if optional || len(params) == 0 && t.TakesParams() {
 		line += " [k=v…]"

@@ -1,6 +1,7 @@
 package providers_test
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/schemas"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/aws/smithy-go"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openai/openai-go/v3"
@@ -210,4 +212,63 @@ func readTable(t *testing.T, heading string, n int) [][]string {
 		t.Fatalf("%q has %d tables", heading, len(tables))
 	}
 	return tables[n]
+}
+
+// TestFieldsAreWritten sets every key of the settings and wants each field of the
+// table in the declaration, which the SDK reads; and none of them where no key is
+// set.
+func TestFieldsAreWritten(t *testing.T) {
+	const keys = `{"deferLoading":false,"strict":true,"inputExamples":[{"a":1,"b":2}],"cacheControl":{"ttl":"1h"},"allowedCallers":["direct"],` +
+		`"outputSchema":true,"eagerInputStreaming":true,"behavior":"NON_BLOCKING"}`
+	plain := filepath.Join(shared.dir, "kinds.json")
+	data, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := filepath.Join(t.TempDir(), "set.json")
+	if err := os.WriteFile(set, []byte(strings.TrimSuffix(string(data), "}")+`,"overrides":{"add":`+keys+`}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reads := map[string]func(json.RawMessage) error{
+		"openai":           func(raw json.RawMessage) error { return decode(raw, &openai.ChatCompletionToolUnionParam{}) },
+		"openai-responses": func(raw json.RawMessage) error { return decode(raw, &responses.ToolUnionParam{}) },
+		"anthropic":        func(raw json.RawMessage) error { return decode(raw, &anthropic.ToolUnionParam{}) },
+		"gemini":           func(raw json.RawMessage) error { return decodeStrictly(raw, &genai.FunctionDeclaration{}) },
+		"mistral":          func(raw json.RawMessage) error { return decodeStrictly(raw, &mistralTool{}) },
+	}
+	table := readTable(t, "### Fields of a tool", 0)
+	for column, head := range table[0][1:] {
+		format := codeWords(head)[0]
+		t.Run(format, func(t *testing.T) {
+			with := toolreg(t, set, "", "schema", "add", "--format", format)
+			without := toolreg(t, plain, "", "schema", "add", "--format", format)
+			always := append(codeWords(table[1][column+1]), codeWords(table[2][column+1])...)
+			for _, row := range table[3 : len(table)-1] {
+				for _, field := range codeWords(row[column+1]) {
+					if !strings.Contains(string(with), `"`+field+`":`) {
+						t.Errorf("%s does not give %s: %s", row[0], field, with)
+					}
+					if !slices.Contains(always, field) && strings.Contains(string(without), `"`+field+`":`) {
+						t.Errorf("%s is declared though nobody asked for it: %s", field, without)
+					}
+				}
+			}
+			var list []json.RawMessage
+			switch format {
+			case "mcp":
+				return
+			case "bedrock":
+				if err := decodeShape([]byte(`{"tools":`+string(with)+`}`), &types.ToolConfiguration{}); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err := json.Unmarshal(with, &list); err != nil {
+				t.Fatal(err)
+			}
+			if err := reads[format](list[0]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

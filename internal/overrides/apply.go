@@ -24,6 +24,7 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 	if len(o.params) > 0 {
 		s.reshape(out)
 	}
+	s.checkInputExamples(out)
 	if len(s.found) > 0 {
 		return s.found
 	}
@@ -73,6 +74,9 @@ func (s *shaping) texts(out *registry.Tool) {
 	}
 	if o.DisplayName != "" {
 		out.DisplayName = o.DisplayName
+		if out.IsMCP() {
+			out.MCP.Title = o.DisplayName
+		}
 	}
 	if o.Description != nil {
 		out.Description = *o.Description

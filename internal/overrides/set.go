@@ -126,9 +126,7 @@ func read(n settings.Named, shown json.RawMessage) *override {
 		o.fail("", err.Error(), "")
 		return o
 	}
-	if err := json.Unmarshal(raw, &o.ProviderFields); err != nil {
-		o.fail("", err.Error(), "")
-	}
+	o.readProvider(raw)
 	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
 		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use letters, digits, _, . and -, 63 at most")
 	}

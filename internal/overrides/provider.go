@@ -1,0 +1,53 @@
+package overrides
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// readProvider reads the fields for providers from an entry, whose types the
+// settings have checked as far as they have some.
+func (o *override) readProvider(raw json.RawMessage) {
+	if examples := jsonx.Get(raw, "inputExamples"); examples != nil && jsonx.KindOf(examples) != jsonx.Array {
+		o.fail("/inputExamples", "expected a list of objects, got "+jsonx.KindOf(examples).String(), "")
+		return
+	}
+	if err := json.Unmarshal(raw, &o.ProviderFields); err != nil {
+		o.fail("", err.Error(), "")
+	}
+	switch kind := jsonx.KindOf(o.OutputSchema); kind {
+	case jsonx.None, jsonx.True, jsonx.False, jsonx.Object:
+	default:
+		o.fail("/outputSchema", "expected true, false or a JSON Schema, got "+kind.String(), "")
+	}
+}
+
+// checkInputExamples wants the examples to be calls in the new shape: a provider
+// refuses every tool of a request for one that is not.
+func (s *shaping) checkInputExamples(out *registry.Tool) {
+	if len(s.InputExamples) == 0 {
+		return
+	}
+	schema := registry.NewValidator(out.InputSchema)
+	for i, example := range s.InputExamples {
+		place := fmt.Sprintf("/inputExamples/%d", i)
+		params, err := jsonx.Parse(example, jsonx.Options{Depth: registry.MaxDepth})
+		if err != nil || !params.Is(jsonx.Object) {
+			s.fail(place, "expected an object with params", "")
+			continue
+		}
+		violations, err := schema.Validate(s.ctx, example)
+		switch {
+		case err == nil && len(violations) > 0:
+			err = &registry.ArgsError{Tool: out.Name, Violations: violations}
+		case err == nil && s.to != nil:
+			err = s.to.refuse(params)
+		}
+		if err != nil {
+			s.fail(place, err.Error(), "write the params as a call has them")
+		}
+	}
+}

@@ -165,7 +165,7 @@ func matchTimeout(err error, _ *failure) bool {
 func matchParams(err error, f *failure) bool {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		f.details = e.Violations
-		f.hint = cmp.Or(f.hint, "see toolreg list "+e.Tool)
+		f.hint = cmp.Or(f.hint, "see toolreg call "+e.Tool+" --help")
 		return true
 	}
 	_, ok := errors.AsType[*args.Error](err)

@@ -18,6 +18,7 @@ func anthropic() Format {
 		layout:  list,
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,
+		search:  anthropicSearch,
 		write: func(e *encoder, t *tool) {
 			e.named(t)
 			e.raw(`,"input_schema":`)

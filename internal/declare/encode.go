@@ -16,9 +16,13 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	if f.write == nil {
 		return Output{}, nil
 	}
+	if !f.Defers() {
+		opts.Defer = Deferral{}
+	}
 	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: options()}}
 	lay := f.layout(opts)
 	e.out = append(make([]byte, 0, expectedSize(defs)), lay.open...)
+	defs = e.deferral(defs)
 	names := f.names(defs, opts)
 	done := make([]Declaration, 0, len(defs))
 	for i := range defs {
@@ -27,18 +31,17 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 			e.leaveOut(&t, err)
 			continue
 		}
-		if len(done) > 0 {
-			e.raw(lay.between)
-		}
+		e.enter(&t, lay.between, len(done) == 0)
 		start := len(e.out)
 		f.write(e, &t)
-		done = append(done, Declaration{Tool: t.def.Name, Name: t.name, Data: e.out[start:len(e.out):len(e.out)]})
+		done = append(done, Declaration{Tool: t.def.Name, Name: t.name, Deferred: e.defers(t.def), Data: e.out[start:len(e.out):len(e.out)]})
 		if f.behind != nil {
 			f.behind(e, &t)
 		}
 	}
+	e.searchTool(lay.between, len(done) == 0)
 	e.raw(lay.close)
-	if len(done) == 0 {
+	if len(done) == 0 && !opts.Defer.Search {
 		e.out = []byte(lay.empty)
 	}
 	return Output{Data: e.out, Declarations: done}, e.diags

@@ -23,6 +23,9 @@ type Format struct {
 	refuse  func(*tool) error     // why the fitted tool cannot be declared; nil: it always can
 	write   func(*encoder, *tool)
 	behind  func(*encoder, *tool) // writes further entries behind the tool's; nil: there are none
+
+	search     func(*encoder) // declares the provider's tool that finds deferred tools; nil: it has none
+	namespaces bool           // deferred tools are grouped by source
 }
 
 // Options tune an encoding. The zero value gives plain declarations.
@@ -43,6 +46,8 @@ type Options struct {
 	// Registered are the names of all tools of the registry: what a tool is
 	// declared as depends on them too. The definitions' own may be left out.
 	Registered []string
+	// Defer says which tools are declared as deferred.
+	Defer Deferral
 }
 
 // Output is a finished encoding.
@@ -58,6 +63,8 @@ type Output struct {
 type Declaration struct {
 	Tool string // registered name
 	Name string // name as declared
+	// Deferred is set where the model does not see the tool before it searches.
+	Deferred bool
 	// Data is the part of Output.Data that declares this tool.
 	Data []byte
 }
@@ -76,6 +83,9 @@ type encoder struct {
 	fitter gemini.Fitter
 	out    []byte
 	diags  []registry.Diagnostic
+
+	namespaces map[string]string // names, by source
+	namespace  string            // source of the one that is open
 
 	strictTools int             // anthropic, bedrock: how many are declared as strict,
 	grammar     rewrite.Grammar // and what they cost

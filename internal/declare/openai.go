@@ -41,6 +41,7 @@ func openaiResponses() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareOpenAI,
+		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","name":`)
 			e.string(t.name)

@@ -61,7 +61,7 @@ func TestDecode(t *testing.T) {
 		{"item", "openai-responses", `{"type":"function_call","call_id":"x","name":"f","arguments":"{\"a\":1}"}`, one},
 		{"incomplete", "openai-responses", `{"output":[{"type":"function_call","status":"incomplete","call_id":"x","name":"f","arguments":"{\"a\":1}"}]}`, cut},
 		{"calls of its own tools", "openai-responses", `[{"type":"tool_search_call","call_id":"t","execution":"client"},{"type":"shell_call","call_id":"s","environment":{"type":"local"}},{"type":"apply_patch_call","call_id":"a"},{"type":"local_shell_call","call_id":"l"},{"type":"juggle_call","call_id":"j"},{"type":"computer_call","call_id":"c"}]`,
-			[]call{{Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}}},
+			[]call{{}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}, {Refused: true}}},
 		{"a request for approval", "openai-responses", `{"type":"mcp_approval_request","id":"m","name":"x","arguments":"{}"}`, []call{{Name: "x", Params: "{}", Refused: true}}},
 		{"what the server runs", "openai-responses", `[{"type":"web_search_call","id":"w"},{"type":"tool_search_call","execution":"server","call_id":null},{"type":"tool_search_output","execution":"server","tools":[]},{"type":"shell_call","call_id":"s","environment":{"type":"container_reference"}},{"type":"apply_patch_call","call_id":"a"},{"type":"apply_patch_call_output","call_id":"a","status":"completed"},{"type":"program","call_id":"p","code":""},{"type":"mcp_call","id":"m","name":"x","arguments":"{}"}]`, nil},
 		{"text", "openai-responses", `{"output":[{"type":"message","role":"assistant","content":[]}]}`, nil},

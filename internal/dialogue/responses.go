@@ -87,6 +87,9 @@ func (t *Turn) addResponses(item object) error {
 		if runByServer(item) {
 			return nil
 		}
+		if c.Search = c.kind == kindSearch; c.Search {
+			break
+		}
 		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
 	}
 	if c.id == nil {

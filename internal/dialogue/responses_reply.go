@@ -19,11 +19,11 @@ type (
 		Namespace json.RawMessage `json:"namespace,omitempty"`
 	}
 	searchOutput struct {
-		Type      string          `json:"type"`
-		ID        json.RawMessage `json:"call_id"`
-		Execution string          `json:"execution"`
-		Status    string          `json:"status"`
-		Tools     []any           `json:"tools"`
+		Type      string            `json:"type"`
+		ID        json.RawMessage   `json:"call_id"`
+		Execution string            `json:"execution"`
+		Status    string            `json:"status"`
+		Tools     []json.RawMessage `json:"tools"`
 	}
 	shellOutput struct {
 		Type   string          `json:"type"`
@@ -91,7 +91,7 @@ func (c Call) responsesItem(a Answer) any {
 	caller := c.given("caller")
 	switch c.kind {
 	case kindSearch: // has no field for text
-		return searchOutput{"tool_search_output", c.id, "client", "completed", []any{}}
+		return searchOutput{"tool_search_output", c.id, "client", "completed", append([]json.RawMessage{}, a.Tools...)}
 	case kindShell:
 		most := asObject(c.item["action"])["max_output_length"]
 		if jsonx.KindOf(most) != jsonx.Number {

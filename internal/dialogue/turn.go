@@ -23,6 +23,9 @@ type Call struct {
 	// Fault says why the call must not run, in words for the model; "" if it
 	// may.
 	Fault string
+	// Search is set where the call is no call of a tool, but a search for tools
+	// that the provider leaves to its client; Params are what is searched for.
+	Search bool
 
 	id   json.RawMessage // as the model wrote it; nil if there is none
 	kind string          // kind of call, if the format has several
@@ -34,8 +37,9 @@ type Answer struct {
 	Content    []registry.Content
 	Structured json.RawMessage // used if Content is empty, and by the format mcp
 	IsError    bool
-	Unknown    bool // the tool does not exist; IsError is set too
-	Typed      bool // the tool was declared with an output schema, which Structured matches
+	Unknown    bool              // the tool does not exist; IsError is set too
+	Tools      []json.RawMessage // of a search: the declarations of the tools that it found
+	Typed      bool              // the tool was declared with an output schema, which Structured matches
 }
 
 // isTyped reports whether a provider that has the output schema receives the

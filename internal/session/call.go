@@ -16,6 +16,9 @@ import (
 // [exec.Executor.Execute], or an *InputError about rules that cannot be read.
 // It is safe for concurrent use.
 func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+	if f.reach != nil {
+		return f.reach.executor().Execute(ctx, f.Tool, call)
+	}
 	x, err := s.gate.executor(ctx, f.Registry)
 	if err != nil {
 		return registry.Result{}, err

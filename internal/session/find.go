@@ -29,6 +29,10 @@ type Query struct {
 	// Format makes names those of the declarations of this format. If it is
 	// empty, names of the registry come first.
 	Format string
+	// Reach lets the name be one of the tools by which a model reaches tools that
+	// are not declared, such as search_tools, where the registry has none of that
+	// name. Calls are made of what [Session.Resolve] returns.
+	Reach bool
 }
 
 // lookup looks up a name of the registry.
@@ -44,6 +48,7 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
+	reach    *reach // Tool is no tool of Registry, but reaches those; nil: it is one
 }
 
 // finder finds tools. It holds mu during a lookup.
@@ -129,7 +134,7 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error
 		reg := f.load(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
 		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
-			return Found{reg, t}, nil
+			return Found{Registry: reg, Tool: t}, nil
 		}
 		if failed := sourceError(reg, step.server); failed != nil {
 			return Found{Registry: reg}, failed

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -21,6 +22,12 @@ func (s *Session) Find(ctx context.Context, name string, q Query) (Found, error)
 	f, err := s.finder.find(ctx, name, q)
 	if cause := context.Cause(ctx); cause != nil {
 		return Found{}, cause
+	}
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && q.Reach && missing.Hidden == nil {
+		own, ok, reachErr := s.reaching(ctx, f.Registry, name, q.Format)
+		if ok || reachErr != nil {
+			f, err = own, reachErr
+		}
 	}
 	if err := s.announce(ctx, f.Registry); err != nil {
 		return f, err

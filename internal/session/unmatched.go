@@ -100,6 +100,7 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 	list("allowedTools", m.set.AllowedTools)
 	list("coreTools", m.set.CoreTools)
 	list("tools.only", m.set.OnlyTools)
+	list("search.always", m.set.Search.Always)
 	for _, r := range m.set.Rules {
 		add("policy.rules", r.Tool, r.Origin.String())
 	}

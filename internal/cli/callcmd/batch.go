@@ -85,6 +85,7 @@ type batch struct {
 type batchCall struct {
 	head   batchHead
 	found  session.Found
+	tool   string // that the call is for: of call_tool the one that it names
 	params json.RawMessage
 	err    error
 }
@@ -104,8 +105,11 @@ func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 	if string(line.Params) == "null" {
 		line.Params = nil
 	}
-	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, params: line.Params}
-	c.found, c.err = b.env.Find(ctx, b.session, line.Name, session.Query{Call: true}, false)
+	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
+	c.found, c.err = b.env.Find(ctx, b.session, line.Name, session.Query{Call: true, Reach: true}, false)
+	if c.err == nil {
+		c.found, c.tool, c.params, c.err = b.session.Resolve(ctx, c.found, line.Name, line.Params)
+	}
 	return c
 }
 
@@ -117,12 +121,12 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 	var result registry.Result
 	start, err := time.Now(), c.err
 	if err == nil {
-		result, err = b.session.CallJSON(ctx, c.found, c.head.Name, c.params)
+		result, err = b.session.CallJSON(ctx, c.found, c.tool, c.params)
 	}
 	if err != nil && context.Cause(ctx) != nil {
 		return // the whole batch ends
 	}
-	b.trace.call(ctx, cmp.Or(c.head.Name, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
+	b.trace.call(ctx, cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
 	b.print(ctx, c, result, err)
 }
 

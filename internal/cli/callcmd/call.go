@@ -107,13 +107,16 @@ func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) erro
 }
 
 func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name string, argv []string) error {
-	f, err := e.Find(ctx, s, name, session.Query{Call: true}, false)
+	f, err := e.Find(ctx, s, name, session.Query{Call: true, Reach: true}, false)
 	if err != nil {
 		return err
 	}
 	params, err := e.Params(ctx, &o.ParamsOptions, f.Tool, argv)
 	if err != nil {
 		return s.RefusedParams(ctx, f.Tool, err)
+	}
+	if f, name, params, err = s.Resolve(ctx, f, name, params); err != nil {
+		return err
 	}
 	params, line, err := ask(ctx, e, f, params, o.optional)
 	if err != nil {

@@ -30,7 +30,7 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 		if err != nil {
 			return err
 		}
-		f, err := e.Find(cmd.Context(), s, named[0], session.Query{}, false)
+		f, err := e.Find(cmd.Context(), s, named[0], session.Query{Reach: true}, false)
 		if err != nil {
 			return err
 		}

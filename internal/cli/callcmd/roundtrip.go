@@ -3,6 +3,7 @@ package callcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/dialogue"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -74,10 +76,12 @@ type roundTrip struct {
 	ran     atomic.Bool // a call was run, if only in part
 }
 
-// planned is a call that is to run.
+// planned is a call that is to run, of the tool that it is for.
 type planned struct {
 	session.Found
-	index int
+	name   string
+	params json.RawMessage
+	index  int
 }
 
 // answer runs the calls: all at once where they only read, else one after the
@@ -91,19 +95,24 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 			answers[i] = dialogue.ErrorAnswer(c.Fault)
 			continue
 		}
-		f, err := r.env.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format}, false)
+		if c.Search {
+			answers[i] = r.search(ctx, c)
+			continue
+		}
+		p, err := r.find(ctx, c)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, fmt.Errorf("calling %q: %w", c.Name, cause)
 		}
 		if err != nil {
-			answers[i] = r.notFound(ctx, f.Registry, err)
-			r.trace.call(ctx, c.Name, f, c.Params, registry.Result{}, err, 0)
+			answers[i] = r.notFound(ctx, p.Registry, err)
+			r.trace.call(ctx, p.name, p.Found, p.params, registry.Result{}, err, 0)
 			continue
 		}
-		if f.Tool.Category != registry.CategoryRead {
+		if p.Tool.Category != registry.CategoryRead {
 			together = 1
 		}
-		plan = append(plan, planned{f, i})
+		p.index = i
+		plan = append(plan, p)
 	}
 	slots := make(chan struct{}, together)
 	var running sync.WaitGroup
@@ -111,7 +120,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			answers[p.index] = r.call(ctx, p.Found, calls[p.index])
+			answers[p.index] = r.call(ctx, p)
 		})
 	}
 	running.Wait()
@@ -121,11 +130,36 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 	return answers, nil
 }
 
+// find finds the tool that a call is for: of call_tool the one that it names.
+func (r *roundTrip) find(ctx context.Context, c dialogue.Call) (planned, error) {
+	f, err := r.env.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format, Reach: true}, false)
+	p := planned{Found: f, name: c.Name, params: c.Params}
+	if err == nil {
+		p.Found, p.name, p.params, err = r.session.Resolve(ctx, f, c.Name, c.Params)
+	}
+	return p, err
+}
+
+// search answers a search that the provider leaves to its client. Its answer has no
+// place for words, so that what is wrong is said to the person.
+func (r *roundTrip) search(ctx context.Context, c dialogue.Call) dialogue.Answer {
+	format, err := declare.Lookup(r.format)
+	if err != nil {
+		return answerOf(registry.Result{}, err)
+	}
+	reg, tools, err := r.session.SearchDeclarations(ctx, format, c.Params)
+	r.env.Diagnose(r.session.Diagnostics(reg))
+	if err != nil {
+		r.env.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "a search of the model found nothing: " + err.Error()})
+	}
+	return dialogue.Answer{Tools: tools, IsError: err != nil}
+}
+
 // call makes one call and answers it.
-func (r *roundTrip) call(ctx context.Context, f session.Found, c dialogue.Call) dialogue.Answer {
+func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
 	start := time.Now()
-	result, err := r.session.CallJSON(ctx, f, c.Name, c.Params)
-	r.trace.call(ctx, c.Name, f, c.Params, result, err, time.Since(start))
+	result, err := r.session.CallJSON(ctx, p.Found, p.name, p.params)
+	r.trace.call(ctx, p.name, p.Found, p.params, result, err, time.Since(start))
 	interrupted := err != nil && context.Cause(ctx) != nil
 	switch {
 	case interrupted && result.ErrorCategory == registry.ErrorCancellation:
@@ -136,7 +170,7 @@ func (r *roundTrip) call(ctx context.Context, f session.Found, c dialogue.Call) 
 	}
 	r.ran.Store(true)
 	a := answerOf(result, err)
-	a.Typed = f.Tool.DeclaredOutputSchema() != nil
+	a.Typed = p.Tool.DeclaredOutputSchema() != nil
 	return a
 }
 

@@ -3,6 +3,7 @@
 package schemacmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type options struct {
 	lint    bool
 	explain bool
 	all     bool // formats, with lint
+
+	deferral cli.Deferral
 }
 
 // New is the command schema.
@@ -34,10 +37,11 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
-		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + lintHelp +
+		Long: "Print the declarations of all tools, or of those named, in registry order.\n\nFormats:\n" + formatList() + "\n" + deferHelp + "\n" + lintHelp +
 			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be\nof, or with --strict-sources any), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
+  toolreg schema --format anthropic --request --defer auto
   toolreg schema --lint --strict`,
 		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
@@ -47,6 +51,9 @@ func New(e *cli.Env) *cobra.Command {
 			if o.encode.GeminiParameters && o.encode.GeminiReference {
 				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference exclude each other"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
 			}
+			if err := o.checkDefer(); err != nil {
+				return err
+			}
 			o.all = !cmd.Flags().Changed("format")
 			return run(cmd.Context(), e, o, argv)
 		},
@@ -55,6 +62,7 @@ func New(e *cli.Env) *cobra.Command {
 	o.Flags(e, cmd, "strict-sources") // --strict is the word for OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
 	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	o.deferral.Flag(cmd, "which tools the model has to search for")
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
@@ -109,12 +117,14 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	case o.explain:
 		return printExplanations(e, format, defs, o.encode)
 	}
-	out, diags := format.Encode(defs, o.encode)
-	e.Diagnose(diags)
-	if err := Print(e, format, out); err != nil {
-		return err
+	if o.deferral.On() {
+		err = o.printDeferred(ctx, e, s, format, defs)
+	} else {
+		out, diags := format.Encode(defs, o.encode)
+		e.Diagnose(diags)
+		err = Print(e, format, out)
 	}
-	return o.StrictFailure(reg)
+	return cmp.Or(err, o.StrictFailure(reg))
 }
 
 // offered leaves out the tools whose every call is denied, and says so of those

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Deferral is the value of --defer.
+type Deferral string
+
+// Flag adds --defer to a command.
+func (d *Deferral) Flag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar((*string)(d), "defer", "none", usage+": auto (those beyond search.budget), none, all")
+	CompleteFlag(cmd, "defer", CompleteWords("auto", "none", "all"))
+}
+
+// On reports whether tools are deferred at all.
+func (d Deferral) On() bool { return d != "none" }
+
+// All reports whether they are deferred even where they fit.
+func (d Deferral) All() bool { return d == "all" }
+
+// Check refuses other values.
+func (d Deferral) Check() error {
+	switch d {
+	case "auto", "none", "all":
+		return nil
+	}
+	return &UsageError{Err: fmt.Errorf("--defer %s: must be auto, none or all", string(d))}
+}

@@ -1,0 +1,54 @@
+package schemacmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/deferred"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+const deferHelp = `With --defer auto, the model does not see tools beyond a budget (search.budget,
+10,000 tokens) until it searches for them; --defer all defers every tool that
+search.always does not name. Formats anthropic and openai-responses declare the
+tools as deferred, for the provider's own search. The other formats leave them out
+and declare search_tools, describe_tools and call_tool, which call --format, call
+--batch and call answer. Where all tools fit, --defer auto changes nothing.
+`
+
+// checkDefer refuses what --defer does not go with.
+func (o *options) checkDefer() error {
+	switch err := o.deferral.Check(); {
+	case err != nil, !o.deferral.On():
+		return err
+	case o.lint, o.explain:
+		return &cli.UsageError{Err: errors.New("--defer goes with neither --lint nor --explain"), Hint: "they look at the declarations of all tools; remove --defer"}
+	case o.encode.GeminiParameters:
+		return &cli.UsageError{Err: errors.New("--defer and --gemini-parameters exclude each other"), Hint: "the field parameters cannot express the params of call_tool"}
+	}
+	return nil
+}
+
+// printDeferred declares what fits, and lets the model find the rest.
+func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Session, format declare.Format, defs []registry.Definition) error {
+	whole, err := s.All(ctx)
+	if err != nil {
+		return err
+	}
+	opts, err := s.Deferral(ctx, whole, o.deferral.All())
+	if err != nil {
+		return err
+	}
+	o.encode.Registered = session.Names(whole)
+	result := deferred.Declare(format, defs, o.encode, opts)
+	e.Diagnose(result.Diagnostics)
+	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !format.Defers() {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
+			Message: "search_tools finds tools that were not selected here too",
+			Hint:    "narrow the registry for both with --preset, tools.only or excludeTools"})
+	}
+	return Print(e, format, result.Output)
+}

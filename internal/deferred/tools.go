@@ -1,0 +1,152 @@
+package deferred
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// The tools by which a model reaches what is not declared.
+const (
+	SearchTools   = "search_tools"
+	DescribeTools = "describe_tools"
+	CallTool      = "call_tool"
+)
+
+// prefix comes before the name of one of these tools where a tool of the registry
+// has that name.
+const prefix = "toolreg_"
+
+// Limits on what a model may ask for at once.
+const (
+	DefaultFound = 5
+	maxFound     = 20
+	maxDescribed = 20
+	maxQuery     = 10_000 // characters
+)
+
+// Kind returns which of the three tools a name means, "" if it means none. It is
+// for names that no tool of the registry has.
+func Kind(name string) string {
+	for strings.HasPrefix(name, prefix) {
+		name = name[len(prefix):]
+	}
+	switch name {
+	case SearchTools, DescribeTools, CallTool:
+		return name
+	}
+	return ""
+}
+
+// Overview is what there is to search.
+type Overview struct {
+	Tools   int
+	Sources []Source // those that have tools, in registry order
+}
+
+// Source is a source of tools, with what is known of it.
+type Source struct {
+	Name        string // as in [registry.Definition]
+	Description string // of a server, from the settings; may be empty
+	Tools       int
+}
+
+// Definitions are the three tools, named so that no name is taken.
+func (o Overview) Definitions(taken func(name string) bool) []registry.Definition {
+	names := map[string]string{}
+	for _, name := range []string{SearchTools, DescribeTools, CallTool} {
+		free := name
+		for taken(free) {
+			free = prefix + free
+		}
+		names[name] = free
+	}
+	define := func(name, display, description, schema string) registry.Definition {
+		return registry.Definition{Name: names[name], DisplayName: display, Description: description, Source: registry.SourceBuiltin,
+			Category: registry.CategoryRead, InputSchema: json.RawMessage(schema)}
+	}
+	return []registry.Definition{
+		define(SearchTools, "Search tools", o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.", SearchSchema),
+		define(DescribeTools, "Describe tools", "Returns the descriptions and params of tools by their names, for tools that "+names[SearchTools]+" returned without params.", describeSchema),
+		define(CallTool, "Call a tool", "Calls a tool that is not listed here. Find its name and params with "+names[SearchTools]+" first.", callSchema),
+	}
+}
+
+// SearchSchema is the input schema of search_tools, and of a provider's search
+// that the client answers.
+const SearchSchema = `{"type":"object","properties":{` +
+	`"query":{"type":"string","description":"What the tool should do, in a few words, such as \"create an issue\"","minLength":1,"maxLength":10000},` +
+	`"limit":{"type":"integer","description":"How many tools to return: 1 to 20, 5 by default","minimum":1,"maximum":20}},` +
+	`"required":["query"],"additionalProperties":false}`
+
+const describeSchema = `{"type":"object","properties":{` +
+	`"names":{"type":"array","items":{"type":"string"},"description":"Names of tools, 20 at most","minItems":1,"maxItems":20}},` +
+	`"required":["names"],"additionalProperties":false}`
+
+const callSchema = `{"type":"object","properties":{` +
+	`"name":{"type":"string","description":"Name of the tool","minLength":1},` +
+	`"params":{"type":"object","description":"Params of the tool, as an object that matches its schema"}},` +
+	`"required":["name"],"additionalProperties":false}`
+
+// ClientSearch is the definition of a provider's search that the client answers.
+func (o Overview) ClientSearch() *registry.Definition {
+	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(SearchSchema)}
+}
+
+// searchText says what a search finds, so that a model knows of what it does not
+// see.
+func (o Overview) searchText() string {
+	return fmt.Sprintf("Finds tools that are not listed here. There are %s: %s. Search before you conclude that there is no tool for a task.",
+		counted(o.Tools), o.list())
+}
+
+// maxListed bounds how many sources are named.
+const maxListed = 60
+
+// list names the sources with the numbers of their tools, servers last.
+func (o Overview) list() string {
+	var parts, servers []string
+	more := 0
+	for i, s := range o.Sources {
+		switch name, ok := strings.CutPrefix(s.Name, registry.MCPPrefix); {
+		case i >= maxListed:
+			more++
+		case ok:
+			servers = append(servers, fmt.Sprintf("%s (%d)", name, s.Tools))
+		default:
+			parts = append(parts, fmt.Sprintf("%s (%d)", s.words(), s.Tools))
+		}
+	}
+	if len(servers) > 0 {
+		parts = append(parts, "MCP servers "+strings.Join(servers, ", "))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more sources", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// words names a source.
+func (s Source) words() string {
+	kind, name, _ := strings.Cut(s.Name, ":")
+	switch {
+	case kind+":" == registry.MCPPrefix:
+		return "MCP server " + name
+	case kind+":" == registry.PluginPrefix:
+		return "plugin " + name
+	case kind == registry.SourceCommand:
+		return "discovery command"
+	case kind == registry.SourceBuiltin:
+		return "built-in"
+	}
+	return kind
+}
+
+func counted(tools int) string {
+	if tools == 1 {
+		return "1 tool"
+	}
+	return fmt.Sprintf("%d tools", tools)
+}

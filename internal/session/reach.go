@@ -1,0 +1,181 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/deferred"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// describing lets every call run: what only describes tools does nothing.
+type describing struct{}
+
+func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+	return policy.Verdict{Decision: policy.Allow, Reason: "it only describes tools", Origin: "default"}
+}
+
+// executor makes the calls of search_tools and describe_tools. Rules and hooks are
+// about tools of the registry; what these may not show is not offered.
+func (r *reach) executor() *exec.Executor {
+	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.limitOutput}}
+}
+
+func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
+	var a deferred.Answer
+	var err error
+	switch r.kind {
+	case deferred.SearchTools:
+		a, err = r.search(ctx, call.Params)
+	case deferred.DescribeTools:
+		a, err = r.describe(call.Params)
+	default:
+		err = errors.New("the tool to call was not resolved")
+	}
+	if err != nil {
+		return registry.Result{}, err
+	}
+	a.Unavailable = failedSources(r.registry)
+	text, err := a.Text()
+	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
+}
+
+// checkQuery refuses a query of white space, which the schema lets pass.
+func (r *reach) checkQuery(_ context.Context, call registry.Call) error {
+	query, _ := jsonx.Text(jsonx.Get(call.Params, "query"))
+	if strings.TrimSpace(query) == "" {
+		return registry.Invalid(call.Tool, "/query", "is blank; describe in a few words what the tool should do")
+	}
+	return nil
+}
+
+// searchParams are the params of search_tools, and of a search that a provider
+// leaves to its client.
+type searchParams struct {
+	Query string `json:"query"`
+	Limit int    `json:"limit"`
+}
+
+func readSearch(raw json.RawMessage) (searchParams, error) {
+	p := searchParams{Limit: deferred.DefaultFound}
+	return p, json.Unmarshal(raw, &p)
+}
+
+func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answer, error) {
+	p, err := readSearch(raw)
+	if err != nil {
+		return deferred.Answer{}, err
+	}
+	found, matched, err := r.Search(ctx, r.offered, p.Query, p.Limit)
+	if err != nil {
+		return deferred.Answer{}, err
+	}
+	a := deferred.Answer{Matched: &matched, Searched: len(r.offered)}
+	for _, f := range found {
+		a.Tools = append(a.Tools, deferred.Describe(r.nameOf(f.Tool), &f.Tool.Definition))
+	}
+	if len(found) == 0 {
+		a.Notes = []string{"No tool matches. Try other words, or the name of a server."}
+		return a, nil
+	}
+	a.Notes = []string{"Call these with " + r.names[deferred.CallTool] + ", unless they are declared to you."}
+	a.Shorten(r.names[deferred.DescribeTools])
+	return a, nil
+}
+
+// describe describes tools by the names that the model knows, or by any other that
+// they have.
+func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
+	var p struct{ Names []string }
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return deferred.Answer{}, err
+	}
+	tools := make(map[string]*registry.Tool, len(r.offered))
+	names := make([]string, len(r.offered))
+	for i, t := range r.offered {
+		names[i] = r.nameOf(t)
+		tools[names[i]] = t
+	}
+	var a deferred.Answer
+	for i, name := range p.Names {
+		if slices.Contains(p.Names[:i], name) {
+			continue
+		}
+		t := tools[name]
+		if other, err := r.registry.Lookup(name); t == nil && err == nil && slices.Contains(r.offered, other) {
+			t = other
+		}
+		if t != nil {
+			a.Tools = append(a.Tools, deferred.Describe(name, &t.Definition))
+		} else {
+			a.Tools = append(a.Tools, deferred.Missing(name, registry.Near(name, names)))
+		}
+	}
+	return a, nil
+}
+
+// nameOf is the name by which the model knows a tool.
+func (r *reach) nameOf(t *registry.Tool) string {
+	if name := r.declared[t.Name]; name != "" {
+		return name
+	}
+	return t.Name
+}
+
+// failedSources names the sources that gave no tools because they failed.
+func failedSources(reg *registry.Registry) []string {
+	var failed []string
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed {
+			failed = append(failed, r.Name)
+		}
+	}
+	return failed
+}
+
+// SearchDeclarations answers a search that a provider leaves to its client: with
+// the declarations of the tools that it finds, but for those that are declared in
+// any case. The registry comes with it. The error is an *registry.ArgsError about
+// raw, an *InputError, or the cause of ctx.
+func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format, raw []byte) (*registry.Registry, []json.RawMessage, error) {
+	whole, err := s.All(ctx)
+	if err != nil {
+		return whole, nil, err
+	}
+	f, _, err := s.reaching(ctx, whole, deferred.SearchTools, format.Name)
+	if err != nil {
+		return whole, nil, err
+	}
+	params, err := registry.DecodeParams(f.Tool.Name, raw)
+	if err == nil {
+		err = f.reach.executor().Check(ctx, f.Tool, registry.Call{Tool: f.Tool.Name, Params: params})
+	}
+	if err != nil {
+		return whole, nil, err
+	}
+	p, err := readSearch(params)
+	if err != nil {
+		return whole, nil, err
+	}
+	always := s.alwaysDeclared()
+	hidden := slices.DeleteFunc(slices.Clone(f.reach.offered), func(t *registry.Tool) bool {
+		said := t.Provider.DeferLoading
+		return said != nil && !*said || always(&t.Definition)
+	})
+	found, _, err := s.Search(ctx, hidden, p.Query, p.Limit)
+	if err != nil {
+		return whole, nil, err
+	}
+	tools := make([]*registry.Tool, len(found))
+	for i := range found {
+		tools[i] = found[i].Tool
+	}
+	return whole, s.overview(f.reach.offered).Found(format, Definitions(whole, tools), Names(whole)), nil
+}

@@ -11,14 +11,16 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
 // costOptions are the options of list about what declarations cost.
 type costOptions struct {
-	wanted bool
-	format string
+	wanted   bool
+	format   string
+	deferral cli.Deferral
 }
 
 const costHelp = `With --cost each line shows what a tool's declaration costs in every request:
@@ -27,7 +29,8 @@ each format, and the total. Tokens are estimated from the number of characters,
 with ratios measured with a tokenizer of each provider. With --preset, --source or
 another filter all tools are included, and the last lines show what the filter
 saves. With --inactive the last line shows what the unused tools cost in every
-request.
+request. With --defer the last line shows what schema --defer leaves of the total:
+what the model sees before it searches for tools.
 `
 
 func (o *costOptions) flags(cmd *cobra.Command) {
@@ -35,6 +38,7 @@ func (o *costOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
 	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	o.deferral.Flag(cmd, "with --cost: which tools the model has to search for")
 }
 
 // cost is what declarations take in every request. Name is that of a tool, a
@@ -58,6 +62,7 @@ type costDocument struct {
 	Saved       *cost                 `json:"saved,omitempty"`  // by the filter
 	Unused      *cost                 `json:"unused,omitempty"` // with --inactive: what the unused tools cost
 	Percent     int                   `json:"savedPercent,omitempty"`
+	Deferred    *cost                 `json:"deferred,omitempty"` // with --defer: what a request costs
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
@@ -105,6 +110,13 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	}
 	if o.inactive > 0 {
 		doc.Unused = &doc.Total
+	}
+	if o.costs.deferral.On() {
+		opts, err := s.Deferral(ctx, reg, o.costs.deferral.All())
+		if err != nil {
+			return err
+		}
+		doc.Deferred = deferredCost(format, session.Definitions(reg, inOrder(reg, tools)), names, opts)
 	}
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
@@ -163,6 +175,27 @@ func measured(name string, f declare.Format, out declare.Output) cost {
 	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: f.Tokens(out.Data)}
 }
 
+// inOrder returns tools in the order of their registry, in which they are declared.
+func inOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
+	wanted := make(map[*registry.Tool]bool, len(tools))
+	for _, t := range tools {
+		wanted[t] = true
+	}
+	return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !wanted[t] })
+}
+
+// deferredCost is what a model sees of the tools, those that it finds apart.
+func deferredCost(f declare.Format, defs []registry.Definition, names []string, o deferred.Options) *cost {
+	r := deferred.Declare(f, defs, declare.Options{Registered: names}, o)
+	size := len(r.Data)
+	for _, d := range r.Declarations {
+		if d.Deferred {
+			size -= len(d.Data)
+		}
+	}
+	return &cost{Name: "with --defer", Tools: len(defs) - r.Deferred, Bytes: size, Tokens: r.Tokens}
+}
+
 // compare tells what the filter saves of the whole.
 func (doc *costDocument) compare(whole cost) {
 	doc.Whole = &whole
@@ -195,6 +228,9 @@ func (doc *costDocument) table() *cli.Table {
 			fmt.Sprintf("%s, %d%% of the bytes of every request", cli.Counted(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
 	case doc.Saved != nil:
 		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", cli.Counted(doc.Saved.Tools, "tool"), doc.Percent))
+	}
+	if d := doc.Deferred; d != nil {
+		row("", *d, fmt.Sprintf("%s as %s, %d deferred", cli.Counted(d.Tools, "tool"), doc.Format, doc.Total.Tools-d.Tools))
 	}
 	return t
 }

@@ -62,6 +62,12 @@ of, or with --strict any).`,
 			if cmd.Flags().Changed("format") && !o.costs.wanted && o.html == "" {
 				return &cli.UsageError{Err: errors.New("--format wants --cost or --html"), Hint: "toolreg schema --format prints declarations"}
 			}
+			if err := o.costs.deferral.Check(); err != nil {
+				return err
+			}
+			if o.costs.deferral.On() && !o.costs.wanted {
+				return &cli.UsageError{Err: errors.New("--defer needs --cost"), Hint: "toolreg schema --defer prints declarations"}
+			}
 			if o.html != "" {
 				if len(argv) > 0 || o.costs.wanted {
 					return &cli.UsageError{Err: errors.New("--html goes with neither a tool nor --cost"), Hint: "the page has every tool with its cost"}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -184,7 +185,7 @@ func (o Overview) namespaces(names map[string][]string) map[string]string {
 	limit := max(minDescription, min(maxDescription, maxDescriptions/max(len(o.Sources), 1)))
 	out := make(map[string]string, len(o.Sources))
 	for _, s := range o.Sources {
-		description := text.Clip(cmp.Or(text.FirstSentence(s.Description), s.words()), limit)
+		description := text.Clip(cmp.Or(strings.TrimRight(text.FirstSentence(s.Description), "."), s.words()), limit)
 		for i, name := range names[s.Name] {
 			sep := ", "
 			if i == 0 {

@@ -197,7 +197,7 @@ func TestNativeDeferral(t *testing.T) {
 	}
 	got = shape(t, Declare(format(t, "openai-responses"), defs, declare.Options{}, o))
 	want = []string{"builtin namespace [built-in: read] read deferred", "grep function", "plugin_notes namespace [plugin notes: note_add] note_add deferred",
-		"hub namespace [Issues and code.: issue_list, issue_new] issue_list deferred issue_new deferred", " tool_search"}
+		"hub namespace [Issues and code: issue_list, issue_new] issue_list deferred issue_new deferred", " tool_search"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("openai-responses (-want +got):\n%s", diff)
 	}

@@ -150,7 +150,7 @@ func (r *roundTrip) search(ctx context.Context, c dialogue.Call) dialogue.Answer
 	reg, tools, err := r.session.SearchDeclarations(ctx, format, c.Params)
 	r.env.Diagnose(r.session.Diagnostics(reg))
 	if err != nil {
-		r.env.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "a search of the model found nothing: " + err.Error()})
+		r.env.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()})
 	}
 	return dialogue.Answer{Tools: tools, IsError: err != nil}
 }

@@ -41,7 +41,8 @@ const discount = 0.6
 // words for itself.
 const minPart = 2000
 
-// Index holds the words of documents. It is safe for concurrent use.
+// Index holds the words of documents. It is safe for concurrent use; the zero
+// value holds none.
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
 	names    []string             // of the documents
@@ -56,8 +57,8 @@ type posting struct {
 	weight   float32 // what the word counts in all its fields
 }
 
-// server is a server's name, whose words no tool of the server has itself: they
-// tell it from the tools of other servers, but not from its neighbors.
+// server is the name of a server, as stems. They are not counted in the texts of
+// its own tools, which they do not tell from each other.
 type server struct{ words []string }
 
 // New returns an index of documents, which it does not keep.
@@ -109,7 +110,7 @@ type part struct {
 	postings [][]posting
 
 	recent      [4096]recent // by hash of the word
-	passed      []int32      // terms that are not counted in the document
+	passed      []int32      // terms of its server, which are not counted
 	found       []int32      // terms of the field being added
 	names, docs []string
 }

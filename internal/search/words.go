@@ -115,15 +115,16 @@ func stems(text string) (out []string) {
 }
 
 // oneTypo reports whether two words differ by a letter that is missing, wrong or
-// in its neighbor's place.
+// in its neighbor's place. The first letter is rarely wrong, and without it slack
+// would be black.
 func oneTypo(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if len(b)-len(a) > 1 {
+	if a == "" || len(b)-len(a) > 1 || a[0] != b[0] {
 		return false
 	}
-	i := 0
+	i := 1
 	for i < len(a) && a[i] == b[i] {
 		i++
 	}

@@ -142,7 +142,10 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.In
 	return out, nil
 }
 
-func (c *client) send(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it goes into the answer to that request
+	defer cancel(nil)
+	defer context.AfterFunc(until, func() { cancel(context.Cause(until)) })()
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		return c.session.Elicit(ctx, q)

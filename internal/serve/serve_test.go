@@ -1,0 +1,378 @@
+//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do
+
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// The test binary executes itself as the server of mcptest.
+const roleVariable = "TOOLREG_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) == "server" {
+		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// newServer serves the tools of real servers, an entry each: the flags of mcptest's,
+// and further settings of the entry behind a semicolon.
+func newServer(t testing.TB, servers map[string]string) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string]any{}
+	for name, spec := range servers {
+		flags, protocol, _ := strings.Cut(spec, ";")
+		entry := map[string]any{"command": exe, "args": strings.Fields(flags), "trust": true,
+			"env": map[string]string{roleVariable: "server", "GORACE": "atexit_sleep_ms=0", "GOCOVERDIR": dir}}
+		if protocol != "" {
+			entry["protocol"] = protocol
+		}
+		entries[name] = entry
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": entries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "s.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config")
+	set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &session.Folders{Environ: environ}, Asker: Asker{},
+		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	server := New(Options{Session: s, Select: func(_ context.Context, reg *registry.Registry) ([]*registry.Tool, error) { return reg.Tools(), nil }})
+	if err := server.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// asked is a client that answers every form with its name.
+type asked struct {
+	*mcp.ClientSession
+	name string
+
+	mu       sync.Mutex
+	messages []string // of the questions that came
+	progress []string
+}
+
+// newClient connects a client that speaks a revision, "" the newest.
+func newClient(t testing.TB, url, token, name, revision string) *asked {
+	t.Helper()
+	c := &asked{name: name}
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.messages = append(c.messages, r.Params.Message)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"who": c.name}}, nil
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.progress = append(c.progress, r.Params.Message)
+		},
+	})
+	var err error
+	c.ClientSession, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", DisableStandaloneSSE: true,
+		HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// bearer adds a token to requests.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func listen(t testing.TB, s *Server, tokens *Tokens) *httptest.Server {
+	t.Helper()
+	h := httptest.NewServer(s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(error) {}}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// Twenty-five clients of each generation ask at once, each with its own words, and
+// each gets its own question, progress and result and nobody else's.
+func TestClientsAreApart(t *testing.T) {
+	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
+	h := listen(t, s, NewTokens("all", "0123456789abcdef"))
+	var wg sync.WaitGroup
+	for i := range 50 {
+		revision := ""
+		if i%2 == 0 {
+			revision = "2025-11-25"
+		}
+		name := fmt.Sprintf("client-%d", i)
+		c := newClient(t, h.URL, "0123456789abcdef", name, revision)
+		wg.Go(func() {
+			form := map[string]any{"message": "for " + name, "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: form})
+			if err != nil || r.IsError || !strings.Contains(textOf(r), `"who":"`+name+`"`) {
+				t.Errorf("%s: form: %v, %v", name, textOf(r), err)
+			}
+			params := &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 3, "message": name}}
+			params.SetProgressToken(name)
+			if r, err := c.CallTool(t.Context(), params); err != nil || r.IsError {
+				t.Errorf("%s: work: %v, %v", name, textOf(r), err)
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if len(c.messages) != 1 || !strings.HasSuffix(c.messages[0], "for "+name) {
+				t.Errorf("%s was asked %q", name, c.messages)
+			}
+			for _, p := range c.progress {
+				if !strings.Contains(p, name) {
+					t.Errorf("%s was told of %q", name, p)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A question by a request of a server's own cannot be told apart while calls of two
+// clients run: nobody is asked.
+func TestSharedLegacyServerAsksNobody(t *testing.T) {
+	s := newServer(t, map[string]string{"l": "--dialogs;legacy"})
+	h := listen(t, s, nil)
+	busy, asking := newClient(t, h.URL, "", "busy", ""), newClient(t, h.URL, "", "asking", "2025-11-25")
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"ms": 60000}})
+	}()
+	waitFor(t, func() bool { return s.running() == 1 })
+	r, err := asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m"}})
+	if err != nil || !strings.Contains(textOf(r), "decline") {
+		t.Errorf("got %v, %v", textOf(r), err)
+	}
+	cancel()
+	<-started
+	waitFor(t, func() bool { return s.running() == 0 })
+	r, err = asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m", "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}}}`)}})
+	if err != nil || !strings.Contains(textOf(r), "accept") {
+		t.Errorf("alone: got %v, %v", textOf(r), err)
+	}
+	if len(busy.messages) > 0 {
+		t.Errorf("the other client was asked %q", busy.messages)
+	}
+}
+
+// What a call waits for is answered by its token, its tool and its params alone,
+// once.
+func TestStateBelongsToItsCall(t *testing.T) {
+	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
+	tokens := NewTokens("one", "0123456789abcdef")
+	tokens.byName["two"] = NewTokens("", "fedcba9876543210").byName[""]
+	h := listen(t, s, tokens)
+	call := func(token, message, state string) (map[string]json.RawMessage, int) {
+		params := map[string]any{"name": "form", "arguments": map[string]any{"message": message}, "_meta": map[string]any{
+			"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": map[string]any{"name": "x", "version": "1"},
+			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}}}
+		if state != "" {
+			params["requestState"], params["inputResponses"] = state, map[string]any{"it": map[string]any{"action": "accept", "content": map[string]any{}}}
+		}
+		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "form"} {
+			req.Header.Set(k, v)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var b strings.Builder
+		if err := resp.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		var out struct {
+			Result map[string]json.RawMessage `json:"result"`
+			Error  *jsonrpc.Error             `json:"error"`
+		}
+		text := b.String()
+		if i := strings.Index(text, `{"jsonrpc"`); i >= 0 {
+			_ = json.NewDecoder(strings.NewReader(text[i:])).Decode(&out)
+		}
+		if out.Error != nil {
+			return nil, int(out.Error.Code)
+		}
+		return out.Result, 0
+	}
+	state := func() string {
+		r, _ := call("0123456789abcdef", "m", "")
+		var state string
+		if err := json.Unmarshal(r["requestState"], &state); err != nil {
+			t.Fatalf("no state in %s", r)
+		}
+		return state
+	}
+	for name, again := range map[string]func(string) int{
+		"another token": func(s string) int { _, code := call("fedcba9876543210", "m", s); return code },
+		"other params":  func(s string) int { _, code := call("0123456789abcdef", "other", s); return code },
+		"made up":       func(s string) int { _, code := call("0123456789abcdef", "m", s+"x"); return code },
+		"a second time": func(s string) int {
+			call("0123456789abcdef", "m", s)
+			_, code := call("0123456789abcdef", "m", s)
+			return code
+		},
+	} {
+		if code := again(state()); code != jsonrpc.CodeInvalidParams {
+			t.Errorf("%s: error code %d", name, code)
+		}
+	}
+	if r, code := call("0123456789abcdef", "m", state()); code != 0 || string(r["resultType"]) != `"complete"` {
+		t.Errorf("the call itself: %s, %d", r, code)
+	}
+}
+
+// A hundred clients at once share one process of a server.
+func TestOneProcessForAll(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "starts")
+	s := newServer(t, map[string]string{"m": "--marker " + marker})
+	h := listen(t, s, nil)
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			c := newClient(t, h.URL, "", fmt.Sprint(i), []string{"", "2025-06-18"}[i%2])
+			if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": fmt.Sprint("hello ", i)}}); err != nil || textOf(r) != fmt.Sprint("hello ", i) {
+				t.Errorf("client %d: %v, %v", i, textOf(r), err)
+			}
+		})
+	}
+	wg.Wait()
+	starts, err := os.ReadFile(marker)
+	if n := strings.Count(string(starts), "\n"); err != nil || n != 1 {
+		t.Errorf("%d starts, %v", n, err)
+	}
+}
+
+// A broken-off request ends the call and leaves nothing running.
+func TestBrokenOffCallsEnd(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	h := listen(t, s, nil)
+	for _, revision := range []string{"", "2025-11-25"} {
+		c := newClient(t, h.URL, "", "c", revision)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"ms": 60000}})
+			done <- err
+		}()
+		waitFor(t, func() bool { return s.running() == 1 })
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%q: %v", revision, err)
+		}
+		waitFor(t, func() bool { return s.running() == 0 })
+	}
+}
+
+// running returns how many calls are running.
+func (s *Server) running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, calls := range s.calls {
+		n += calls
+	}
+	return n
+}
+
+// waitFor waits until something holds.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("it did not happen within 30 s")
+		}
+	}
+}
+
+func textOf(r *mcp.CallToolResult) string {
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range r.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			b.WriteString(text.Text)
+		}
+	}
+	return b.String()
+}
+
+func BenchmarkEcho(b *testing.B) {
+	s := newServer(b, map[string]string{"m": ""})
+	h := listen(b, s, nil)
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		b.Run(revision, func(b *testing.B) {
+			c := newClient(b, h.URL, "", "bench", map[bool]string{true: "", false: revision}[revision == firstModern])
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := c.CallTool(b.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}

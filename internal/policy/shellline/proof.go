@@ -163,7 +163,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			if p.bodies != len(bodies) {
 				return 0, errors.New("a newline between a here-document and its body")
 			}
-			i, err = p.hereBodies(i+1, bodies)
+			i, err = p.hereBodies(i+1, bodies, closer)
 			p.bodies, bodies = 0, nil
 		case c == '<' && strings.HasPrefix(p.src[i:], "<<"):
 			n := p.nodes[i]

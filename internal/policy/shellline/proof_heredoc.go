@@ -59,8 +59,8 @@ func (p *proof) hereStart(i int) (int, error) {
 	return i, nil
 }
 
-// hereBodies reads the bodies that begin at i.
-func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
+// hereBodies reads the bodies that begin at i, in what the byte closer closes.
+func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, error) {
 	for n, r := range bodies {
 		if n > 0 {
 			i++ // the newline after the previous delimiter
@@ -75,6 +75,9 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect) (int, error) {
 		}
 		start := i
 		end, next := hereEnd(p.src, start, delimiter, r.Op == syntax.DashHdoc)
+		if end >= 0 && closer != 0 && endsEarly(p.src[start:end], delimiter) {
+			return 0, errors.New("a here-document with a line that ends it in some shells only")
+		}
 		if end < 0 || !quoted && strings.Contains(p.src[start:end], "\\\n") {
 			return 0, errors.New("a here-document whose end is not plain")
 		}
@@ -118,4 +121,15 @@ func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 		i += len(line) + 1
 	}
 	return -1, i
+}
+
+// endsEarly reports whether a line of a body in a substitution only begins with the
+// delimiter. To bash it is the end if what closes the substitution follows.
+func endsEarly(body, delimiter string) bool {
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(strings.TrimLeft(line, "\t"), delimiter) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-// Command toolreg turns every tool that an LLM agent may use into one registry:
+// Command toolreg combines all tools that an LLM agent may use in one registry:
 // it lists them, declares them to model providers and runs them.
 package main
 
@@ -48,15 +48,15 @@ func commands() []cli.Group {
 	}
 }
 
-// delayFirstCollection lets the heap grow to 16 MiB before it is collected for
-// the first time, and to twice what is live from then on. Most runs end before:
+// delayFirstCollection lets the heap grow to 16 MiB before the first garbage
+// collection, and to twice the live heap afterwards. Most runs end before that;
 // a collection at the usual 4 MiB costs them about a tenth of their time.
 func delayFirstCollection() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(400)
-	marker := new([16]byte) // not tiny, which the collector may keep for its neighbours
+	marker := new([16]byte) // not tiny, because the collector may keep tiny objects for their neighbors
 	runtime.AddCleanup(marker, func(percent int) { debug.SetGCPercent(percent) }, 100)
 }
 

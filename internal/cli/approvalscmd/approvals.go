@@ -1,4 +1,5 @@
-// Package approvalscmd is the command approvals: remembered answers.
+// Package approvalscmd implements the command approvals, which shows and
+// revokes "always" answers.
 package approvalscmd
 
 import (
@@ -16,7 +17,7 @@ import (
 
 type options struct{ all bool }
 
-// New is the command approvals.
+// New returns the command approvals.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	list := func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), e, o) }
@@ -62,7 +63,7 @@ Exit codes: 0, 2, 5 (inside a tool's run).`,
 	return cmd
 }
 
-// completeIDs completes the ids of remembered answers.
+// completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	return e.CompleteSettings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		found, err := session.Approvals(set, e.Folders, e.Warn).List(o.all)
@@ -77,8 +78,8 @@ func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	})
 }
 
-// approvals opens what is remembered. Without a state directory this command
-// has nothing to show, so that is an error here.
+// approvals opens the approvals. Without a state folder there is nothing to
+// show, which is an error here.
 func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	s, err := e.Settings(ctx)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package auditcmd is the commands audit and stats: the log of calls.
+// Package auditcmd implements the commands audit and stats, which show the log
+// of calls.
 package auditcmd
 
 import (
@@ -25,7 +26,7 @@ type auditOptions struct {
 	lines   int
 }
 
-// New is the command audit.
+// New returns the command audit.
 func New(e *cli.Env) *cobra.Command {
 	o := &auditOptions{}
 	cmd := &cobra.Command{
@@ -63,7 +64,7 @@ func (o *auditOptions) narrowing(e *cli.Env, cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "tool", e.CompleteTools)
 }
 
-// filter tells which entries are wanted.
+// filter returns a function that reports whether an entry is selected.
 func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	var since time.Time
 	if o.since != "" {
@@ -82,7 +83,7 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	}, nil
 }
 
-// outcomeWords are the outcomes of calls and the codes of the errors behind them.
+// outcomeWords returns the outcomes of calls and the error codes.
 func outcomeWords() []string {
 	var out []string
 	for _, o := range audit.Outcomes() {
@@ -96,7 +97,7 @@ func outcomeWords() []string {
 	return out
 }
 
-// parseSince reads a time that lies a duration back, or a date or a time.
+// parseSince parses a duration before now, a date or a time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 100_000 {
@@ -145,13 +146,14 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 	return err
 }
 
-// printer prints entries: all at once, or with --follow as they come.
+// printer prints entries, either all at once or, with --follow, as they are
+// added.
 type printer struct {
 	env     *cli.Env
 	follow  bool
-	last    int           // of what was there, only so many; negative = all
-	entries []audit.Entry // that were there
-	live    bool          // what was there is printed
+	last    int           // maximum number of existing entries to print; negative = all
+	entries []audit.Entry // existing entries
+	live    bool          // the existing entries are printed
 }
 
 func (p *printer) add(e audit.Entry) error {
@@ -165,7 +167,7 @@ func (p *printer) add(e audit.Entry) error {
 	return nil
 }
 
-// current prints what was there.
+// current prints the existing entries.
 func (p *printer) current() error {
 	p.live = true
 	entries := p.entries
@@ -214,7 +216,8 @@ func (p *printer) print(entries []audit.Entry) error {
 	return t.Print(e)
 }
 
-// followed lays rows out that come one by one: what comes later is not known.
+// followed formats rows that are printed one by one, without knowing the
+// following ones.
 func followed(rows [][]string) string {
 	var b strings.Builder
 	for _, r := range rows {

@@ -20,7 +20,7 @@ type statsOptions struct {
 	project bool
 }
 
-// NewStats is the command stats.
+// NewStats returns the command stats.
 func NewStats(e *cli.Env) *cobra.Command {
 	o := &statsOptions{}
 	cmd := &cobra.Command{
@@ -114,7 +114,8 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 	return t.Print(e)
 }
 
-// milliseconds shows a duration: for a person with a unit, in a pipe the number.
+// milliseconds formats a duration: with a unit for a person, as a number in a
+// pipe.
 func milliseconds(e *cli.Env, ms float64) string {
 	if !e.OutTTY {
 		return strconv.FormatFloat(ms, 'f', -1, 64)
@@ -129,7 +130,8 @@ func milliseconds(e *cli.Env, ms float64) string {
 	return d.Round(time.Microsecond).String()
 }
 
-// bar draws n of most as up to ten blocks, at least a thin one for any.
+// bar draws n of most as up to ten blocks, and at least a thin one if n is not
+// 0.
 func bar(n, most int) string {
 	const width = 10
 	if n == 0 || most == 0 {

@@ -1,4 +1,4 @@
-// Package cachecmd is the command cache: what is kept to spare asking again.
+// Package cachecmd implements the command cache, which shows and clears caches.
 package cachecmd
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// New is the command cache, which alone shows what is cached.
+// New returns the command cache, which lists the caches if it has no
+// subcommand.
 func New(e *cli.Env) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), e) }
 	cmd := &cobra.Command{
@@ -41,7 +42,7 @@ the list, separated by tabs. Exit codes: 0, 1, 2.`,
 	return cmd
 }
 
-// kept is one row of what is cached: a listing, or all files of another kind.
+// kept is one row of the list: a listing, or all files of another kind.
 type kept struct {
 	Kind   string     `json:"kind"` // listing, results, pages
 	Source string     `json:"source,omitempty"`
@@ -103,7 +104,7 @@ func printKept(e *cli.Env, rows []kept) error {
 	return t.Print(e)
 }
 
-// cleared says how many files of each kind were removed.
+// cleared has the number of removed files of each kind.
 type cleared struct {
 	Listings int `json:"listings"`
 	Results  int `json:"results"`

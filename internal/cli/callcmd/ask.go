@@ -16,11 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// ask completes params that lack required ones with what a person answers, where
-// one is at the terminal and nothing else is wrong with the params; with optional
-// it also asks for params of which none is required. line is the command line that
-// would have made the call, "" where nobody was asked. If the person gives up
-// on required params, the call is made without them and refused.
+// ask asks the person for missing required params, if they are at the terminal
+// and the params have no other mistakes. With optional it asks even if no param
+// is required. line is the command line that would have made the call; "" if
+// nobody was asked. If the person gives up on required params, the call is made
+// without them and refused.
 func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
 	if !e.InTTY || !e.OutTTY || !e.ErrTTY || e.Globals.JSON {
 		return params, "", nil
@@ -52,7 +52,8 @@ func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessag
 	return merged(params, filled), lineOf(filled), nil
 }
 
-// lacksOnly reports whether params lack required ones and nothing else is wrong.
+// lacksOnly reports whether the only mistake in params is that required ones
+// are missing.
 func lacksOnly(err error) bool {
 	invalid, ok := errors.AsType[*registry.ArgsError](err)
 	if !ok {
@@ -66,10 +67,10 @@ func lacksOnly(err error) bool {
 	return true
 }
 
-// merged are the params with the answers.
+// merged returns the params with the answers.
 func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
 	all, err := jsonx.Parse(params, jsonx.Options{})
-	if err != nil { // they were read before
+	if err != nil { // cannot happen: they were parsed before
 		return params
 	}
 	for _, name := range filled.Names {
@@ -80,8 +81,8 @@ func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
 	return all.AppendTo(nil)
 }
 
-// commandLine is the command line of this run with the answers as arguments. Where
-// no arguments can say them it has all params as JSON.
+// commandLine returns the command line of this run with the answers as
+// arguments, or with all params as JSON if arguments cannot express them.
 func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *terminal.Filled) string {
 	words := e.Argv
 	for _, name := range filled.Names {

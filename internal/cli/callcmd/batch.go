@@ -33,11 +33,11 @@ type batchLine struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// batchHead opens a line of output.
+// batchHead is the beginning of a line of output.
 type batchHead struct {
 	ID   json.RawMessage `json:"id,omitempty"`
 	Name string          `json:"name,omitempty"`
-	Line int             `json:"line,omitempty"` // of input that cannot be read
+	Line int             `json:"line,omitempty"` // of an unreadable input line
 }
 
 // runBatch runs the calls on stdin, line by line.
@@ -78,10 +78,10 @@ type batch struct {
 	session *session.Session
 	trace   *tracer
 	mu      sync.Mutex
-	failed  error // of printing
+	failed  error // error of printing
 }
 
-// batchCall is a line that was read; err says why it cannot run.
+// batchCall is a parsed line; err is why it cannot run.
 type batchCall struct {
 	head   batchHead
 	found  session.Found
@@ -90,7 +90,7 @@ type batchCall struct {
 	err    error
 }
 
-// prepare reads a line and finds its tool. It is not for concurrent use.
+// prepare parses a line and finds its tool. It is not safe for concurrent use.
 func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 	var line batchLine
 	if l.tooLong {
@@ -124,7 +124,7 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 		result, err = b.session.CallJSON(ctx, c.found, c.tool, c.params)
 	}
 	if err != nil && context.Cause(ctx) != nil {
-		return // the whole batch ends
+		return // the whole batch was canceled
 	}
 	b.trace.call(ctx, cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
 	b.print(ctx, c, result, err)
@@ -154,12 +154,12 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 type inputLine struct {
 	data    []byte
 	number  int
-	tooLong bool  // data is not all
-	err     error // of reading; the last line
+	tooLong bool  // data is incomplete
+	err     error // error of reading; this is the last line
 }
 
-// readLines reads lines as they come, until the end or until ctx is done: a
-// read that waits for more cannot be ended, so it has its own goroutine.
+// readLines reads lines as they arrive, until the end or until ctx is done. It
+// has its own goroutine because a blocked read cannot be canceled.
 func readLines(ctx context.Context, r io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)
 	give := func(l inputLine) bool {
@@ -204,7 +204,7 @@ func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
 	}
 }
 
-// readLine reads one line and keeps no more of it than a call may have.
+// readLine reads one line and keeps at most as much as a call may have.
 func readLine(in *bufio.Reader) (l inputLine, err error) {
 	for {
 		chunk, err := in.ReadSlice('\n')

@@ -1,5 +1,5 @@
-// Package callcmd is the command call: one tool, the calls of a model's response,
-// or a batch.
+// Package callcmd implements the command call, which runs one tool, the calls
+// in a model's response, or a batch.
 package callcmd
 
 import (
@@ -23,10 +23,10 @@ type options struct {
 	images    string
 	stream    bool
 	stdin     stdinCalls
-	optional  bool // a person is asked for params even if none is required
+	optional  bool // ask the person for params even if none is required
 }
 
-// New is the command call.
+// New returns the command call.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -101,7 +101,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	return call(ctx, e, s, o, name, argv)
 }
 
-// Call makes a call without params but those that the person is asked for.
+// Call makes a call with only the params that the person is asked for.
 func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) error {
 	return call(ctx, e, s, &options{optional: true}, name, nil)
 }
@@ -122,7 +122,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	if err != nil {
 		return err
 	}
-	if o.outputDir != "" { // before the tool runs: what it gives would be lost
+	if o.outputDir != "" { // before the tool runs, because its result would be lost
 		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
 		}
@@ -142,7 +142,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	result, err := s.Call(ctx, f, request)
 	hide()
 	if line != "" {
-		defer e.Note("To make this call again:\n  " + line + "\n") // under the result
+		defer e.Note("To make this call again:\n  " + line + "\n") // below the result
 	}
 	if err == nil || result.IsError {
 		if err != nil && e.OutTTY && e.ErrTTY && !e.Globals.JSON {

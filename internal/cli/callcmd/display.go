@@ -19,7 +19,7 @@ import (
 )
 
 // show prints a result for a person (spec section 8.7): its display, or its
-// parts where one of them is not text.
+// parts if one of them is not text.
 func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	e := p.env
 	color, isMarkdown := e.Color(e.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
@@ -38,7 +38,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 		}
 		return p.text(p.prose(text, isMarkdown, color))
 	}
-	if d.Text != "" && !t.IsMCP() { // a server's display is the JSON of its parts
+	if d.Text != "" && !t.IsMCP() { // the display of a server's tool is the JSON of its parts
 		if err := p.text(p.prose(d.Text, isMarkdown, color)); err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	return nil
 }
 
-// showsLive reports whether a person sees the output of a tool as it comes.
+// showsLive reports whether a person sees the output of a tool while it runs.
 func (p *printer) showsLive(t *registry.Tool) bool {
 	return p.env.OutTTY && !p.env.Globals.JSON && p.outputDir == "" && t.CanUpdateOutput
 }
 
-// markFailure says on a terminal that the tool failed, under what it printed: that
-// alone often looks like any other output.
+// markFailure prints on a terminal that the tool failed, below its output,
+// because output alone often does not show that.
 func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 	e := p.env
 	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.ErrTTY || e.Globals.JSON || e.Globals.Quiet {
@@ -76,8 +76,8 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 	e.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
 }
 
-// withoutNotice takes out of a result what it says of the error that ended the
-// call: the person reads that below it.
+// withoutNotice removes the text about the error that ended the call from a
+// result, because the person reads it below.
 func withoutNotice(r registry.Result, err error) registry.Result {
 	cut := func(text string) string {
 		text = strings.TrimSpace(text)
@@ -129,7 +129,8 @@ func hasMedia(parts []registry.Content) bool {
 	return false
 }
 
-// checklist lays a todo list out, further rows of an entry below its text.
+// checklist formats a todo list; further rows of an entry are aligned with its
+// text.
 func checklist(todos []registry.Todo, width int) [][]terminal.Span {
 	var out [][]terminal.Span
 	for _, t := range todos {
@@ -148,8 +149,9 @@ func checklist(todos []registry.Todo, width int) [][]terminal.Span {
 	return out
 }
 
-// showMedia names a part that holds bytes, and shows an image where the terminal
-// can. It is named in any case: what the terminal makes of it nobody tells us.
+// showMedia names a part with bytes, and shows an image if the terminal
+// supports it. It names the image in any case, because toolreg cannot know what
+// the terminal displays.
 func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 	info, err := picture.Read(c.Data)
 	if err != nil {
@@ -170,11 +172,11 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		}
 		return p.text("[it cannot be shown: " + terminal.Line(err.Error()) + "]")
 	}
-	_, err = io.WriteString(p.env.Out.Unescaped(), b.String()) // nothing but what picture drew
+	_, err = io.WriteString(p.env.Out.Unescaped(), b.String()) // only the sequences that package picture created
 	return err
 }
 
-// screen is the terminal on stdout.
+// screen describes the terminal on stdout.
 func (p *printer) screen() picture.Screen {
 	s := picture.Screen{Columns: p.env.Width()}
 	if f, ok := p.env.Stdout().(*os.File); ok {
@@ -184,8 +186,8 @@ func (p *printer) screen() picture.Screen {
 	return s
 }
 
-// imageProtocol decides how images are shown: the flag --images, then the
-// setting display.images, then what the environment tells of the terminal.
+// imageProtocol chooses how images are shown: by the flag --images, the setting
+// display.images, or the environment.
 func imageProtocol(e *cli.Env, flag, setting string) (picture.Protocol, error) {
 	p, err := picture.Parse(cmp.Or(flag, setting), e.Getenv)
 	if err != nil {

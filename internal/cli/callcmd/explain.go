@@ -10,23 +10,23 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// answerOf turns the outcome of a call into what the model is answered.
+// answerOf converts the outcome of a call to the answer for the model.
 func answerOf(r registry.Result, err error) dialogue.Answer {
 	if err == nil {
 		return dialogue.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}
 	}
 	a := dialogue.ErrorAnswer(exec.Explain(err))
-	if errors.Is(err, exec.ErrTimeout) { // what there was until then
+	if errors.Is(err, exec.ErrTimeout) { // the output so far
 		a.Content = append(a.Content, r.Content...)
 	}
 	a.Unknown = errors.Is(err, registry.ErrNotFound)
 	return a
 }
 
-// maxListed bounds how many tools are named where one is not known.
+// maxListed limits how many tools are named if one is unknown.
 const maxListed = 50
 
-// explainUnknown says which tools there are, those with a name like it first.
+// explainUnknown lists the existing tools, beginning with similar names.
 func explainUnknown(name string, near, all []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "There is no tool %q.", name)

@@ -19,7 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// help shows the help of the tool that is named, and of the command where none is.
+// help shows the help of the named tool, or that of the command if none is
+// named.
 func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 	return e.Help(func(cmd *cobra.Command) error {
 		named := cmd.Flags().Args()
@@ -43,8 +44,8 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 	})
 }
 
-// ShowHelp shows how a tool is called: as a command, with its params as flags are
-// shown, and whether a person is asked.
+// ShowHelp shows how to call a tool: as a command, with a table of its params,
+// and whether the call needs confirmation.
 func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *registry.Registry, t *registry.Tool) error {
 	decider, err := s.Policy(reg)
 	if err != nil {
@@ -66,7 +67,7 @@ func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *
 	return nil
 }
 
-// usage is the command line of a call: with the params that are required.
+// usage returns the command line of a call with the required params.
 func usage(callAs string, t *registry.Tool) string {
 	line := "toolreg call " + cli.ShellQuote(callAs)
 	params := args.Describe(&t.Definition)
@@ -102,7 +103,7 @@ func asks(v policy.Verdict) string {
 	return line
 }
 
-// flagError explains a flag that there is not where it was meant as a param.
+// flagError explains an unknown flag that was meant as a param.
 func flagError(e *cli.Env) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		plain := cmd.Root().FlagErrorFunc()(cmd, err)
@@ -116,8 +117,8 @@ func flagError(e *cli.Env) func(*cobra.Command, error) error {
 	}
 }
 
-// asParam is an unknown flag as the argument k=v that it was meant as, with the
-// value that it has in the command line: a switch is true.
+// asParam returns an unknown flag as the argument k=v that was meant, with its
+// value in the command line; a flag without value is true.
 func asParam(flag string, argv []string) string {
 	key, value := strings.ReplaceAll(flag, "-", "_"), "true"
 	for i, arg := range argv {

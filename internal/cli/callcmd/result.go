@@ -28,7 +28,7 @@ type callDocument struct {
 	DurationMs    int64                  `json:"durationMs"`
 	Truncated     bool                   `json:"truncated,omitempty"`
 	Cached        bool                   `json:"cached,omitempty"`
-	Attempts      int                    `json:"attempts,omitempty"` // where more than one
+	Attempts      int                    `json:"attempts,omitempty"` // if more than one
 }
 
 func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
@@ -43,8 +43,8 @@ func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
 	return d
 }
 
-// displayOf is what a person is shown of a result: of a tool that makes nothing for
-// people the text that the model gets, or else the summary.
+// displayOf returns what a person is shown of a result: if the tool provides no
+// display, the text for the model, or else the summary.
 func displayOf(r *registry.Result) registry.Display {
 	if !r.Display.IsZero() {
 		return r.Display
@@ -52,7 +52,8 @@ func displayOf(r *registry.Result) registry.Display {
 	return registry.Display{Text: cmp.Or(r.Text(), r.Summary)}
 }
 
-// llmContent is a string where all there is is one plain text, else the parts.
+// llmContent returns a string if the only part is plain text, and the parts
+// otherwise.
 func llmContent(parts []registry.Content) any {
 	if len(parts) == 0 {
 		return ""
@@ -67,9 +68,9 @@ func llmContent(parts []registry.Content) any {
 type printer struct {
 	env       *cli.Env
 	raw       bool
-	outputDir string // parts that hold bytes are saved here; "" = nowhere
+	outputDir string // folder in which parts with bytes are saved; "" = do not save
 	images    picture.Protocol
-	streamed  bool // the output was printed as it came, so that the result is not
+	streamed  bool // the output was streamed, so the result is not printed
 }
 
 func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {
@@ -77,7 +78,7 @@ func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result
 		return p.write(ctx, t, r, 0)
 	}
 	saved, err := content.Save(p.outputDir, t.Name, r.Content)
-	// The tool has run: what it gave is printed, whatever became of the files.
+	// The tool has run: print the result even if files could not be saved.
 	return errors.Join(p.write(ctx, t, r, saved), err)
 }
 

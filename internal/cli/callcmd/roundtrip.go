@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// maxTogether is how many calls of one response run at once.
+// maxTogether is how many calls of one response run concurrently.
 const maxTogether = 8
 
 const dialogueHelp = `With --format a model's response is read from stdin: the whole answer of the
@@ -59,7 +59,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if err != nil && !r.ran.Load() {
 		return err
 	}
-	for _, message := range turn.Reply(answers) { // what ran is answered, whatever stopped the rest
+	for _, message := range turn.Reply(answers) { // answer calls that ran, whatever stopped the others
 		if printErr := e.PrintLine(message); printErr != nil {
 			return cmp.Or(err, printErr)
 		}
@@ -73,10 +73,10 @@ type roundTrip struct {
 	session *session.Session
 	trace   *tracer
 	format  string
-	ran     atomic.Bool // a call was run, if only in part
+	ran     atomic.Bool // whether a call has started
 }
 
-// planned is a call that is to run, of the tool that it is for.
+// planned is a call to run.
 type planned struct {
 	session.Found
 	name   string
@@ -84,8 +84,8 @@ type planned struct {
 	index  int
 }
 
-// answer runs the calls: all at once where they only read, else one after the
-// other, since the model wrote them in an order.
+// answer runs the calls: concurrently if all of them only read, and otherwise
+// one after the other in the model's order.
 func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialogue.Answer, error) {
 	answers := make([]dialogue.Answer, len(calls))
 	var plan []planned
@@ -174,8 +174,8 @@ func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
 	return a
 }
 
-// notFound answers a call of a tool that was not found. It names the tools that
-// are declared, by the names that declarations have.
+// notFound answers a call of an unknown tool with the declared tools, by their
+// declared names.
 func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err error) dialogue.Answer {
 	e, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || e.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/dialogue"
 )
 
-// stdinCalls are the options of call that take many calls from stdin.
+// stdinCalls are the options of call that read calls from stdin.
 type stdinCalls struct {
 	format   string
 	batch    bool
@@ -29,7 +29,8 @@ func (m *stdinCalls) flags(cmd *cobra.Command) {
 
 func (m *stdinCalls) wanted() bool { return m.format != "" || m.batch }
 
-// check refuses what is about one call alone.
+// check returns an error for flags and arguments that apply only to a single
+// call.
 func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 	name := "--batch"
 	if m.format != "" {

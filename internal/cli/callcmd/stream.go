@@ -12,25 +12,25 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// stream prints the output of a call as it comes (call --stream). Its methods
+// stream prints the output of a call while it runs (call --stream). Its methods
 // are safe for concurrent use.
 type stream struct {
 	*printer
 	showMedia func(registry.Content) error // on a terminal
 
 	mu   sync.Mutex
-	any  bool   // something was printed
-	last string // of what was printed
+	any  bool   // whether something was printed
+	last string // last output
 	err  error
 }
 
-// outputEvent is a piece of output, with --json on a line of its own.
+// outputEvent is a piece of output, with --json on its own line.
 type outputEvent struct {
 	Type    string `json:"type"` // "output"
 	Content any    `json:"content"`
 }
 
-// progressEvent is a note on the way.
+// progressEvent is a progress notification.
 type progressEvent struct {
 	Type    string  `json:"type"` // "progress"
 	Done    float64 `json:"done,omitempty"`
@@ -38,7 +38,7 @@ type progressEvent struct {
 	Message string  `json:"message,omitempty"`
 }
 
-// resultEvent is the last event of a call that gave a result.
+// resultEvent is the last event of a call that returned a result.
 type resultEvent struct {
 	Type string `json:"type"` // "result"
 	callDocument
@@ -68,7 +68,7 @@ func (s *stream) emit(c registry.Content) {
 	_, s.err = io.WriteString(s.env.Results(), text)
 }
 
-// progress prints a note as an event; without --json the live line shows it.
+// progress prints progress as an event; without --json the live line shows it.
 func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) {
 	if !s.env.Globals.JSON {
 		return show
@@ -82,8 +82,8 @@ func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) 
 	}
 }
 
-// finish prints what the output did not: the result of a tool that emitted
-// nothing, what went wrong, and with --json always the result.
+// finish prints what was not streamed: the result of a tool that emitted
+// nothing, the error, and with --json always the result.
 func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,13 +14,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// tracer tells on stderr of each call of many (call --trace). nil tells nothing.
+// tracer prints a line on stderr for each of several calls (call --trace). nil
+// prints nothing.
 type tracer struct{ env *cli.Env }
 
-// maxTraced is how many columns of the arguments are shown.
+// maxTraced is the maximum width of the arguments in columns.
 const maxTraced = 120
 
-// call tells of a call that is over: the arguments, how it ended, how long it took.
+// call prints a finished call: its arguments, outcome and duration.
 func (t *tracer) call(ctx context.Context, name string, f session.Found, params []byte, r registry.Result, err error, took time.Duration) {
 	if t == nil {
 		return

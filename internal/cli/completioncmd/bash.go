@@ -6,17 +6,17 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// bashLine is a command line up to the cursor, read as bash reads it but for what
-// it would expand.
+// bashLine is a command line up to the cursor, parsed like bash without
+// expansions.
 type bashLine struct {
-	words []string // without their quotes; the last is the one to complete
-	quote byte     // that is open in the last word, 0 if none
-	start int      // bytes of the last word in front of what bash replaces
-	mixed bool     // a quote was closed in the last word, so that start means nothing
+	words []string // without quotes; the last is the one to complete
+	quote byte     // the open quote in the last word, 0 if none
+	start int      // bytes of the last word before the part that bash replaces
+	mixed bool     // a quote was closed in the last word, so that start is meaningless
 }
 
-// parseLine reads a line. Bash replaces what is behind the last of the characters
-// breaks (COMP_WORDBREAKS) that is not quoted, or behind the quote that is open.
+// parseLine parses a line. Bash replaces the text after the last unquoted
+// character of breaks (COMP_WORDBREAKS), or after the open quote.
 func parseLine(line, breaks string) bashLine {
 	var l bashLine
 	var word strings.Builder
@@ -48,7 +48,7 @@ func parseLine(line, breaks string) bashLine {
 			word.WriteByte(c)
 			switch {
 			case strings.IndexByte(breaks, c) < 0:
-			case c == '@' || c == '$': // which begin the word that they are in front of
+			case c == '@' || c == '$': // they begin the word after them
 				l.start = word.Len() - 1
 			default:
 				l.start = word.Len()
@@ -60,10 +60,10 @@ func parseLine(line, breaks string) bashLine {
 	return l
 }
 
-// replies are the lines of COMPREPLY: the candidates that begin like the last
-// word, quoted, without what bash leaves where it is. A space ends a word that is
-// complete. With descriptions the lines are for showing: bash inserts what several
-// have in common at most.
+// replies returns the lines of COMPREPLY: the candidates that begin with the
+// last word, quoted, without the part that bash keeps. A space ends a complete
+// word. With descriptions the lines are only shown, because bash inserts at
+// most their common prefix.
 func (l bashLine) replies(all []candidate, described bool, columns int) []string {
 	if l.mixed {
 		return nil
@@ -94,8 +94,8 @@ func (l bashLine) replies(all []candidate, described bool, columns int) []string
 	return words
 }
 
-// quoted is a text as it can stand at the cursor; ok is false where it cannot in
-// the quotes that are open.
+// quoted quotes a text for insertion at the cursor; ok is false if that is
+// impossible within the open quotes.
 func (l bashLine) quoted(s string) (quoted string, ok bool) {
 	switch l.quote {
 	case '\'':
@@ -113,7 +113,7 @@ func (l bashLine) quoted(s string) (quoted string, ok bool) {
 	return b.String(), true
 }
 
-// isPlain reports whether bash takes a byte as it stands, wherever it stands.
+// isPlain reports whether a byte never needs quoting in bash.
 func isPlain(c byte) bool {
 	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("_-.,/:=@%+", c) >= 0
 }

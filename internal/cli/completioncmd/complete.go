@@ -15,11 +15,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// NewComplete is the command that the scripts run.
+// NewComplete returns the command that the scripts run.
 func NewComplete(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "complete", Hidden: true, DisableFlagParsing: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // the flags are those of the line
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // the flags belong to the completed line
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			_, err := io.WriteString(e.Out, reply(cmd.Context(), cmd.Root(), argv))
 			return err
@@ -27,10 +27,10 @@ func NewComplete(e *cli.Env) *cobra.Command {
 	}
 }
 
-// reply is what the script of a shell reads: a line that says whether the shell
-// itself is to complete files or folders, then a line for each candidate. argv is
-// the name of the shell and what its script knows. On what it does not
-// understand it is empty, since nobody would see an error.
+// reply returns what the script of a shell reads: a line that says whether the
+// shell itself completes files or folders, then a line for each candidate. argv
+// is the name of the shell and the script's variables. If they are invalid, the
+// reply is empty, because nobody would see an error.
 func reply(ctx context.Context, root *cobra.Command, argv []string) string {
 	if len(argv) < 2 {
 		return ""
@@ -38,7 +38,7 @@ func reply(ctx context.Context, root *cobra.Command, argv []string) string {
 	switch shell, rest := argv[0], argv[1:]; shell {
 	case "zsh", "fish":
 		a := ask(ctx, root, rest)
-		if shell == "zsh" { // _describe takes a backslash in front of a colon for one that quotes it
+		if shell == "zsh" { // _describe reads a backslash before a colon as a quote
 			a.candidates = slices.DeleteFunc(a.candidates, func(c candidate) bool { return strings.ContainsRune(c.word, '\\') })
 		}
 		return a.lines()
@@ -51,7 +51,7 @@ func reply(ctx context.Context, root *cobra.Command, argv []string) string {
 }
 
 // replyBash completes the line up to the cursor. kind is the kind of completion
-// that bash is after (COMP_TYPE); the others are its variables.
+// that bash requests (COMP_TYPE); the others are its variables.
 func replyBash(ctx context.Context, root *cobra.Command, typed, kind, columns, breaks string) string {
 	l := parseLine(typed, breaks)
 	if len(l.words) < 2 {
@@ -66,7 +66,7 @@ func replyBash(ctx context.Context, root *cobra.Command, typed, kind, columns, b
 	return a.kind + "\n" + strings.Join(l.replies(a.candidates, described, width), "")
 }
 
-// kindName is the character that COMP_TYPE is the number of.
+// kindName returns the character with the number in COMP_TYPE.
 func kindName(kind string) string {
 	n, err := strconv.ParseUint(kind, 10, 7)
 	if err != nil {
@@ -75,21 +75,21 @@ func kindName(kind string) string {
 	return string(rune(n))
 }
 
-// candidate is a word that may stand at the cursor.
+// candidate is a word that can be inserted at the cursor.
 type candidate struct{ word, description string }
 
-// isOpen reports whether the word goes on, so that no space is to follow.
+// isOpen reports whether the word continues, so that no space follows.
 func (c candidate) isOpen() bool {
 	return strings.HasSuffix(c.word, "=") || strings.HasSuffix(c.word, "/")
 }
 
-// answer is what may stand at the cursor.
+// answer is the completions at the cursor.
 type answer struct {
 	candidates []candidate
-	kind       string // "files" or "dirs" where the shell is to complete those
+	kind       string // "files" or "dirs" if the shell completes those
 }
 
-// lines are the candidates as zsh and fish read them, with the kind in front.
+// lines returns the candidates for zsh and fish, preceded by the kind.
 func (a answer) lines() string {
 	var b strings.Builder
 	b.WriteString(a.kind + "\n")
@@ -99,8 +99,8 @@ func (a answer) lines() string {
 	return b.String()
 }
 
-// ask has cobra complete the last word of a line, whose first is the one behind
-// the program's name.
+// ask makes cobra complete the last word of a line; the first one is the word
+// after the program's name.
 func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	var out bytes.Buffer
 	root.SetOut(&out)
@@ -120,7 +120,7 @@ func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	seen := map[string]bool{}
 	for _, line := range lines[:len(lines)-1] {
 		word, description, _ := strings.Cut(line, "\t")
-		if prefix != "" && !strings.HasPrefix(word, prefix) { // cobra answers with the value alone
+		if prefix != "" && !strings.HasPrefix(word, prefix) { // cobra returns only the value
 			word = prefix + word
 		}
 		if !seen[word] && word != "" {
@@ -138,7 +138,8 @@ func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	return a
 }
 
-// flagPrefix is what stands in front of the value in --flag=value, "" of others.
+// flagPrefix returns the part before the value in --flag=value; "" for other
+// words.
 func flagPrefix(word string) string {
 	if i := strings.IndexByte(word, '='); i > 0 && word[0] == '-' {
 		return word[:i+1]
@@ -146,11 +147,11 @@ func flagPrefix(word string) string {
 	return ""
 }
 
-// maxDescription is where a description is cut.
+// maxDescription is the maximum length of a description.
 const maxDescription = 120
 
-// plain is a description cut to a line, without the quotes that set a flag's
-// placeholder off.
+// plain returns a description shortened to a line, without the quotes around a
+// flag's placeholder.
 func plain(description string) string {
 	return text.ClipRunes(strings.ReplaceAll(description, "`", ""), maxDescription)
 }

@@ -1,7 +1,7 @@
-// Package completioncmd is the command completion, which prints a script for a
-// shell, and the hidden command complete, which that script runs at a press of
-// Tab. cobra finds out what may stand at the cursor; this package makes it safe
-// to show and to insert, in the form that each shell wants.
+// Package completioncmd implements the command completion, which prints a
+// script for a shell, and the hidden command complete, which that script runs
+// when Tab is pressed. cobra finds the completions; this package quotes them
+// for each shell and makes them safe to show.
 package completioncmd
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed scripts
 var scripts embed.FS
 
-// New is the command completion.
+// New returns the command completion.
 func New(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -58,7 +58,7 @@ Exit codes: 0, 2.`,
 	}
 }
 
-// scriptFor is the script for a shell. That for PowerShell is cobra's.
+// scriptFor returns the script for a shell. PowerShell's is cobra's.
 func scriptFor(root *cobra.Command, shell string) (string, error) {
 	switch shell {
 	case "bash", "zsh", "fish":

@@ -1,5 +1,5 @@
-// Package content writes the parts of results: as text, byte for byte, and into
-// files.
+// Package content writes the parts of results as text, byte for byte, or to
+// files, and formats the page of a tool.
 package content
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// WriteRaw writes the bytes of every part, nothing between them.
+// WriteRaw writes the bytes of every part without separators.
 func WriteRaw(w io.Writer, parts []registry.Content) error {
 	for _, c := range parts {
 		if _, err := w.Write(Bytes(c)); err != nil {
@@ -27,23 +27,23 @@ func WriteRaw(w io.Writer, parts []registry.Content) error {
 	return nil
 }
 
-// Text is what a program reads of a result: the texts, and a line that
-// names each part that is not text.
+// Text returns a result as text for a program: the texts, and a line for each
+// part that is not text.
 func Text(r registry.Result) string {
 	var b strings.Builder
-	_ = Write(&b, r) // a Builder takes everything
+	_ = Write(&b, r) // a Builder never fails
 	return b.String()
 }
 
-// Write writes what Text is, piece by piece: a result may be large.
+// Write writes the same as Text piece by piece, because a result may be large.
 func Write(w io.Writer, r registry.Result) error {
 	out := bufio.NewWriterSize(w, chunk)
 	line := func(text string) {
-		for len(text) > chunk { // one large string would be copied whole
+		for len(text) > chunk { // a large string would be copied as a whole
 			_, _ = out.WriteString(text[:chunk])
 			text = text[chunk:]
 		}
-		_, _ = out.WriteString(cli.EndLine(text)) // Flush gives the error
+		_, _ = out.WriteString(cli.EndLine(text)) // Flush returns the error
 	}
 	for _, c := range r.Content {
 		line(PartText(c))
@@ -74,8 +74,8 @@ func PartText(c registry.Content) string {
 	return fmt.Sprintf("[%s %s%s, %d bytes; --output DIR saves it, --raw writes it]", c.Type, name, c.MIMEType, len(c.Data))
 }
 
-// Save writes every image, audio and resource into dir, puts the path in its
-// place and returns how many these were.
+// Save writes every image, audio and resource to dir, replaces it by the path,
+// and returns the number of saved parts.
 func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return 0, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
@@ -96,7 +96,7 @@ func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
 		}
 		name, err := Create(root, fmt.Sprintf("%s-%d", tool, i+1), Extension(kind), data)
 		if err != nil {
-			return saved, fmt.Errorf("--output: %w", err) // the rest stays in place
+			return saved, fmt.Errorf("--output: %w", err) // keep the other parts
 		}
 		*c = registry.TextContent(filepath.Join(dir, name))
 		saved++
@@ -104,7 +104,7 @@ func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
 	return saved, nil
 }
 
-// Create writes data to the first name that is free.
+// Create writes data to the first unused name.
 func Create(root *os.Root, base, ext string, data []byte) (string, error) {
 	for n := 0; ; n++ {
 		name := base + ext
@@ -123,14 +123,14 @@ func Create(root *os.Root, base, ext string, data []byte) (string, error) {
 			err = closeErr
 		}
 		if err != nil {
-			_ = root.Remove(name) // half an image is none
+			_ = root.Remove(name) // remove the incomplete file
 		}
 		return name, err
 	}
 }
 
-// Extension is the usual file ending of a media type, ".bin" where there is
-// none.
+// Extension returns the usual file extension of a media type; ".bin" if there
+// is none.
 func Extension(mediaType string) string {
 	switch mediaType {
 	case "image/jpeg":
@@ -150,7 +150,7 @@ func Extension(mediaType string) string {
 	return ".bin"
 }
 
-// Bytes are the bytes of a part, whatever it is.
+// Bytes returns the bytes of a part of any type.
 func Bytes(c registry.Content) []byte {
 	if c.Data != nil {
 		return c.Data

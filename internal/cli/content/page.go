@@ -9,25 +9,25 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Page shows a tool in full, part by part, for a screen of a width. Its text is
-// painted. Make it with the first two fields.
+// Page formats all details of a tool, part by part, for a screen of a given
+// width. Its text is styled. Set the first two fields to create one.
 type Page struct {
 	Width int
 	Color bool
 	b     strings.Builder
 }
 
-// String is what was shown until now.
+// String returns the text so far.
 func (p *Page) String() string { return p.b.String() }
 
-// Space ends a part with an empty line, where there was any.
+// Space ends a part with an empty line unless the page is empty.
 func (p *Page) Space() {
 	if p.b.Len() > 0 {
 		p.b.WriteString("\n")
 	}
 }
 
-// Field shows a short value beside its name.
+// Field adds a short value next to its name.
 func (p *Page) Field(name, value string, style terminal.Style) {
 	if value == "" {
 		return
@@ -42,14 +42,14 @@ func (p *Page) Field(name, value string, style terminal.Style) {
 // fieldName is the width of the names of fields.
 const fieldName = 14
 
-// Title opens a part of several lines.
+// Title begins a part of several lines.
 func (p *Page) Title(name string) { p.line(terminal.Span{Text: name + ":", Style: terminal.Dim}) }
 
 func (p *Page) line(spans ...terminal.Span) {
 	p.b.WriteString(terminal.Paint(spans, p.Color) + "\n")
 }
 
-// indent shows lines that are laid out already.
+// indent adds formatted lines.
 func (p *Page) indent(text string) {
 	for line := range strings.Lines(cli.EndLine(text)) {
 		if line != "\n" {
@@ -59,7 +59,7 @@ func (p *Page) indent(text string) {
 	}
 }
 
-// Block shows a text of several lines, indented and broken at the width.
+// Block adds a text of several lines, indented and wrapped.
 func (p *Page) Block(text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(terminal.Visible(text), "\n"), "\n") {
 		for _, row := range terminal.WrapSpans([]terminal.Span{{Text: line}}, p.Width-2) {
@@ -68,7 +68,7 @@ func (p *Page) Block(text string) {
 	}
 }
 
-// Params shows the table of the params of a tool, if it has any.
+// Params adds the table of a tool's params, if it has any.
 func (p *Page) Params(t *registry.Tool) {
 	if params := cli.ParamTable(&t.Definition); len(params.Rows) > 0 {
 		p.Title("params")
@@ -76,7 +76,7 @@ func (p *Page) Params(t *registry.Tool) {
 	}
 }
 
-// JSON shows a part that is JSON.
+// JSON adds a part that is JSON.
 func (p *Page) JSON(title string, data []byte) {
 	if len(data) > 0 {
 		p.Title(title)
@@ -84,7 +84,7 @@ func (p *Page) JSON(title string, data []byte) {
 	}
 }
 
-// Examples shows the examples of a tool as commands; callAs is the name that calls
+// Examples adds the examples of a tool as commands; callAs is the name to call
 // it.
 func (p *Page) Examples(t *registry.Tool, callAs string) {
 	if len(t.Examples) == 0 {

@@ -1,4 +1,5 @@
-// Package discovercmd is the command discover: what each source gave.
+// Package discovercmd implements the command discover, which shows the outcome
+// of each source.
 package discovercmd
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// New is the command discover.
+// New returns the command discover.
 func New(e *cli.Env) *cobra.Command {
 	o := &cli.Selection{}
 	cmd := &cobra.Command{
@@ -50,7 +51,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 		return err
 	}
 	diags := slices.Concat(s.Diagnostics(reg), reg.CompileAll(ctx))
-	if !inDocs { // the table tells which sources failed
+	if !inDocs { // the table shows which sources failed
 		e.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}
 	if err := print(e, reg, reports, diags); err != nil {

@@ -1,4 +1,5 @@
-// Package doctorcmd is the command doctor: what is wrong, and what to do about it.
+// Package doctorcmd implements the command doctor, which reports problems and
+// how to fix them.
 package doctorcmd
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// New is the command doctor.
+// New returns the command doctor.
 func New(e *cli.Env) *cobra.Command {
 	fix := false
 	cmd := &cobra.Command{
@@ -56,16 +57,16 @@ wrong).`,
 	return cmd
 }
 
-// finding is one thing that doctor looked at.
+// finding is the result of one check.
 type finding struct {
 	State   string `json:"state"` // ok, info, warning, error
 	Subject string `json:"subject"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
-	Fix     fix    `json:"fix,omitempty"` // the remedy as commands, where it is some
+	Fix     fix    `json:"fix,omitempty"` // the remedy as commands, if it consists of commands
 }
 
-// The states of a finding; those of diagnostics are the same words.
+// The states of a finding, which are also those of diagnostics.
 const (
 	stateOK      = "ok"
 	stateInfo    = "info"
@@ -83,7 +84,7 @@ func (x *examination) add(state, subject, remedy, format string, args ...any) {
 	x.findings = append(x.findings, finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
-// fixable gives the last finding its fix.
+// fixable sets the fix of the last finding.
 func (x *examination) fixable(f fix) { x.findings[len(x.findings)-1].Fix = f }
 
 func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
@@ -107,8 +108,8 @@ func run(ctx context.Context, e *cli.Env) error {
 	return x.report()
 }
 
-// runFix is run with the offer to fix what can be fixed. After that everything is
-// looked at again.
+// runFix runs the checks and offers to fix what can be fixed. Afterwards it
+// runs all checks again.
 func runFix(ctx context.Context, e *cli.Env) error {
 	if e.Globals.JSON {
 		return &cli.UsageError{Err: errors.New("--fix asks questions and prints no JSON"), Hint: "the JSON of toolreg doctor has the commands as fix"}
@@ -139,7 +140,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	x := &examination{env: e}
 	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	x.folders()
-	set, diags, err := e.LoadSettings(ctx) // findings say what warnings would
+	set, diags, err := e.LoadSettings(ctx) // the findings include the diagnostics
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
@@ -156,7 +157,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	return x, nil
 }
 
-// report prints the findings; an error among them is exit code 8.
+// report prints the findings; if one is an error, the exit code is 8.
 func (x *examination) report() error {
 	failed := false
 	for _, f := range x.findings {
@@ -209,7 +210,7 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 	return e.Out.WriteStyled(b.String())
 }
 
-// settingsError tells each mistake of the settings.
+// settingsError reports each mistake in the settings.
 func (x *examination) settingsError(err error) {
 	if e, ok := errors.AsType[*settings.Error](err); ok {
 		for _, p := range e.Problems {
@@ -229,7 +230,7 @@ func (x *examination) settingsError(err error) {
 func (x *examination) settings(ctx context.Context, s *settings.Settings, diags []registry.Diagnostic) {
 	x.add(stateOK, "settings", "", "project root %s, workspace %s", s.ProjectRoot, s.Workspace)
 	x.diagnostics("settings", slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
-		return d.Code == settings.CodeSourceFailed // told of the source
+		return d.Code == settings.CodeSourceFailed // reported for the source
 	}))
 	if note, how := x.env.GeminiSettings(s); note != "" {
 		x.add(stateInfo, "gemini", how, "%s", note)
@@ -262,7 +263,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	}
 }
 
-// hooks looks for the program of each hook: without it every call is refused.
+// hooks checks the program of each hook, without which every call is refused.
 func (x *examination) hooks(set *hooks.Set) {
 	found := 0
 	for i := range set.Hooks {
@@ -282,7 +283,7 @@ func (x *examination) hooks(set *hooks.Set) {
 	}
 }
 
-// sources loads everything that there is.
+// sources loads all sources.
 func (x *examination) sources(ctx context.Context) error {
 	s, err := x.env.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true, InDocs: true})
 	if err != nil {
@@ -325,8 +326,8 @@ func (x *examination) sources(ctx context.Context) error {
 	return nil
 }
 
-// remedyFor says how to fix a failed source: by its error where that tells, else
-// by the command that goes on from there.
+// remedyFor says how to fix a failed source: according to its error if
+// possible, and otherwise by the command that shows more.
 func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) string {
 	remedy := remedyForError(err)
 	for _, s := range servers {
@@ -344,7 +345,7 @@ func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) s
 	return cmp.Or(remedy, "toolreg discover -v")
 }
 
-// remedyForError is what fixes the cause of a failure; "" where it is not known.
+// remedyForError returns the remedy for the cause of a failure; "" if unknown.
 func remedyForError(err error) string {
 	if server, ok := errors.AsType[*mcpclient.ServerError](err); ok && server.Hint() != "" {
 		return server.Hint()

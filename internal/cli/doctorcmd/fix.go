@@ -17,10 +17,10 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// A fix is a remedy that is a command of toolreg, or a few of them.
+// A fix is a remedy that consists of toolreg commands.
 type fix [][]string
 
-// String shows the commands as a person would type them.
+// String returns the commands as a person would type them.
 func (f fix) String() string {
 	lines := make([]string, len(f))
 	for i, argv := range f {
@@ -70,9 +70,9 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 	return ran, nil
 }
 
-// fixFor is what can be done about a failed source: a login, the arguments of its
-// command in their place, else leaving it out. A project chooses the names of its
-// servers, which must not be taken for flags.
+// fixFor returns the fix for a failed source: a login, moving the arguments out
+// of its command, or else disabling it. The names of a project's servers are
+// untrusted and must not be taken for flags.
 func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r session.SourceReport) fix {
 	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
 	if i < 0 {
@@ -99,7 +99,7 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 	}
 }
 
-// isOurs reports whether a value stands in a file that the commands change: not in
+// isOurs reports whether a value is in a file that the commands change, not in
 // another program's.
 func (x *examination) isOurs(o settings.Origin) bool {
 	for _, scope := range []string{"user", "project"} {
@@ -110,7 +110,7 @@ func (x *examination) isOurs(o settings.Origin) bool {
 	return slices.ContainsFunc(x.env.Globals.Files, func(f string) bool { return !x.env.IsPiped(f) && x.env.Absolute(f) == o.Name })
 }
 
-// fixFile is editing a file that has mistakes, where they are in one.
+// fixFile edits a file with mistakes; nil if they are not in a file.
 func fixFile(file string) fix {
 	if ext := filepath.Ext(file); filepath.IsAbs(file) && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
 		return fix{{"settings", "edit", "--scope", file}}

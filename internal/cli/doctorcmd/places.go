@@ -20,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// folders tries to write where state and caches are kept.
+// folders checks whether the state and cache folders are writable.
 func (x *examination) folders() {
 	d, err := x.env.Folders.State()
 	if err == nil {
@@ -42,7 +42,7 @@ func (x *examination) folders() {
 	}
 }
 
-// cache tells what is kept of sources. Doctor itself asks them all.
+// cache describes the discovery cache. Doctor itself queries all sources.
 func (x *examination) cache(s *session.Session) {
 	kept, err := s.CachedListings()
 	ttl := s.Settings().DiscoveryTTL
@@ -73,7 +73,7 @@ func probe(d *state.Dir) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// programs looks for what tools run.
+// programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	env, err := session.ToolEnviron(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	if err != nil {
@@ -97,7 +97,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	}
 }
 
-// path tells of entries of PATH that programs are not looked for in.
+// path reports entries of PATH in which programs are not looked up.
 func (x *examination) path(env []string) {
 	value, ok := expand.Find(env, "PATH")
 	if !ok || value == "" {
@@ -119,7 +119,7 @@ func (x *examination) path(env []string) {
 	x.add(stateOK, "PATH", "", "%d folders", good)
 }
 
-// auditLog reads the log through.
+// auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	log, err := session.OpenAudit(x.env.Folders, s.Audit)
 	if err != nil {
@@ -142,7 +142,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	}
 }
 
-// terminal tells whether anybody can be asked.
+// terminal reports whether anybody can be asked.
 func (x *examination) terminal() {
 	if n := session.Depth(x.env.Environ); n > 0 {
 		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", session.DepthVariable, n)

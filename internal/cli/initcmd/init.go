@@ -1,4 +1,5 @@
-// Package initcmd is the command init: a settings file to start from.
+// Package initcmd implements the command init, which writes a first settings
+// file.
 package initcmd
 
 import (
@@ -32,7 +33,7 @@ type options struct {
 	format string
 }
 
-// New is the command init.
+// New returns the command init.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -61,7 +62,7 @@ Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
 // initDocument is the JSON of init.
 type initDocument struct {
 	Created string                 `json:"created"`
-	Schema  string                 `json:"schema"` // beside it
+	Schema  string                 `json:"schema"` // next to it
 	Found   []settings.FoundImport `json:"found"`
 }
 
@@ -92,13 +93,13 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return print(e, d, note, how)
 }
 
-// place is where the settings go.
+// place is where the settings are written.
 type place struct {
-	root, dir    string // nothing is written outside of root; "" = no matter
+	root, dir    string // nothing is written outside root; "" = no restriction
 	mode, folder fs.FileMode
 }
 
-// createStarter writes the file where the folder has no settings yet.
+// createStarter writes the file unless the folder already has settings.
 func createStarter(ctx context.Context, e *cli.Env, p place, format string, programs []string) (string, error) {
 	if p.dir == "" {
 		return "", errors.New("there is no folder for your settings: HOME is not set")
@@ -128,10 +129,10 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 	return "", &cli.UsageError{Err: fmt.Errorf("%s already exists", there), Hint: "edit it, or move it away first"}
 }
 
-// schemaName is the file that the starters name as $schema.
+// schemaName is the file that the starter files refer to as $schema.
 const schemaName = "settings.schema.json"
 
-// writeSchema writes the schema of this version beside the settings.
+// writeSchema writes the schema of this version next to the settings.
 func writeSchema(p place) error {
 	path, text := filepath.Join(p.dir, schemaName), append(table.Schema(), '\n')
 	err := edit.Create(p.root, path, text, p.mode, p.folder)
@@ -141,10 +142,10 @@ func writeSchema(p place) error {
 	return err
 }
 
-// starter is the file to start from, with the programs that have servers.
+// starter returns the first settings file; programs have servers to import.
 func starter(format string, programs []string) []byte {
 	text, err := starters.ReadFile("starter/settings." + format)
-	if err != nil { // embedded files are there
+	if err != nil { // cannot happen: the files are embedded
 		return nil
 	}
 	if len(programs) == 0 {
@@ -159,7 +160,7 @@ func starter(format string, programs []string) []byte {
 	return []byte(strings.Replace(string(text), "IMPORTS", strings.Join(programs, ", "), 1))
 }
 
-// programsOf lists the programs that have servers to take.
+// programsOf returns the programs that have servers to import.
 func programsOf(found []settings.FoundImport) []string {
 	var out []string
 	for _, f := range found {

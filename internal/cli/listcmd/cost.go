@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// costOptions are the options of list about what declarations cost.
+// costOptions are the options of list about the cost of declarations.
 type costOptions struct {
 	wanted   bool
 	format   string
@@ -41,12 +41,12 @@ func (o *costOptions) flags(cmd *cobra.Command) {
 	o.deferral.Flag(cmd, "with --cost: which tools the model has to search for")
 }
 
-// cost is what declarations take in every request. Name is that of a tool, a
-// source or a format, or tells what is summed up.
+// cost is the cost of declarations in every request. Name is that of a tool, a
+// source or a format, or describes a sum.
 type cost struct {
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"` // of one tool
-	Tools  int    `json:"tools,omitempty"`  // of a sum: those that are declared
+	Tools  int    `json:"tools,omitempty"`  // of a sum: number of declared tools
 	Bytes  int    `json:"bytes"`
 	Tokens int    `json:"tokens"` // estimated
 }
@@ -54,20 +54,20 @@ type cost struct {
 // costDocument is the JSON of list --cost.
 type costDocument struct {
 	Format      string                `json:"format"`
-	Tools       []*cost               `json:"tools"`   // the dearest first
-	Sources     []*cost               `json:"sources"` // the dearest first
+	Tools       []*cost               `json:"tools"`   // most expensive first
+	Sources     []*cost               `json:"sources"` // most expensive first
 	Formats     []cost                `json:"formats"`
 	Total       cost                  `json:"total"`
 	Whole       *cost                 `json:"whole,omitempty"`  // without the filter
-	Saved       *cost                 `json:"saved,omitempty"`  // by the filter
+	Saved       *cost                 `json:"saved,omitempty"`  // saved by the filter
 	Unused      *cost                 `json:"unused,omitempty"` // with --inactive: what the unused tools cost
 	Percent     int                   `json:"savedPercent,omitempty"`
 	Deferred    *cost                 `json:"deferred,omitempty"` // with --defer: what a request costs
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-// runCost sums up what the tools of a selection cost, or the one of a name, and
-// beside them all tools, so that a filter shows what it is good for.
+// runCost sums up the cost of the selected tools, or of a named one, and of all
+// tools, to show what the filter saves.
 func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	format, err := declare.Lookup(o.costs.format)
 	if err != nil {
@@ -77,7 +77,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		return err
 	}
 	inDocs := e.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with every tool: the others show what the filter saves
+	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with all tools, which show what the filter saves
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,8 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// costsOf declares the tools among all names and measures the pieces.
+// costsOf declares the tools under their names in the whole registry and
+// measures the declarations.
 func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
 	defs := session.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))

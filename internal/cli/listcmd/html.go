@@ -23,7 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/webpage"
 )
 
-// runHTML writes the tools of a selection as a page to a file.
+// runHTML writes the selected tools to a file as an HTML page.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return &cli.UsageError{Err: errors.New("--html and --json exclude each other"), Hint: "remove one of them"}
@@ -35,7 +35,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	reg, err := s.All(ctx) // whatever is selected: differences from the lock file are those of all
+	reg, err := s.All(ctx) // all tools, because differences from the lock file concern all
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	return o.StrictFailure(reg)
 }
 
-// newPage is what the page shows of the whole registry.
+// newPage returns the page of the whole registry.
 func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, o *options) (*webpage.Page, error) {
 	decider, err := s.Policy(reg)
 	if err != nil {
@@ -89,11 +89,11 @@ func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 	return p, nil
 }
 
-// lockKey is what the lock file knows a tool by.
+// lockKey identifies a tool in the lock file.
 type lockKey struct{ source, name, version string }
 
-// lockPage compares all tools with the lock file, if there is one that can be
-// read, as lock --check does, and returns the changes by tool.
+// lockPage compares all tools with the lock file as lock --check does, if there
+// is a readable one, and returns the changes by tool.
 func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*webpage.Change {
 	was, err := lock.Read(set.ProjectRoot)
 	if err != nil {
@@ -111,7 +111,7 @@ func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) m
 			}
 		}
 	}
-	changes := slices.DeleteFunc(lock.Compare(was, recorder.File()), func(c lock.Change) bool { // of a source that failed nobody knows
+	changes := slices.DeleteFunc(lock.Compare(was, recorder.File()), func(c lock.Change) bool { // the tools of a failed source are unknown
 		return c.Kind == lock.Removed && slices.ContainsFunc(reg.Reports(), func(r registry.SourceReport) bool { return r.Name == c.Source && r.State == registry.StateFailed })
 	})
 	p.Lock = &webpage.Lock{File: lock.Name, Changes: make([]webpage.Change, len(changes))}
@@ -123,8 +123,8 @@ func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) m
 	return byTool
 }
 
-// ownServer reports whether a tool is of a server in the user's own settings that
-// the lock file leaves out.
+// ownServer reports whether a tool belongs to a server in the user's own
+// settings that the lock file leaves out.
 func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
 	return slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Name == t.Server && s.Origin.Scope == settings.ScopeUser }) &&
 		!slices.ContainsFunc(was.Tools, func(e lock.Entry) bool { return e.Source == t.Source })
@@ -146,7 +146,7 @@ func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage
 	return out
 }
 
-// pageFacts is what else there is to know of a tool, short values only.
+// pageFacts returns other properties of a tool that have short values.
 func pageFacts(t *registry.Tool) []webpage.Fact {
 	optional := ""
 	if t.Optional {

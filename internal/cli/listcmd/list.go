@@ -30,10 +30,10 @@ type options struct {
 	inactive time.Duration
 	examples bool
 	costs    costOptions
-	html     string // file; "" = none
+	html     string // file for the page; "" = none
 }
 
-// New is the command list.
+// New returns the command list.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -115,7 +115,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	reg, err := o.Load(ctx, s)
-	interrupted := context.Cause(ctx) // what is there by now is listed all the same
+	interrupted := context.Cause(ctx) // list what was loaded before the interruption
 	if err != nil && interrupted == nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func listedTools(tools []*registry.Tool, all bool) []listed {
 	var wg sync.WaitGroup
 	const share = 64
 	for from := 0; from < len(tools); from += share {
-		wg.Go(func() { // fingerprints are most of the work
+		wg.Go(func() { // computing fingerprints takes most of the time
 			for i := from; i < min(from+share, len(tools)); i++ {
 				out[i] = listed{Definition: &tools[i].Definition, Fingerprint: tools[i].Fingerprint()}
 				if all {
@@ -164,14 +164,14 @@ func listedTools(tools []*registry.Tool, all bool) []listed {
 }
 
 // printTools prints a line for each tool, sorted by name, which is the first
-// column: the order of the JSON is that of display names.
+// column; the JSON is sorted by display name.
 func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
 	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
 		if e.OutTTY && display == tool.Name {
-			display = "" // the first column says it
+			display = "" // same as the first column
 		}
 		t.Add(tool.Name, tool.Source, string(tool.Category), display, text.FirstSentence(tool.Description))
 		sources[tool.Source] = true
@@ -231,7 +231,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return e.Out.WriteStyled(p.String())
 }
 
-// printExamples prints each example as a command, under its description as a
+// printExamples prints each example as a command after its description as a
 // comment.
 func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) error {
 	var b strings.Builder
@@ -250,8 +250,8 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 	return err
 }
 
-// unused leaves the tools that were not called for a time, by the audit log; 0
-// leaves all.
+// unused returns the tools that were not called for a time, according to the
+// audit log; 0 returns all.
 func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
 	switch {
 	case since < 0:

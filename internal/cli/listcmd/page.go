@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// showTool shows one tool; callAs is the name that calls it.
+// showTool shows one tool; callAs is the name to call it.
 func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	p.Field("name", t.Name, terminal.Bold)
 	if t.DisplayName != t.Name {

@@ -1,4 +1,5 @@
-// Package lockcmd is the command lock: tool definitions pinned in toolreg.lock.
+// Package lockcmd implements the command lock, which pins tool definitions in
+// toolreg.lock.
 package lockcmd
 
 import (
@@ -22,7 +23,7 @@ import (
 
 type options struct{ check, all bool }
 
-// New is the command lock.
+// New returns the command lock.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -114,8 +115,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return nil
 }
 
-// leaveOut switches off the servers that only this user has. A check still looks
-// at those that the file pins.
+// leaveOut disables the servers that only this user has. A check still includes
+// those that the file pins.
 func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
 	pinned := func(server string) bool {
 		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })

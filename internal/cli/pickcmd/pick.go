@@ -1,5 +1,5 @@
-// Package pickcmd is toolreg without a command at a terminal: a person looks for a
-// tool, reads how it is called, and calls it.
+// Package pickcmd implements toolreg without a command at a terminal: a person
+// finds a tool, reads how to call it, and calls it.
 package pickcmd
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// Run shows the tools and calls the one that is picked; none is fine too.
+// Run shows the tools and calls the one that is picked, if any.
 func Run(ctx context.Context, e *cli.Env) error {
 	s, err := e.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -31,7 +31,7 @@ func Run(ctx context.Context, e *cli.Env) error {
 		return interrupt(ctx)
 	case err != nil || name == "":
 		return err
-	case !complete: // what it was loading was cut off
+	case !complete: // loading was canceled
 		if s, err = e.Session(ctx, cli.SessionOptions{}); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func Run(ctx context.Context, e *cli.Env) error {
 	return callcmd.Call(ctx, e, s, name)
 }
 
-// interrupt ends the run as Ctrl-C does where the terminal makes a signal of it.
+// interrupt ends the run like the signal of Ctrl-C.
 func interrupt(ctx context.Context) error {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
@@ -53,8 +53,8 @@ func interrupt(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// pick returns the name of the tool that was picked, "" if none, and whether the
-// session had loaded all sources by then; else it is of no more use.
+// pick returns the name of the picked tool, "" if none, and whether the session
+// has loaded all sources; if not, it must not be used any more.
 func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, complete bool, err error) {
 	tty, err := e.OpenPerson()
 	if err != nil {
@@ -67,7 +67,7 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 	listings, loaded := make(chan picker.Listing), make(chan bool, 1)
 	go func() {
 		defer func() {
-			if p := recover(); p != nil { // the terminal is given back first
+			if p := recover(); p != nil { // restore the terminal first
 				cancel(fmt.Errorf("panic while loading the tools: %v\n%s", p, debug.Stack()))
 				loaded <- false
 			}
@@ -79,12 +79,12 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 	return name, <-loaded, err
 }
 
-// load sends what tools there are, the built-in ones first, and reports whether
-// all sources were loaded.
+// load sends the available tools, beginning with the built-in ones, and reports
+// whether all sources were loaded.
 func load(ctx context.Context, s *session.Session, listings chan<- picker.Listing, color bool) bool {
 	send := func(reg *registry.Registry, note string) bool {
 		listing, err := newListing(ctx, s, reg, note, color)
-		if err != nil { // the call will tell
+		if err != nil { // the call will report it
 			listing.Note = err.Error()
 		}
 		select {
@@ -108,7 +108,7 @@ func load(ctx context.Context, s *session.Session, listings chan<- picker.Listin
 	return true
 }
 
-// failures says how many sources are missing, "" where none is.
+// failures says how many sources failed; "" if none did.
 func failures(reg *registry.Registry) string {
 	failed := 0
 	for _, r := range reg.Reports() {
@@ -122,7 +122,8 @@ func failures(reg *registry.Registry) string {
 	return cli.Counted(failed, "source") + " failed; run toolreg discover for details"
 }
 
-// newListing lists the tools of a registry but those whose every call is denied.
+// newListing lists the tools of a registry except those whose every call is
+// denied.
 func newListing(ctx context.Context, s *session.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
 	l := picker.Listing{Note: note}
 	tools, _, err := s.Offered(ctx, reg, reg.Sorted())

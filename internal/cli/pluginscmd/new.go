@@ -87,8 +87,8 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	return nil
 }
 
-// newPluginDir is the folder that the plugin's folder goes into, and what to do
-// before its tool can be called. Nothing is written outside of root.
+// newPluginDir returns the folder for the plugin's folder, and what to do
+// before its tool can be called. Nothing is written outside root.
 func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, next string, err error) {
 	s, err := e.Settings(ctx)
 	if err != nil {
@@ -111,13 +111,13 @@ func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, ne
 	return s.ProjectRoot, filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
 }
 
-// toolPrefix makes a name that every provider takes.
+// toolPrefix converts a name to one that every provider accepts.
 func toolPrefix(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }
 
-// writeScaffold writes the files of a language into a folder that must not be
-// there yet, and returns their paths.
+// writeScaffold writes the files of a language to a folder that must not exist,
+// and returns their paths.
 func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = folder.RemoveAll(rel) // half a plugin is of no use
+			_ = folder.RemoveAll(rel) // remove the incomplete plugin
 		}
 	}()
 	entries, err := scaffold.ReadDir(path.Join("scaffold", lang))
@@ -157,7 +157,7 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	return files, nil
 }
 
-// writeTemplate writes a file of the scaffold with the names put in.
+// writeTemplate writes a file of the scaffold and fills in the names.
 func writeTemplate(from string, folder *os.Root, to string, names *strings.Replacer) error {
 	text, err := scaffold.ReadFile(from)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package pluginscmd is the command plugins: state, scaffold, check.
+// Package pluginscmd implements the command plugins, which shows, creates and
+// checks plugins.
 package pluginscmd
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// New is the command plugins.
+// New returns the command plugins.
 func New(e *cli.Env) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e) }
 	cmd := &cobra.Command{
@@ -69,7 +70,7 @@ type pluginState struct {
 	State       string   `json:"state"` // ok, disabled, untrusted, invalid, failed
 	Reason      string   `json:"reason,omitempty"`
 	Tools       []string `json:"tools"`
-	Hidden      int      `json:"hidden,omitempty"` // tools that settings keep out
+	Hidden      int      `json:"hidden,omitempty"` // number of tools that settings exclude
 }
 
 func run(ctx context.Context, e *cli.Env) error {
@@ -99,8 +100,9 @@ func run(ctx context.Context, e *cli.Env) error {
 	return t.Print(e)
 }
 
-// pluginStates tells of each plugin. Reports come in the order of the sources,
-// which is that of the plugins: two plugins may have one name.
+// pluginStates returns the state of each plugin. Reports are in the order of
+// the sources, which is that of the plugins; two plugins may have the same
+// name.
 func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
@@ -125,7 +127,7 @@ func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceRe
 	case len(p.Problems) > 0:
 		s.State, s.Reason = "invalid", problemText(p.Problems)
 	default:
-		s.Reason = problemText(p.LeftOut()) // of single tools
+		s.Reason = problemText(p.LeftOut()) // problems of single tools
 	}
 	if s.State != "ok" {
 		return s

@@ -64,8 +64,8 @@ func printLint(e *cli.Env, o *options, format declare.Format, defs []registry.De
 	return nil
 }
 
-// unusable finds the tools that could be declared but never called: their input
-// schema is invalid, so that every call is refused.
+// unusable finds tools that can be declared but never called, because their
+// input schema is invalid.
 func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
 	var out []lint.Finding
 	for _, t := range tools {
@@ -77,7 +77,7 @@ func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Too
 	return out
 }
 
-// lintText is a line for each finding and one with the sums.
+// lintText returns a line for each finding and one with the totals.
 func lintText(doc lintDocument, tools int) string {
 	var b strings.Builder
 	for _, f := range doc.Findings {

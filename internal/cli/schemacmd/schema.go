@@ -1,5 +1,5 @@
-// Package schemacmd is the command schema: declarations, and what providers would
-// make of them.
+// Package schemacmd implements the command schema, which prints declarations
+// and checks them against providers' rules.
 package schemacmd
 
 import (
@@ -31,7 +31,7 @@ type options struct {
 	deferral cli.Deferral
 }
 
-// New is the command schema.
+// New returns the command schema.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -59,7 +59,7 @@ func New(e *cli.Env) *cobra.Command {
 		},
 	}
 	cli.PresetFlag(cmd, &o.preset)
-	o.Flags(e, cmd, "strict-sources") // --strict is the word for OpenAI's strict schemas
+	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
 	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
 	o.deferral.Flag(cmd, "which tools the model has to search for")
@@ -127,8 +127,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	return cmp.Or(err, o.StrictFailure(reg))
 }
 
-// offered leaves out the tools whose every call is denied, and says so of those
-// that were named.
+// offered removes the tools whose every call is denied, and reports those that
+// were named.
 func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
 	tools, denied, err := s.Offered(ctx, reg, tools)
 	severity := registry.SeverityInfo
@@ -142,15 +142,15 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 	return tools, err
 }
 
-// warnIgnored tells that a flag about format gemini does nothing here.
+// warnIgnored warns that a flag for the format gemini has no effect.
 func warnIgnored(e *cli.Env, code, flag string, format declare.Format) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " is for format gemini; format " + format.Name + " is declared as usual"})
 }
 
-// registered returns the names of the whole registry, nil where they cannot change
-// what the tools are declared as: it is loaded for a name that the format does not
-// take as it is alone.
+// registered returns the names of the whole registry; nil if they cannot affect
+// the declared names. The whole registry is loaded only for a name that the
+// format does not accept unchanged.
 func (o *options) registered(ctx context.Context, s *session.Session, format declare.Format, defs []registry.Definition) ([]string, error) {
 	formats := []declare.Format{format}
 	if o.lint && o.all {
@@ -168,8 +168,8 @@ func (o *options) registered(ctx context.Context, s *session.Session, format dec
 	return nil, nil
 }
 
-// Print prints declarations byte for byte as they were encoded, since caches of
-// prompts depend on them. A terminal shows JSON indented.
+// Print prints declarations byte for byte as encoded, because prompt caches
+// depend on them. On a terminal JSON is indented.
 func Print(e *cli.Env, format declare.Format, out declare.Output) error {
 	switch {
 	case format.Text:
@@ -181,9 +181,9 @@ func Print(e *cli.Env, format declare.Format, out declare.Output) error {
 	return e.PrintEncoded(out.Data)
 }
 
-// tools returns the tools of the names, or of the selection where there are no
-// names, in registry order. The registry comes with an error too, where there is
-// one.
+// tools returns the tools with the names, or the selected tools if there are no
+// names, in registry order. If there is a registry, it is returned even with an
+// error.
 func (o *options) tools(ctx context.Context, s *session.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
 	if len(names) == 0 {
 		reg, err := o.Load(ctx, s)

@@ -1,4 +1,5 @@
-// Package searchcmd is the command search: tools by what they do.
+// Package searchcmd implements the command search, which finds tools by what
+// they do.
 package searchcmd
 
 import (
@@ -29,7 +30,7 @@ type options struct {
 	request bool
 }
 
-// New is the command search.
+// New returns the command search.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -78,7 +79,7 @@ type scored struct {
 	Score       float64 `json:"score"`
 }
 
-// check refuses what no search can be made of.
+// check returns an error for a query or options that make no valid search.
 func (o *options) check(query string) (format declare.Format, err error) {
 	switch {
 	case strings.TrimSpace(query) == "":

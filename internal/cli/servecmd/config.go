@@ -9,15 +9,15 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// clientConfig is how a program's settings name an MCP server.
+// clientConfig is the settings entry with which a program uses an MCP server.
 type clientConfig struct {
 	name string
-	file string // where the entry goes
+	file string // file for the entry
 	text string // %s is our path as a JSON string
 }
 
-// clients lists the programs whose settings are known. The form of each is that of
-// its documentation of November 2026.
+// clients returns the programs whose settings are known, in the format of their
+// documentation of November 2026.
 func clients() []clientConfig {
 	const servers = `{"mcpServers":{"toolreg":{"command":%s,"args":["serve"]}}}`
 	return []clientConfig{
@@ -40,7 +40,7 @@ func clientNames() string {
 	return strings.Join(names, ", ")
 }
 
-// config returns the entry for a client, ready to be pasted.
+// config returns the entry for a client, ready to paste.
 func config(client string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package servecmd is the command serve: the registry as an MCP server.
+// Package servecmd implements the command serve, which offers the registry as
+// an MCP server.
 package servecmd
 
 import (
@@ -31,7 +32,7 @@ type options struct {
 	printConfig string
 }
 
-// New is the command serve.
+// New returns the command serve.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -67,7 +68,7 @@ Exit codes: 0, 1, 2, 143.`,
 	return cmd
 }
 
-// check refuses flags that do not go together.
+// check returns an error for flags that cannot be combined.
 func (o *options) check() error {
 	switch {
 	case o.http == "" && (o.tokenFile != "" || o.noAuth) && os.Getenv("LISTEN_FDS") == "":
@@ -101,8 +102,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return server.Stdio(ctx, e.In, e.Out.Unescaped(), o.drain)
 }
 
-// offered selects the tools to offer: those that the flags leave and whose every
-// call is not denied.
+// offered selects the tools to offer: those that the flags select, except tools
+// whose every call is denied.
 func (o *options) offered(s *session.Session) func(context.Context, *registry.Registry) ([]*registry.Tool, error) {
 	return func(ctx context.Context, reg *registry.Registry) ([]*registry.Tool, error) {
 		if err := o.CheckCategory(reg); err != nil {
@@ -113,7 +114,7 @@ func (o *options) offered(s *session.Session) func(context.Context, *registry.Re
 	}
 }
 
-// serveHTTP listens until ctx is done, then waits for what runs.
+// serveHTTP listens until ctx is done, then waits for running requests.
 func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -146,8 +147,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	return o.drained(ctx, hs, handler)
 }
 
-// drained waits for the requests that are being answered, for as long as --drain
-// says.
+// drained waits for running requests for at most the duration of --drain.
 func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.HTTP) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
@@ -159,13 +159,13 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 	return nil
 }
 
-// listen opens the address, or takes the socket that systemd hands over.
+// listen opens the address, or uses the socket that systemd passes.
 func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
 			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: exactly one socket for this process is expected")}
 		}
-		const first = 3 // of the descriptors that are handed over
+		const first = 3 // first of the descriptors that are passed
 		file := os.NewFile(first, "LISTEN_FDS")
 		defer file.Close()
 		return net.FileListener(file)
@@ -184,7 +184,7 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// tokens reads the file of tokens, or makes one token.
+// tokens reads the file of tokens, or creates a token.
 func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// target says where servers are added, and whether they are tried then.
+// target says where servers are added, and whether they are tested.
 type target struct {
 	scope  string
 	noTest bool
@@ -69,7 +69,7 @@ Refer to a secret instead of writing it: --env TOKEN=env:GITHUB_TOKEN and
 	return cmd
 }
 
-// change turns the command line into an entry. dash is the number of arguments
+// change converts the command line to an entry. dash is the number of arguments
 // before --, -1 without one.
 func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	if dash < 0 {
@@ -111,7 +111,7 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	return edit.Change{Name: before[0], Entry: data}, err
 }
 
-// serverEntry is an entry of mcpServers in the order in which it is written.
+// serverEntry is an entry of mcpServers in the order of the file.
 type serverEntry struct {
 	Type        string          `json:"type,omitempty"`
 	Command     string          `json:"command,omitempty"`
@@ -132,8 +132,8 @@ func encodeEntry(e serverEntry) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
-// pairsObject makes an object of names and values in their order; nil of none. The
-// first of the separators in a text ends the name. Errors never hold a value.
+// pairsObject returns an object of names and values in order; nil for none. The
+// first separator in a text ends the name. Errors never contain a value.
 func pairsObject(flag, form, separators string, given []string) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -165,7 +165,7 @@ func pairsObject(flag, form, separators string, given []string) (json.RawMessage
 	return json.RawMessage("{" + strings.Join(parts, ",") + "}"), nil
 }
 
-// additions are servers to be added at once: all of them or none.
+// additions are servers to be added together: all or none.
 type additions []edit.Change
 
 func (a additions) apply(file string, data []byte) (out []byte, err error) {
@@ -185,7 +185,7 @@ func runAdd(ctx context.Context, e *cli.Env, t *target, change edit.Change) erro
 	return e.PrintJSON(added[0])
 }
 
-// runAddAll is runAdd for many, whose JSON is a list.
+// runAddAll is runAdd for several servers; its JSON is a list.
 func runAddAll(ctx context.Context, e *cli.Env, t *target, all additions) error {
 	added, err := addServers(ctx, e, t, all)
 	if err != nil || !e.Globals.JSON {
@@ -194,7 +194,7 @@ func runAddAll(ctx context.Context, e *cli.Env, t *target, all additions) error 
 	return e.PrintJSON(map[string][]editedServer{"servers": added})
 }
 
-// addServers writes servers into a file, says so, and tries them.
+// addServers writes servers to a file, reports it, and tests them.
 func addServers(ctx context.Context, e *cli.Env, t *target, all additions) ([]editedServer, error) {
 	if err := e.RefuseInside("changing settings"); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ to at once as by servers add.`,
 	return cmd
 }
 
-// pastedServers reads the servers of a command line, or of stdin.
+// pastedServers reads the servers in a command line or on stdin.
 func pastedServers(e *cli.Env, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"

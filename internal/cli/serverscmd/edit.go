@@ -16,11 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// whereFound tells of the default of --scope for commands that look for a server's
+// whereFound describes the default of --scope for commands that find a server's
 // file.
 const whereFound = "; default the one that has the server"
 
-// editCommands are the subcommands of servers that change a settings file.
+// editCommands returns the subcommands of servers that change a settings file.
 func editCommands(e *cli.Env) []*cobra.Command {
 	scope := ""
 	flag := func(cmd *cobra.Command) *cobra.Command {
@@ -58,7 +58,7 @@ type editedServer struct {
 	Name   string `json:"name"`
 	Action string `json:"action"` // added, edited, removed, enabled, disabled
 	File   string `json:"file"`
-	Test   *trial `json:"test,omitempty"` // of one that was added: what came of connecting to it
+	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
 }
 
 func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.Change) error {
@@ -88,8 +88,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 	return nil
 }
 
-// editable are the settings files that a scope stands for, those that count
-// most first.
+// editable returns the settings files of a scope, in descending precedence.
 func editable(e *cli.Env, scope string) ([]string, error) {
 	if scope != "" {
 		path, err := e.SettingsFile(scope)
@@ -114,8 +113,8 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 	return out, nil
 }
 
-// editFirst makes the change in the first file where it is possible, which is the
-// one that it returns; granted tells that the project is trusted with it.
+// editFirst makes the change in the first file where it is possible, and
+// returns that file; granted says that the project is trusted with the change.
 func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Change) (file string, granted bool, err error) {
 	err = edit.ErrNoServer
 	for _, file = range files {
@@ -127,7 +126,7 @@ func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Chan
 	return file, granted, err
 }
 
-// noServerToEdit says where a server comes from that no file to edit has.
+// noServerToEdit says where a server comes from if none of the files has it.
 func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Servers {
@@ -139,7 +138,8 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	return &session.NoServerError{Name: name, Known: names}
 }
 
-// reportEdit says what was changed, and whether another place has the server too.
+// reportEdit reports what was changed, and whether another scope has the server
+// too.
 func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change edit.Change) {
 	if !e.Globals.JSON {
 		e.Notef("%s server %q in %s", action, change.Name, file)
@@ -152,7 +152,8 @@ func reportEdit(e *cli.Env, s *settings.Settings, file, action string, change ed
 	}
 }
 
-// warnUntrusted says that the project's own settings do not count as they are now.
+// warnUntrusted warns that the project's own settings are ignored in their
+// current state.
 func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) {
 	if file != projectFile(s) || granted {
 		return
@@ -164,7 +165,7 @@ func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) 
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
 }
 
-// projectFile is the settings file of the project, "" where there is none.
+// projectFile returns the settings file of the project; "" if there is none.
 func projectFile(s *settings.Settings) string {
 	path, err := settings.FileIn(filepath.Join(s.ProjectRoot, ".toolreg"))
 	if err != nil {

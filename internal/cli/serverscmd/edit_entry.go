@@ -72,8 +72,8 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 	return nil
 }
 
-// findEntry returns the first file that has a server, its bytes, and the entry in
-// it.
+// findEntry returns the first file that has a server, its content, and the
+// entry.
 func findEntry(ctx context.Context, e *cli.Env, scope, name string) (file string, data, entry []byte, err error) {
 	files, err := editable(e, scope)
 	if err != nil {

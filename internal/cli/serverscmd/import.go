@@ -46,7 +46,7 @@ them.`,
 	return cmd
 }
 
-// completeImports completes the servers of the program that the line names.
+// completeImports completes the servers of the program on the command line.
 func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.CompleteSettings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
@@ -67,11 +67,11 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 type found struct {
 	settings.ImportedServer
 	file    string
-	foreign bool // it stands in a file of the project, which others write
+	foreign bool // it is in a file of the project, which others write
 }
 
-// matches reports whether a NAME of the command line means the server. What the
-// project brings is meant by its exact name alone.
+// matches reports whether a NAME on the command line means the server. Servers
+// of the project must be named exactly, or confirmed.
 func (f found) matches(pattern string) bool {
 	return f.Name == pattern || !f.foreign && registry.MatchName(pattern, f.Name)
 }
@@ -106,8 +106,9 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	return runAddAll(ctx, e, t, chosen)
 }
 
-// serversOf are the servers of a program that can be copied, each name once: the
-// user's own before the project's. It says why others cannot.
+// serversOf returns the servers of a program that can be copied, without
+// duplicate names: the user's own before the project's. It reports why others
+// cannot be copied.
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
 	files := settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ)
@@ -131,7 +132,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	return out
 }
 
-// fromProject orders files.
+// fromProject is used to sort the user's files before the project's.
 func fromProject(f settings.FoundImport) int {
 	if f.Project {
 		return 1
@@ -139,8 +140,8 @@ func fromProject(f settings.FoundImport) int {
 	return 0
 }
 
-// without leaves out the servers whose names a settings file has already, and says
-// so.
+// without removes the servers whose names a settings file already has, and
+// reports them.
 func without(e *cli.Env, servers []found, file string) ([]found, error) {
 	data, err := edit.Read(file)
 	if err != nil {
@@ -161,7 +162,7 @@ func without(e *cli.Env, servers []found, file string) ([]found, error) {
 	return out, nil
 }
 
-// choose leaves the servers that names match, or that the person wants.
+// choose returns the servers that match names, or that the person wants.
 func choose(ctx context.Context, e *cli.Env, program string, servers []found, names []string) (additions, error) {
 	var out additions
 	if len(names) == 0 {
@@ -219,7 +220,7 @@ func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []fou
 	return out, nil
 }
 
-// reach is the command line or the address of an entry, without secrets.
+// reach returns the command line or the URL of an entry, without secrets.
 func reach(entry json.RawMessage) string {
 	var e struct {
 		Command, URL, HTTPURL string

@@ -23,7 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// loginTimeout is how long a person has to log in, unless --timeout says.
+// loginTimeout is how long a login may take without --timeout.
 const loginTimeout = 5 * time.Minute
 
 type loginOptions struct {
@@ -101,7 +101,7 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 	return l.print(result)
 }
 
-// login is one run of servers login.
+// login is the state of one servers login.
 type login struct {
 	*loginOptions
 	env     *cli.Env
@@ -129,15 +129,16 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
 	}
 	options := s.ServerOptions(ctx, server)
-	options.Listings = nil // the server itself is to answer
+	options.Listings = nil // query the server itself
 	return &login{loginOptions: o, env: e, session: s, server: server, logins: s.Logins(), options: options}, nil
 }
 
-// maxLogins bounds how often one run asks for wider scopes.
+// maxLogins limits how often one run requests more scopes.
 const maxLogins = 3
 
-// run connects as a stranger to hear what the server wants, lets the person log
-// in, and connects again: a login counts when the server takes it.
+// run connects without tokens to learn what the server requires, lets the
+// person log in, and connects again: a login is successful if the server
+// accepts it.
 func (l *login) run(ctx context.Context) (loggedIn, error) {
 	out := loggedIn{Name: l.server.Name, State: "not needed"}
 	tools, err := l.connect(ctx, true)
@@ -166,17 +167,17 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 	return out, err
 }
 
-// again reports whether another login could do what this one did not.
+// again reports whether another login could succeed.
 func (l *login) again(ctx context.Context, err error) bool {
 	return errors.Is(err, registry.ErrNeedsLogin) && (l.client.WantsMore() && len(l.scopes) == 0 || l.client.Moved(ctx))
 }
 
-// offered reports whether to log in to a server that works without.
+// offered reports whether to log in to a server that works without a login.
 func (l *login) offered(ctx context.Context) bool {
 	return l.server.OAuth != nil && l.server.OAuth.Enabled || l.client.Offered(ctx)
 }
 
-// connect lists the server's tools, as a stranger or with the tokens.
+// connect lists the server's tools, without or with the tokens.
 func (l *login) connect(ctx context.Context, stranger bool) (tools int, err error) {
 	o := l.options
 	o.Auth = func(s settings.Server) transport.Authorizer {
@@ -196,7 +197,7 @@ func (l *login) connect(ctx context.Context, stranger bool) (tools int, err erro
 	return len(list), err
 }
 
-// ways are the ways to reach the person.
+// ways returns the options for reaching the person.
 func (l *login) ways() oauth.LoginOptions {
 	o := oauth.LoginOptions{Scopes: l.scopes}
 	opened := false
@@ -207,7 +208,7 @@ func (l *login) ways() oauth.LoginOptions {
 			if err != nil {
 				l.env.Log.Debug("no browser", "err", err)
 			}
-			return nil // the address is shown, and somebody may open it
+			return nil // the URL is printed, and somebody may open it
 		}
 	}
 	if tty, err := terminal.OpenTTY(); err == nil && !l.env.Globals.NonInteractive {
@@ -227,7 +228,8 @@ func (l *login) ways() oauth.LoginOptions {
 	return o
 }
 
-// agree asks whether an authorization server may have a secret of the settings.
+// agree asks whether an authorization server may receive a secret of the
+// settings.
 func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error) {
 	tty, err := l.env.OpenTTY()
 	if err != nil {
@@ -250,14 +252,14 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	return agreed, err
 }
 
-// loginNotice is the JSON that tells a script which address to open.
+// loginNotice is the JSON that tells a script which URL to open.
 type loginNotice struct {
 	Server  string `json:"server"`
 	Address string `json:"address"`
 }
 
-// show tells the address to open. It is part of the dialogue, so --quiet does
-// not take it away.
+// show prints the URL to open. It is part of the dialog, so it is printed even
+// with --quiet.
 func (l *login) show(address string, opened bool) {
 	if l.env.Globals.JSON {
 		if line, err := cli.EncodeJSON(map[string]loginNotice{"login": {l.server.Name, address}}); err == nil {
@@ -281,8 +283,7 @@ func (l *login) ask(ctx context.Context) (string, error) {
 	return tty.Ask(ctx, "Log in there; if the browser cannot return here, paste the address at which it ended: ")
 }
 
-// readLine reads a line of stdin. A read that nobody waits for any more ends
-// with the process.
+// readLine reads a line of stdin. An abandoned read ends with the process.
 func (l *login) readLine(ctx context.Context) (string, error) {
 	type line struct {
 		text string

@@ -43,8 +43,8 @@ a tool's run).`,
 
 // loggedOut is one entry of the JSON of servers logout.
 type loggedOut struct {
-	Name    string `json:"name,omitempty"`    // of the server; absent where no settings have it
-	Address string `json:"address,omitempty"` // in place of the name
+	Name    string `json:"name,omitempty"`    // name of the server; absent if the settings do not have it
+	Address string `json:"address,omitempty"` // if there is no name
 	Had     bool   `json:"had"`               // there was a login
 	Revoked bool   `json:"revoked"`           // the authorization server revoked the tokens
 }
@@ -99,7 +99,7 @@ func (d loggedOut) text() string {
 	return "logged out of " + which
 }
 
-// logout ends the login to a server of the settings.
+// logout ends the login to a server in the settings.
 func logout(ctx context.Context, e *cli.Env, s *session.Session, server settings.Server) (loggedOut, error) {
 	out := loggedOut{Name: server.Name}
 	expanded, err := s.Expander().Server(ctx, server)
@@ -126,8 +126,8 @@ func warnLogout(e *cli.Env, name string, err error) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was removed here; end it at the server too"})
 }
 
-// logoutAll ends the logins of the servers in the settings, whose secrets can be
-// had, and then those that are left.
+// logoutAll ends the logins of the servers in the settings, whose secrets are
+// available, and then the others.
 func logoutAll(ctx context.Context, e *cli.Env, s *session.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
 	for _, server := range s.Settings().Servers {
@@ -138,7 +138,7 @@ func logoutAll(ctx context.Context, e *cli.Env, s *session.Session) ([]loggedOut
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		if err == nil && out.Had { // what could not be done here is done below
+		if err == nil && out.Had { // failures are handled below
 			done = append(done, out)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// offersDocument is the JSON of servers --prompts and --resources. The lists
-// that were not asked for are left out.
+// offersDocument is the JSON of servers --prompts and --resources. Lists that
+// were not requested are omitted.
 type offersDocument struct {
 	Prompts     *[]mcpclient.Prompt           `json:"prompts,omitempty"`
 	Resources   *[]mcpclient.Resource         `json:"resources,omitempty"`
@@ -25,7 +25,7 @@ type offersDocument struct {
 	Diagnostics []registry.Diagnostic         `json:"diagnostics"`
 }
 
-// offer is what one server offers beside tools.
+// offer is what one server offers besides tools.
 type offer struct {
 	prompts   []mcpclient.Prompt
 	resources []mcpclient.Resource
@@ -34,7 +34,8 @@ type offer struct {
 	err       error
 }
 
-// runOffers lists the prompts or resources of the servers, or of those named.
+// runOffers lists the prompts or resources of all servers, or of the named
+// ones.
 func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if o.prompts && o.resources && !e.Globals.JSON {
 		return &cli.UsageError{Err: errors.New("--prompts and --resources are two tables"), Hint: "ask for one at a time, or for both with --json"}
@@ -66,12 +67,12 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	}
 	named := len(names) > 0 || o.Strict
 	for i := range diags {
-		if len(names) == 0 && diags[i].Code == "not_offered" { // of all servers, some have none
+		if len(names) == 0 && diags[i].Code == "not_offered" { // with all servers, some may have none
 			diags[i].Severity = registry.SeverityInfo
 		}
 	}
 	if len(failed) == 1 && len(all) == 1 && named {
-		return failed[0] // said once, as the error
+		return failed[0] // printed once, as the error
 	}
 	e.Diagnose(diags)
 	if err := printOffers(e, o, all, cli.OrEmpty(diags)); err != nil {
@@ -83,8 +84,8 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	return nil
 }
 
-// serversNamed returns the servers of names, all without any. One that the
-// settings keep out cannot be named alone.
+// serversNamed returns the servers with the names, or all servers without
+// names. Naming only a disabled server is an error.
 func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient.Source, error) {
 	on, off, err := s.Servers(names...)
 	switch {
@@ -98,14 +99,14 @@ func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient
 	return on, nil
 }
 
-// serverNamed returns the one server of a name.
+// serverNamed returns the server with a name.
 func serverNamed(e *cli.Env, s *session.Session, name string) (*mcpclient.Source, error) {
 	servers, err := serversNamed(e, s, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, server := range servers {
-		if server.Info().Name == name { // whatever else it matches as a glob
+		if server.Info().Name == name { // even if it also matches others as a glob
 			return server, nil
 		}
 	}
@@ -115,16 +116,16 @@ func serverNamed(e *cli.Env, s *session.Session, name string) (*mcpclient.Source
 	return servers[0], nil
 }
 
-// closeServers ends servers that no loader holds.
+// closeServers closes servers that no loader closes.
 func closeServers(servers []*mcpclient.Source) {
 	var wg sync.WaitGroup
 	for _, s := range servers {
-		wg.Go(func() { _ = s.Close() }) // what is wrong with a server that is closed concerns nobody
+		wg.Go(func() { _ = s.Close() }) // errors of closing a server are ignored
 	}
 	wg.Wait()
 }
 
-// offers asks all servers at once; the answers are in their order.
+// offers queries all servers concurrently; the results are in their order.
 func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.Source) []offer {
 	done := e.Screen.Watch()
 	defer done()
@@ -147,8 +148,8 @@ func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.So
 	return out
 }
 
-// completeOffers completes the prompts or the resources of the server that the
-// first argument names, as the discovery cache has them.
+// completeOffers completes the prompts or resources of the server in the first
+// argument, from the discovery cache.
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
@@ -159,8 +160,8 @@ func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 	})
 }
 
-// completePromptArguments completes the arguments of the prompt that the first two
-// arguments name.
+// completePromptArguments completes the arguments of the prompt in the first
+// two arguments.
 func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
 		var params []args.Param

@@ -75,7 +75,7 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 	return err
 }
 
-// noPromptError tells of a prompt that a server does not have.
+// noPromptError reports a prompt that a server does not have.
 type noPromptError struct {
 	server, name string
 	near         []string
@@ -90,12 +90,12 @@ func (e *noPromptError) Error() string {
 	return msg
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *noPromptError) Hint() string {
 	return "toolreg servers " + e.server + " --prompts lists them"
 }
 
-// Is reports that it is a [registry.ErrNotFound].
+// Is reports whether target is [registry.ErrNotFound].
 func (e *noPromptError) Is(target error) bool { return target == registry.ErrNotFound }
 
 func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registry.Diagnostic) (mcpclient.Prompt, error) {
@@ -112,8 +112,8 @@ func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registr
 	return mcpclient.Prompt{}, &noPromptError{server, name, registry.Near(name, names), len(names)}
 }
 
-// promptArguments types the arguments, which are all text, and checks that those
-// the prompt needs are there and no others.
+// promptArguments encodes the arguments, which are all text, and checks that
+// all required ones are present and no others.
 func promptArguments(ctx context.Context, e *cli.Env, p mcpclient.Prompt, argv []string) (map[string]string, error) {
 	type property struct {
 		Type string `json:"type"`
@@ -155,15 +155,16 @@ type promptArgsError struct {
 	server string
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *promptArgsError) Hint() string {
 	return "see toolreg servers " + e.server + " --prompts"
 }
 
 func (e *promptArgsError) Unwrap() error { return e.ArgsError }
 
-// messagesText shows each message under its role. In a pipe texts are as they
-// came; on a terminal they are set off, so that none passes for another message.
+// messagesText formats each message under its role. In a pipe texts are
+// unchanged; on a terminal they are indented, so that none can look like
+// another message.
 func messagesText(e *cli.Env, messages []mcpclient.Message) string {
 	var b strings.Builder
 	for i, m := range messages {

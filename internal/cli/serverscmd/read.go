@@ -89,8 +89,8 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	return printReading(e, uri, reading.Contents)
 }
 
-// atServer does something with one server within the time limit of a call, with
-// progress on the live lines, and ends the server.
+// atServer calls do with one server within the time limit of a call, with
+// progress on the live lines, and closes the server.
 func atServer(ctx context.Context, e *cli.Env, name, what string, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
 	s, err := e.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -117,7 +117,7 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 	return err
 }
 
-// callLimit is the time limit of a request to a server; 0 means none.
+// callLimit returns the time limit of a request to a server; 0 means none.
 func callLimit(set *settings.Settings, name string) time.Duration {
 	if set.Globals.TimeoutSet {
 		return set.Globals.Timeout
@@ -130,7 +130,7 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 	return 0
 }
 
-// printReading prints text as it is in a pipe and made visible on a terminal.
+// printReading prints text unchanged in a pipe, and made visible on a terminal.
 func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
 		e.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
@@ -154,9 +154,8 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 	return err
 }
 
-// saveReading writes contents to a file that the person named, or each to a file
-// of its own in a folder, where names come from the URIs and nothing is
-// overwritten.
+// saveReading writes contents to a file that the person named, or each to its
+// own file in a folder, with names from the URIs and without overwriting.
 func saveReading(output, uri string, contents []registry.Content) ([]string, error) {
 	info, err := os.Stat(output)
 	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
@@ -185,8 +184,8 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	return saved, nil
 }
 
-// saveFile writes through a file beside it, so that the old one stays whole until
-// the new one is.
+// saveFile writes to a temporary file, so that the old file stays complete
+// until it is replaced.
 func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if len(contents) == 0 {
 		return nil, errors.New("the server returned nothing to write")
@@ -200,14 +199,14 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 		return []string{name}, errors.Join(err, f.Close())
 	}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real // the file behind a link is meant, not the link
+		name = real // replace the target of a link, not the link
 	}
 	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
 	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
 	}
-	defer func() { _ = os.Remove(beside) }() // gone once it is renamed
+	defer func() { _ = os.Remove(beside) }() // no effect after renaming
 	_, err = f.Write(content.Bytes(contents[0]))
 	if info, statErr := os.Stat(name); statErr == nil {
 		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
@@ -221,8 +220,8 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 	return []string{name}, nil
 }
 
-// fileName makes a name of the last part of a URI, without anything that could
-// mean more than a name.
+// fileName makes a name of the last part of a URI, without characters that have
+// a meaning in paths.
 func fileName(uri string, c registry.Content) (base, ext string) {
 	last := uri
 	if u, err := url.Parse(uri); err == nil {

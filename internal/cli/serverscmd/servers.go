@@ -1,5 +1,6 @@
-// Package serverscmd is the command servers: MCP servers, their state, what they
-// offer beside tools, their entries in the settings, logins.
+// Package serverscmd implements the command servers, which shows MCP servers
+// and what they offer besides tools, changes their entries in the settings, and
+// manages logins.
 package serverscmd
 
 import (
@@ -18,7 +19,7 @@ type options struct {
 	prompts, resources bool
 }
 
-// New is the command servers, which alone lists them.
+// New returns the command servers, which lists them if it has no subcommand.
 func New(e *cli.Env) *cobra.Command {
 	cmd := newListCommand(e)
 	cmd.Use = "servers [NAME…]"

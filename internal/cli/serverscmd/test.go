@@ -34,10 +34,11 @@ Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 	}
 }
 
-// trial is what came of connecting to a server; the JSON of servers test.
+// trial is the result of connecting to a server; it is the JSON of servers
+// test.
 type trial struct {
 	mcpclient.Info
-	ToolNames []string `json:"toolNames"` // as calls name them
+	ToolNames []string `json:"toolNames"` // names for calls
 
 	err error // why it failed
 }
@@ -77,7 +78,7 @@ func testOptions() cli.SessionOptions {
 	return cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true}
 }
 
-// try connects to servers. That one fails is no error.
+// try connects to servers. A failing server is no error.
 func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclient.Source) ([]*trial, error) {
 	reg, err := s.LoadServers(ctx, servers)
 	if err != nil {
@@ -95,12 +96,13 @@ func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclie
 		}
 		out = append(out, t)
 	}
-	e.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // which is the result
+	e.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
 	return out, nil
 }
 
-// tryAdded connects to the servers that a file has got, as far as they count, and
-// says what they offer. One that fails is a warning.
+// tryAdded connects to the servers that were added to a file, unless they are
+// disabled or ignored, and reports what they offer. A failing server is a
+// warning.
 func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
 	s, err := e.Session(ctx, testOptions())
 	if err != nil {
@@ -137,7 +139,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 	return nil
 }
 
-// warning tells that an entry is kept whose server fails.
+// warning reports that an entry was kept although its server fails.
 func (t *trial) warning() registry.Diagnostic {
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: registry.MCPPrefix + t.Name,
 		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + t.Name + " changes it, toolreg servers test " + t.Name + " tries again"}
@@ -149,10 +151,10 @@ func (t *trial) warning() registry.Diagnostic {
 	return d
 }
 
-// maxNamed is how many tools are named in a line.
+// maxNamed is how many tools are named on a line.
 const maxNamed = 5
 
-// someOf names the first tools, behind a colon.
+// someOf returns the first names after a colon.
 func someOf(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -164,7 +166,7 @@ func someOf(names []string) string {
 	return out
 }
 
-// String says in a line what a server that works is and has.
+// String describes a working server in one line.
 func (t *trial) String() string {
 	about := []string{cli.Counted(t.Tools, "tool")}
 	if t.Prompts > 0 {

@@ -64,11 +64,12 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 		return e.PrintJSON(changedDocument{File: file})
 	}
 	e.Notef("wrote %s", file)
-	_, err = e.Settings(ctx) // what is wrong beside the file, such as missing trust
+	_, err = e.Settings(ctx) // problems outside the file, such as missing trust
 	return err
 }
 
-// edited is what the person makes of a file. It has no mistakes.
+// edited lets the person edit a file and returns the result, which has no
+// mistakes.
 func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
 	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})
 	if err != nil {

@@ -75,8 +75,8 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 	return reportSet(ctx, e, scope, key, file)
 }
 
-// set makes the assignment in the bytes of a file. A mistake that the file had
-// before is no reason to refuse; one that the value makes is.
+// set changes the content of a file. Mistakes that the file had before are
+// accepted; new ones are an error.
 func set(file string, old []byte, a settings.Assignment) ([]byte, error) {
 	out, err := edit.Set{Paths: a.Paths, Value: a.Value}.Apply(file, old)
 	if err != nil {
@@ -90,8 +90,8 @@ func set(file string, old []byte, a settings.Assignment) ([]byte, error) {
 	return out, nil
 }
 
-// reportSet says what keeps a value from taking effect: trust that is missing, or
-// a place that takes precedence.
+// reportSet reports what keeps a value from taking effect: missing trust, or a
+// scope that overrides it.
 func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	s, diags, err := e.LoadSettings(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	}
 	values, err := s.Find(key)
 	if err != nil || len(values) != 1 {
-		return nil // it is a part of a value, of which nothing is known alone
+		return nil // a part of a value, which has no effective value of its own
 	}
 	place, known := map[string]settings.Scope{"user": settings.ScopeUser, "project": settings.ScopeProject}[scope]
 	if o := values[0].Origin; known && o.Scope > place && o.Name != file {
@@ -111,7 +111,7 @@ func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	return nil
 }
 
-// completeValues completes the values of a setting that has few.
+// completeValues completes the values of a setting that has only a few.
 func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return settings.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
 }

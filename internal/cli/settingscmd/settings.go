@@ -1,5 +1,5 @@
-// Package settingscmd is the command settings: effective settings and where they
-// come from, and changes to them.
+// Package settingscmd implements the command settings, which shows effective
+// settings and where they come from, and changes them.
 package settingscmd
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// New is the command settings.
+// New returns the command settings.
 func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "settings",
@@ -99,7 +99,8 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	return t.Print(e)
 }
 
-// chosenSettings are the settings of the keys in their order, all without any.
+// chosenSettings returns the settings with the keys in order, or all settings
+// without keys.
 func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings.Value, error) {
 	if len(keys) == 0 {
 		return s.Effective(), nil

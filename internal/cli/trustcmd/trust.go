@@ -1,4 +1,5 @@
-// Package trustcmd is the command trust: trust in a project's settings.
+// Package trustcmd implements the command trust, which manages trust in a
+// project's settings.
 package trustcmd
 
 import (
@@ -19,7 +20,7 @@ import (
 
 type options struct{ hash string }
 
-// New is the command trust.
+// New returns the command trust.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	status := func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), e) }
@@ -71,14 +72,14 @@ Exit codes: 0, 2, 3 (the project has no settings), 5 (inside a tool's run).`,
 	return cmd
 }
 
-// noProjectError tells that there is nothing to trust.
+// noProjectError reports that there is nothing to trust.
 type noProjectError struct{ root string }
 
 func (e *noProjectError) Error() string {
 	return fmt.Sprintf("no settings or plugins of a project in %s", e.root)
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *noProjectError) Hint() string {
 	return "toolreg init creates them; use --root DIR for another project"
 }
@@ -87,7 +88,7 @@ func (e *noProjectError) Is(target error) bool { return target == registry.ErrNo
 
 // project loads the settings and returns the project's, which must exist.
 func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
-	s, _, err := e.LoadSettings(ctx) // the result says what the warnings would
+	s, _, err := e.LoadSettings(ctx) // the result includes the diagnostics
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ type trustDocument struct {
 	Root     string         `json:"root"`
 	Trusted  bool           `json:"trusted"`
 	Granted  *time.Time     `json:"granted,omitempty"`
-	Declined bool           `json:"declined,omitempty"` // the person said no to what it is now
+	Declined bool           `json:"declined,omitempty"` // the person refused to trust it in its current state
 	Hash     string         `json:"hash"`
 	Files    []string       `json:"files"`
 	Runs     []string       `json:"runs"`
@@ -163,26 +164,26 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 type trustedDocument struct {
 	Root    string `json:"root"`
 	Trusted bool   `json:"trusted"`
-	Changed *bool  `json:"changed,omitempty"` // by revoke: whether there was trust
-	Hash    string `json:"hash,omitempty"`    // that was granted
+	Changed *bool  `json:"changed,omitempty"` // for revoke: whether there was trust
+	Hash    string `json:"hash,omitempty"`    // hash that was granted
 }
 
-// grantNeedsPerson is trust that nobody is there to grant.
+// grantNeedsPerson reports that nobody can be asked to grant trust.
 type grantNeedsPerson struct{}
 
 func (*grantNeedsPerson) Error() string {
 	return "granting trust: " + registry.ErrNeedsConfirmation.Error()
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (*grantNeedsPerson) Hint() string {
 	return "toolreg trust grant --hash HASH grants without a question; toolreg trust status shows the hash"
 }
 
 func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
-// agreed returns nil when the hash on the command line is that of the files,
-// or when the person says yes to what is shown.
+// agreed returns nil if the hash on the command line matches the files, or if
+// the person answers yes.
 func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
 	if hash != "" {
 		if hash != p.Hash {

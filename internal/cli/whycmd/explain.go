@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// conditions are what a rule matches by.
+// conditions are the fields by which a rule matches.
 type conditions struct {
 	Tool     string `json:"tool,omitempty"`
 	Source   string `json:"source,omitempty"`
@@ -28,7 +28,7 @@ func conditionsOf(r *policy.Rule) conditions {
 	return c
 }
 
-// match names the conditions that are set.
+// match returns the conditions that are set.
 func (c conditions) match() string {
 	var parts []string
 	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source}, {"server", c.Server}, {"category", c.Category},
@@ -46,14 +46,15 @@ type ruleReport struct {
 	Origin   string          `json:"origin"`
 	conditions
 	Matches bool     `json:"matches"`
-	Parts   []string `json:"parts,omitempty"` // the commands of a shell line that it matches
+	Parts   []string `json:"parts,omitempty"` // commands of a shell line that it matches
 	First   bool     `json:"first,omitempty"` // no rule before it matches the call or one of these commands
 	Unmet   string   `json:"unmet,omitempty"`
 	Value   string   `json:"value,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
 
-// explain reports on every rule; whole asks about the tool without params.
+// explain reports on every rule; whole means that the question is about the
+// tool without params.
 func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call registry.Call, whole bool) ([]ruleReport, error) {
 	reports := p.ExplainTool(ctx, t)
 	if !whole {
@@ -63,7 +64,7 @@ func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call regis
 		}
 	}
 	var out []ruleReport
-	matched := map[string]bool{} // the parts that a rule matches
+	matched := map[string]bool{} // the parts that the rule matches
 	for i, r := range reports {
 		if i == 0 || reports[i-1].Rule != r.Rule {
 			out = append(out, ruleReport{Decision: r.Rule.Decision, Origin: r.Rule.Origin, conditions: conditionsOf(r.Rule)})
@@ -74,7 +75,7 @@ func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call regis
 	return out, nil
 }
 
-// add adds what is reported about the call, or about one command of its line.
+// add adds the report on the call, or on one command of its line.
 func (r *ruleReport) add(part policy.RuleReport, first bool) {
 	if part.Failed != nil {
 		r.Error = part.Failed.Error()
@@ -91,7 +92,7 @@ func (r *ruleReport) add(part policy.RuleReport, first bool) {
 	}
 }
 
-// String is the report in one line.
+// String returns the report in one line.
 func (r ruleReport) String() string {
 	text := fmt.Sprintf("%s: %s", r.Origin, r.Decision)
 	if match := r.match(); match != "" {

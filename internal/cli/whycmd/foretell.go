@@ -10,12 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// foretell says in a line what a call would do, and which files it speaks of or in
-// which folder a command would run, as far as can be known without calling.
+// foretell describes in one line what a call would do, and which files it names
+// or in which folder a command would run, as far as this is known without
+// making the call.
 func foretell(ctx context.Context, t *registry.Tool, call registry.Call, workspace string) (string, []registry.Location) {
 	var subject registry.Subject
 	if t.Subject != nil {
-		subject, _ = t.Subject(call) // what cannot be told is left out
+		subject, _ = t.Subject(call) // omit what is unknown
 	}
 	var at []registry.Location
 	for _, path := range subject.Paths {

@@ -1,4 +1,5 @@
-// Package whycmd is the command why: which setting and rule decides about a call.
+// Package whycmd implements the command why, which shows which setting or rule
+// decides about a call.
 package whycmd
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// New is the command why.
+// New returns the command why.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -72,13 +73,14 @@ type whyDocument struct {
 	Hint       string                  `json:"hint,omitempty"`
 	Note       string                  `json:"note,omitempty"`
 	Rules      []ruleReport            `json:"rules,omitempty"` // with --explain
-	// Description and Locations are what the call would do, and to which files.
+	// Description and Locations describe what the call would do, and to which
+	// files.
 	Description string              `json:"description,omitempty"`
 	Locations   []registry.Location `json:"locations,omitempty"`
 }
 
-// whyRule is what decided: a rule with what it matches, an approval, the mode
-// or a default.
+// whyRule is what decided: a rule with its conditions, an approval, the
+// approval mode or a default.
 type whyRule struct {
 	Decision policy.Decision `json:"decision"`
 	Reason   string          `json:"reason"`
@@ -94,7 +96,7 @@ func newWhyRule(v policy.Verdict) *whyRule {
 	return r
 }
 
-// whyChange is one part of a tool that voids an approval.
+// whyChange is one changed part of a tool that invalidates an approval.
 type whyChange struct {
 	Part string `json:"part"`
 	Old  string `json:"old,omitempty"`
@@ -151,8 +153,8 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	return printWhy(e, d, verdict.Changes)
 }
 
-// decideOn decides as call would. A tool that wants params and was given none
-// is decided on as a whole, and the note says so.
+// decideOn decides as call would. For a tool that takes params but was given
+// none, it decides on the tool as a whole, and the note says so.
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
@@ -172,14 +174,14 @@ func isEmptyObject(params []byte) bool {
 	return string(bytes.Join(bytes.Fields(params), nil)) == "{}"
 }
 
-// approvalOf returns the approval that allowed the call, nil if none did.
+// approvalOf returns the approval that allowed the call; nil if none did.
 func approvalOf(store *policy.Approvals, v policy.Verdict) *cli.Approval {
 	if v.Approval == "" {
 		return nil
 	}
 	list, err := store.List(false)
 	if err != nil {
-		return nil // it was there a moment ago; the verdict names it all the same
+		return nil // it was just removed; the verdict names it
 	}
 	for _, x := range list {
 		if x.ID == v.Approval {
@@ -198,7 +200,8 @@ func printWhy(e *cli.Env, d whyDocument, changes []policy.Change) error {
 	return err
 }
 
-// whyText is the answer for a person: a field a line, the last one what to do.
+// whyText formats the answer for a person: one field per line, the last of
+// which says what to do.
 func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
@@ -255,10 +258,10 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	return b.String()
 }
 
-// pipeWidth is so wide that nothing is broken in a pipe.
+// pipeWidth is so large that nothing is wrapped in a pipe.
 const pipeWidth = 1 << 20
 
-// wrapWidth is where long text on stdout is broken.
+// wrapWidth is the width at which long text on stdout is wrapped.
 func wrapWidth(e *cli.Env) int {
 	if e.OutTTY {
 		return e.Width()

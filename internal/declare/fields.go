@@ -71,13 +71,13 @@ func (e *encoder) flag(key string, b *bool) {
 	}
 }
 
-// isAnthropicCaller and isOpenAICaller report whether a caller is one that only
-// the other provider does not know. Both know "direct".
+// isAnthropicCaller and isOpenAICaller report whether a caller is known only to
+// Anthropic and only to OpenAI. Both know "direct".
 func isAnthropicCaller(name string) bool { return strings.HasPrefix(name, "code_execution") }
 func isOpenAICaller(name string) bool    { return name == "programmatic" }
 
-// callers writes who may call a tool, without the words that only another
-// provider has.
+// callers writes who may call a tool, without the callers that only another
+// provider knows.
 func (e *encoder) callers(t *tool, foreign func(string) bool) {
 	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
 	if len(names) == 0 {

@@ -101,7 +101,7 @@ func TestDecode(t *testing.T) {
 		{"calls", "gemini", `[{"name":"f","args":{"a":1}}]`, one},
 		{"no args", "gemini", `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, []call{{Name: "f"}}},
 		{"server's own tools", "gemini", `{"role":"model","parts":[{"toolCall":{"id":"s","toolType":"GOOGLE_SEARCH_WEB","args":{"q":"x"}}},{"toolResponse":{"id":"s"}},{"executableCode":{"code":"1"}}]}`, nil},
-		{"live", "gemini", `{"toolCall":{"functionCalls":[{"id":"1","name":"f","args":{"a":1}}]}}`, one},
+		{"live", "gemini", `{"toolCall":{"functionCalls":[{"id":"1","name":"f","args":{"a":1}}]},"usageMetadata":{}}`, one},
 		{"live text", "gemini", `{"serverContent":{"modelTurn":{"parts":[{"text":"x"}]}}}`, nil},
 		{"live cancellation", "gemini", `{"toolCallCancellation":{"ids":["1"]}}`, nil},
 		{"empty", "gemini", `{"candidates":[{"finishReason":"STOP"}]}`, nil},

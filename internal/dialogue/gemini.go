@@ -35,13 +35,13 @@ func (t *Turn) geminiValue(o object) error {
 	switch {
 	case o.has("candidates"):
 		return t.geminiCandidates(o)
+	case asObject(o["toolCall"]).has("functionCalls"):
+		return t.geminiLive(asObject(o["toolCall"]))
 	case o.has("promptFeedback") || o.has("usageMetadata"):
 		if reason := asObject(o["promptFeedback"]).text("blockReason"); reason != "" {
 			return fmt.Errorf("the API blocked the prompt: %s", reason)
 		}
 		return nil // the last chunk of a stream
-	case asObject(o["toolCall"]).has("functionCalls"):
-		return t.geminiLive(asObject(o["toolCall"]))
 	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
 		return nil // a message of the Live API without calls
 	case o.text("role") == "user":

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Asker asks the user of the client whose call it is. It implements
-// [session.Asker]; the zero value is ready.
+// Asker asks the user of the client that made the call. It implements
+// [session.Asker]; the zero value is ready to use.
 type Asker struct{}
 
 // Confirmer implements [session.Asker].
@@ -25,15 +25,15 @@ func (Asker) Confirmer() exec.Confirmer { return confirmer{} }
 
 type confirmer struct{}
 
-// The answers to a question about a call, as the client's user sees them.
+// The answers to a question about a call, as shown to the client's user.
 const (
 	answerOnce   = "once"
 	answerAlways = "always"
 	answerNo     = "no"
 )
 
-// Confirm implements exec.Confirmer. A client that cannot ask its user is an error
-// that names what would allow the call.
+// Confirm implements exec.Confirmer. If the client cannot ask its user, the
+// error names what would allow the call.
 func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := clientFrom(ctx)
 	if c == nil || !c.canFill() {
@@ -59,7 +59,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	return exec.Answer{Choice: exec.No}, nil
 }
 
-// decisionSchema is the form with the answers.
+// decisionSchema returns the form with the answers.
 func decisionSchema(always bool) json.RawMessage {
 	if always {
 		return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":["` +
@@ -69,8 +69,8 @@ func decisionSchema(always bool) json.RawMessage {
 		answerOnce + `","` + answerNo + `"],"enumNames":["Allow once","Do not allow"]}},"required":["decision"]}`)
 }
 
-// Elicit implements [session.Asker]: it puts a server's question to the user of
-// the client.
+// Elicit implements [session.Asker]: it asks the user of the client a server's
+// question.
 func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	c := clientFrom(ctx)
 	switch {
@@ -96,8 +96,8 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 	return answer, nil
 }
 
-// Sample implements [session.Sampler]: a server's question for a model goes to that
-// of the client.
+// Sample implements [session.Sampler]: it passes a server's sampling request to
+// the client.
 func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
 	var params mcp.CreateMessageWithToolsParams
 	if err := json.Unmarshal(q.Params, &params); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// callTool makes the call of a client. What goes wrong is a result for the model,
-// but for an end of the request.
+// callTool makes the call of a client. Errors are results for the model, unless
+// the request itself has ended.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := clientFrom(ctx)
 	done, err := s.admit(c.countedAs())
@@ -33,7 +33,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return nil, context.Cause(ctx)
 	case ask != nil:
 		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
-	case err != nil && errors.Is(err, exec.ErrTimeout): // with what there was until then
+	case err != nil && errors.Is(err, exec.ErrTimeout): // with the output so far
 		out := errorResult(explain(err))
 		out.Content = append(out.Content, contentOf(r.Content)...)
 		return out, nil
@@ -66,8 +66,8 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	return s.opts.Session.Call(ctx, f, call)
 }
 
-// explain says what went wrong with a call: for the model, and where somebody can
-// do something about it, what.
+// explain describes the error of a call for the model, and what somebody can do
+// about it, if anything.
 func explain(err error) string {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
 		return exec.Explain(err) + "\n" + e.Error()
@@ -90,22 +90,22 @@ func errorResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: contentOf([]registry.Content{registry.TextContent(text)}), IsError: true}
 }
 
-// resultOf is a result as the client's revision has it. Before 2026-07-28
-// structured content was an object.
+// resultOf converts a result for the client's revision. Before 2026-07-28
+// structured content had to be an object.
 func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{Content: contentOf(r.Content), IsError: r.IsError}
 	if r.Structured != nil && (c.modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
 		out.StructuredContent = r.Structured
 	}
 	if len(r.Meta) > 0 {
-		_ = json.Unmarshal(r.Meta, &out.Meta) // it came as JSON; an object is all that fits
+		_ = json.Unmarshal(r.Meta, &out.Meta) // only an object fits
 	}
 	return out
 }
 
-// part is a part of a result that is written as it came.
+// part is a part of a result that is written unchanged.
 type part struct {
-	*mcp.TextContent // for the methods that only the SDK can have
+	*mcp.TextContent // for the methods that only the SDK can implement
 	content          registry.Content
 }
 
@@ -121,13 +121,14 @@ func contentOf(parts []registry.Content) []mcp.Content {
 }
 
 // listedTools is a page of tools/list whose tools are written as they were
-// declared: the SDK's type has not all their fields.
+// declared, because the SDK's type does not have all their fields.
 type listedTools struct {
 	*mcp.ListToolsResult
 	raw map[string]json.RawMessage
 }
 
-// declarations puts the declarations into a page of tools/list.
+// declarations replaces the tools in a page of tools/list by their
+// declarations.
 func (o *offer) declarations(page mcp.Result) mcp.Result {
 	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
 		return listedTools{list, o.raw}

@@ -23,13 +23,13 @@ import (
 // firstModern is the first revision without sessions.
 const firstModern = "2026-07-28"
 
-// client is who sent a request.
+// client is the sender of a request.
 type client struct {
-	name    string // of its token
+	name    string // name of its token
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	modern  bool            // it is asked in results, not by requests
-	request context.Context // of its request: what is sent in it belongs to the request
+	request context.Context // context of its request: what is sent with it belongs to the request
 	call    *waitingCall
 }
 
@@ -41,20 +41,20 @@ func clientFrom(ctx context.Context) *client {
 	return nil
 }
 
-// sender is what a request tells of who sent it.
+// sender is the information in a request about its sender.
 type sender interface {
 	ProtocolVersion() string
 	ClientInfo() *mcp.Implementation
 	ClientCapabilities() *mcp.ClientCapabilities
 }
 
-// withClient returns a context for what a client requests.
+// withClient returns a context for a client's request.
 func withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
 	c := &client{name: name, session: session, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps
 	}
-	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input} // a modern request has a session of its own
+	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input} // each modern request has its own session
 	who.Capabilities = c.capabilities()
 	if info := req.ClientInfo(); info != nil {
 		who.Client, who.Version = info.Name, info.Version
@@ -62,7 +62,7 @@ func withClient(ctx context.Context, name string, session *mcp.ServerSession, re
 	return caller.With(ctx, who)
 }
 
-// capabilities are what the client declared, as the protocol has it.
+// capabilities returns the capabilities that the client declared, as JSON.
 func (c *client) capabilities() json.RawMessage {
 	caps := map[string]any{}
 	if c.can.Elicitation != nil {
@@ -78,8 +78,8 @@ func (c *client) capabilities() json.RawMessage {
 	return out
 }
 
-// countedAs is what calls of the client are counted under: of a modern one, which
-// has no session, all with its token.
+// countedAs returns the key under which the client's calls are counted: for a
+// modern client, which has no session, its token.
 func (c *client) countedAs() any {
 	if c.modern {
 		return c.name
@@ -87,20 +87,20 @@ func (c *client) countedAs() any {
 	return c.session
 }
 
-// canFill reports whether the client puts forms to its user. One that declares no
-// mode has forms (revision 2025-06-18).
+// canFill reports whether the client can show forms to its user. A client that
+// declares no mode supports forms (revision 2025-06-18).
 func (c *client) canFill() bool {
 	e := c.can.Elicitation
 	return e != nil && (e.Form != nil || e.URL == nil)
 }
 
-// canOpen reports whether the client sends its user to addresses.
+// canOpen reports whether the client can send its user to URLs.
 func (c *client) canOpen() bool {
 	e := c.can.Elicitation
 	return e != nil && e.URL != nil
 }
 
-// answers reports whether the client declared that it can be asked this.
+// answers reports whether the client declared that it answers such a question.
 func (c *client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -113,7 +113,7 @@ func (c *client) answers(q mcp.InputRequest) bool {
 	return false
 }
 
-// elicit puts a question to the client's user.
+// elicit asks the client's user a question.
 func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q})
 	if err != nil {
@@ -125,8 +125,8 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*
 	return &mcp.ElicitResult{Action: "cancel"}, nil
 }
 
-// ask puts questions to the client: in the result of its request, or before
-// 2026-07-28 by requests, one after the other.
+// ask asks the client questions: in the result of its request or, before
+// 2026-07-28, by requests, one after the other.
 func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	if c.modern {
 		return c.call.ask(ctx, questions)
@@ -157,7 +157,8 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 	return nil, fmt.Errorf("unexpected question %T", q)
 }
 
-// maxInputs is how many questions a server may put at once.
+// input is the Input of the client's [caller.Caller]: it passes on the
+// questions of a server, with the server's keys.
 const maxInputs = 20
 
 // input is the Input of the client's [caller.Caller]: it hands on what a server

@@ -21,30 +21,33 @@ import (
 )
 
 const (
-	// headerTime is how long the headers of a request may take.
+	// headerTime is the time limit for the headers of a request.
 	headerTime = 10 * time.Second
-	// bodyTime is how long the body of a request may take.
+	// bodyTime is the time limit for the body of a request.
 	bodyTime = 60 * time.Second
-	// maxBody is the size of a request's body.
+	// maxBody is the maximum size of a request's body.
 	maxBody = 16 << 20
-	// path is where the protocol is spoken.
+	// path is the path of the MCP endpoint.
 	path = "/mcp"
 )
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
-	// Tokens are those that clients need; nil means that none is needed.
+	// Tokens are the tokens that clients need; nil means that no token is
+	// needed.
 	Tokens *Tokens
-	// Loopback tells that only this machine reaches the address: then requests for
-	// another host are refused, which is how a web page would reach it.
+	// Loopback says that only this machine can reach the address: then requests
+	// for other hosts are refused, because a web page could reach it in that
+	// way.
 	Loopback bool
-	// Session is how long a session may be unused; 0 means for ever.
+	// Session is how long a session may be idle; 0 means forever.
 	Session time.Duration
-	// MaxClients is how many sessions there may be at once; 0 means any number.
+	// MaxClients is the maximum number of concurrent sessions; 0 means no
+	// limit.
 	MaxClients int
-	// Log receives what the protocol's machinery has to say.
+	// Log receives log messages of the protocol implementation.
 	Log *slog.Logger
-	// Warn receives what is wrong with the tokens' file.
+	// Warn receives errors in the tokens file.
 	Warn func(error)
 }
 
@@ -53,13 +56,13 @@ type HTTP struct {
 	server   *Server
 	opts     HTTPOptions
 	sessions *mcp.StreamableHTTPHandler // revisions before 2026-07-28
-	modern   *mcp.StreamableHTTPHandler // which has no sessions
+	modern   *mcp.StreamableHTTPHandler // without sessions
 	draining atomic.Bool
-	calls    atomic.Int64 // POST requests being answered
+	calls    atomic.Int64 // number of running POST requests
 }
 
-// LocalName is what clients go by that need no token, or the one that was made for
-// them.
+// LocalName is the name of clients that need no token, or use the one generated
+// for them.
 const LocalName = "local"
 
 type nameKey struct{}
@@ -81,7 +84,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	return h
 }
 
-// Server returns an HTTP server with the limits on slow clients.
+// Server returns an HTTP server with time limits for slow clients.
 func (h *HTTP) Server() *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
@@ -90,7 +93,7 @@ func (h *HTTP) Server() *http.Server {
 // Drain refuses new requests from now on.
 func (h *HTTP) Drain() { h.draining.Store(true) }
 
-// Running returns how many requests are being answered.
+// Running returns the number of running requests.
 func (h *HTTP) Running() int { return int(h.calls.Load()) }
 
 // ServeHTTP implements http.Handler.
@@ -109,7 +112,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// health answers whether new requests are taken.
+// health reports whether new requests are accepted.
 func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -123,8 +126,8 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkOrigin refuses what a web page of another origin sends, and requests for a
-// host whose name was pointed at this machine (DNS rebinding).
+// checkOrigin refuses requests of web pages from other origins, and requests
+// for a host whose name was pointed at this machine (DNS rebinding).
 func (h *HTTP) checkOrigin(r *http.Request) error {
 	if h.opts.Loopback && !isLoopback(r.Host) {
 		return errors.New("forbidden: this server answers to localhost alone")
@@ -150,8 +153,8 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// protocol hands a request to the SDK once it is known whose it is and which
-// revision it speaks.
+// protocol passes a request to the SDK after determining its client and
+// protocol revision.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	name, ok := h.authenticate(r)
 	if !ok {
@@ -207,8 +210,9 @@ func (h *HTTP) authenticate(r *http.Request) (string, bool) {
 	return h.opts.Tokens.Name(strings.TrimSpace(token), h.opts.Warn)
 }
 
-// readBody reads the body of a request in time and tells whether it is of a
-// revision without sessions. The header and the message have to agree on that.
+// readBody reads the body of a request within the time limit and reports
+// whether it uses a revision without sessions. The header and the message must
+// agree on that.
 func (h *HTTP) readBody(w http.ResponseWriter, r *http.Request) (modern bool, status int, err error) {
 	header := r.Header.Get("Mcp-Protocol-Version")
 	modern = header >= firstModern
@@ -238,7 +242,7 @@ func (h *HTTP) readBody(w http.ResponseWriter, r *http.Request) (modern bool, st
 	return modern, 0, nil
 }
 
-// full reports whether there are n sessions or more.
+// full reports whether there are at least n sessions.
 func (s *Server) full(n int) bool {
 	if n <= 0 {
 		return false
@@ -254,8 +258,8 @@ func (s *Server) full(n int) bool {
 	return count >= n
 }
 
-// Wait waits until no request is being answered, or ctx is done, and returns how
-// many still are.
+// Wait waits until no request is running, or ctx is done, and returns how many
+// still are.
 func (h *HTTP) Wait(ctx context.Context) int {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 )
 
-// LogTo passes log messages of servers on to the client whose call they came
-// during. What belongs to no single call goes to other.
+// LogTo passes log messages of servers to the client during whose call they
+// arrived. Messages that belong to no single call go to other.
 func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage) {
 	return func() func(mcpclient.LogMessage) {
 		rest := other()

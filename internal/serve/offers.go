@@ -16,7 +16,7 @@ import (
 
 // offers are the prompts and resources of servers.
 type offers struct {
-	prompts   map[string]*prompt // by the server's name, if it is free, and by server__name
+	prompts   map[string]*prompt // by the prompt's own name, if it is free, and by server__name
 	resources map[string]*resource
 	templates map[string]*resource
 }
@@ -35,8 +35,8 @@ type resource struct {
 	like   *mcp.ResourceTemplate
 }
 
-// loadOffers asks the servers that are there what they offer beside tools. What one
-// of them cannot say leaves the others' alone.
+// loadOffers lists what the servers offer besides tools. A failure of one does
+// not affect the others.
 func (s *Server) loadOffers(ctx context.Context) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}}
 	servers, _, err := s.opts.Session.Servers()
@@ -64,7 +64,7 @@ func (s *Server) loadOffers(ctx context.Context) offers {
 	return o
 }
 
-// wants reports whether what a server offers is offered on.
+// wants reports whether the prompts and resources of a server are offered.
 func (s *Server) wants(server string) bool { return s.opts.Servers == nil || s.opts.Servers(server) }
 
 func (s *Server) noteFailure(server *mcpclient.Source, err error) {
@@ -73,8 +73,8 @@ func (s *Server) noteFailure(server *mcpclient.Source, err error) {
 	}
 }
 
-// addPrompt takes a prompt under its own name where that is free, else under
-// server__name, which always works.
+// addPrompt adds a prompt under its own name if that is free, and otherwise
+// under server__name, which always works.
 func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
@@ -88,7 +88,7 @@ func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Pro
 	}
 }
 
-// addResource takes a resource, unless an earlier server has one of its URI.
+// addResource adds a resource, unless an earlier server has one with its URI.
 func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	if first, taken := to[uri]; taken {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
@@ -100,8 +100,8 @@ func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	}
 }
 
-// convert turns what a server listed into the SDK's type; nil where it does not
-// fit.
+// convert converts what a server listed to the SDK's type; nil if that is
+// impossible.
 func convert[T any](from any) *T {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -114,8 +114,8 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// addOffers registers prompts and resources with the SDK, which panics at URIs
-// that are none.
+// addOffers registers prompts and resources with the SDK, which panics at
+// invalid URIs.
 func (s *Server) addOffers(server *mcp.Server, o *offers) {
 	for name, p := range o.prompts {
 		if is := convert[mcp.Prompt](p.is); is != nil && name == p.declared {
@@ -139,7 +139,7 @@ func (s *Server) addOffers(server *mcp.Server, o *offers) {
 	}
 }
 
-// progressOf passes on progress of what a client requested.
+// progressOf passes on the progress of a client's request.
 func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func(registry.Progress) {
 	if token == nil {
 		return nil
@@ -149,7 +149,7 @@ func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func
 	}
 }
 
-// getPrompt has the server fill in a prompt.
+// getPrompt makes the server fill in a prompt.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	o, err := s.offered(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Server) readResource(server *mcpclient.Source) mcp.ResourceHandler {
 	}
 }
 
-// refusal is an error for a client. That of a server keeps its code.
+// refusal returns an error for a client. A server's error keeps its code.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
 		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
@@ -211,7 +211,7 @@ func refusal(err error) error {
 	return err
 }
 
-// complete has the server complete an argument of a prompt or a template.
+// complete makes the server complete an argument of a prompt or a template.
 func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	o, err := s.offered(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	return result, nil
 }
 
-// resourceServer returns the server of a resource; nil where none has it.
+// resourceServer returns the server of a resource; nil if none has it.
 func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	if r := o.resources[uri]; r != nil {
 		return r.server
@@ -247,7 +247,7 @@ func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	return nil
 }
 
-// subscribe asks for news of a resource.
+// subscribe subscribes to changes of a resource.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	o, err := s.offered(ctx)
 	if err != nil {
@@ -260,11 +260,11 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return refusal(server.Subscribe(ctx, req.Params.URI, s.resourceChanged))
 }
 
-// unsubscribe ends what subscribe began for one client. The server goes on telling:
-// other clients may want to know.
+// unsubscribe ends one client's subscription. The server continues to send
+// changes, because other clients may be subscribed.
 func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
 
-// resourceChanged tells the clients that want to know.
+// resourceChanged notifies the subscribed clients.
 func (s *Server) resourceChanged(uri string) {
 	s.mu.Lock()
 	servers := make([]*mcp.Server, 0, len(s.servers))

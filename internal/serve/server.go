@@ -21,28 +21,29 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// instructions tell a client's model what this server is.
+// instructions describe this server to a client's model.
 const instructions = "Tools from several sources behind one policy. Some calls ask the user first; a refused call says which rule refused it."
 
 // Options configure a [Server]. Session and Select are required.
 type Options struct {
-	// Session holds the tools and makes the calls. Its Asker is [Asker].
+	// Session has the tools and makes the calls. Its Asker is [Asker].
 	Session *session.Session
-	// Select returns the tools of the registry that are offered, in its order.
+	// Select returns the tools of the registry to offer, in its order.
 	Select func(context.Context, *registry.Registry) ([]*registry.Tool, error)
-	// Servers reports whether prompts and resources of a server are offered too. nil:
-	// those of all.
+	// Servers reports whether to offer the prompts and resources of a server.
+	// nil: those of all servers.
 	Servers func(name string) bool
-	// Version is that of toolreg, for clients.
+	// Version is the version of toolreg, for clients.
 	Version string
-	// Idle is how long a server may be without a call before its session is closed;
-	// 0 means for ever.
+	// Idle is how long a server may be without calls before its session is
+	// closed; 0 means forever.
 	Idle time.Duration
-	// MaxCalls is how many calls a client may have running; 0 means no limit.
+	// MaxCalls is the maximum number of running calls per client; 0 means no
+	// limit.
 	MaxCalls int
-	// Log receives what the protocol's machinery has to say. nil: silent.
+	// Log receives log messages of the protocol implementation. nil: silent.
 	Log *slog.Logger
-	// Warn reports what does not stop the server. It may be nil.
+	// Warn reports problems that do not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
 }
 
@@ -57,21 +58,21 @@ type Server struct {
 	mu      sync.Mutex
 	offer   *offer
 	failed  error                  // why there is no offer
-	servers map[string]*mcp.Server // by the name of the caller
-	calls   map[any]int            // running, by what tells clients apart
+	servers map[string]*mcp.Server // by the name of the client
+	calls   map[any]int            // number of running calls, by client
 	waiting map[string]*waitingCall
 }
 
-// offer is what clients are offered.
+// offer is what is offered to clients.
 type offer struct {
 	registry *registry.Registry
-	tools    map[string]*registry.Tool  // by the name as declared
-	raw      map[string]json.RawMessage // declarations, by the same name
+	tools    map[string]*registry.Tool  // by declared name
+	raw      map[string]json.RawMessage // declarations, by declared name
 	declared []*mcp.Tool
 	offers
 }
 
-// New returns a server that offers nothing before [Server.Load] is done.
+// New returns a server that offers nothing until [Server.Load] has finished.
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +86,8 @@ func New(opts Options) *Server {
 		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
 }
 
-// Load runs the sources and offers their tools. Requests that need them wait for
-// it. It is called once. The error is that of rules that cannot be read, or the
+// Load runs the sources and offers their tools. Requests that need them wait
+// for it. Call it once. The error is about rules that cannot be read, or the
 // cause of ctx.
 func (s *Server) Load(ctx context.Context) error {
 	o, err := s.load(ctx)
@@ -105,7 +106,7 @@ func (s *Server) Load(ctx context.Context) error {
 	return err
 }
 
-// closeIdle closes servers that nobody calls, until ctx is done.
+// closeIdle closes servers without calls, until ctx is done.
 func (s *Server) closeIdle(ctx context.Context) {
 	tick := time.NewTicker(min(max(s.opts.Idle/10, 10*time.Millisecond), time.Minute))
 	defer tick.Stop()
@@ -144,7 +145,7 @@ func (s *Server) load(ctx context.Context) (*offer, error) {
 	return o, err
 }
 
-// newOffer declares tools as the format mcp does, with the names that they have in
+// newOffer declares tools in the format mcp, with the names that they have in
 // the whole registry.
 func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offer, error) {
 	format, err := declare.Lookup("mcp")
@@ -171,9 +172,9 @@ func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offe
 	return o, nil
 }
 
-// addTools registers tools with the SDK, which keeps their order and cursors and
-// tells clients of changes. What it lists of them is replaced by the declarations
-// (see listTools).
+// addTools registers tools with the SDK, which keeps their order and cursors
+// and notifies clients of changes. In listings the SDK's tools are replaced by
+// the declarations (see listTools).
 func (s *Server) addTools(server *mcp.Server, o *offer) {
 	for _, t := range o.declared {
 		server.AddTool(t, s.callTool)
@@ -181,7 +182,7 @@ func (s *Server) addTools(server *mcp.Server, o *offer) {
 	s.addOffers(server, &o.offers)
 }
 
-// For returns the SDK's server for clients that go by a name.
+// For returns the SDK's server for clients with a name.
 func (s *Server) For(name string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +209,7 @@ func (s *Server) For(name string) *mcp.Server {
 	return server
 }
 
-// receive looks at the requests of clients that go by a name before the SDK does.
+// receive handles requests of clients with a name before the SDK does.
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -239,7 +240,7 @@ func needsOffer(method string) bool {
 	return false
 }
 
-// offered waits for what there is to offer.
+// offered waits until the offer is complete.
 func (s *Server) offered(ctx context.Context) (*offer, error) {
 	select {
 	case <-s.ready:
@@ -254,9 +255,8 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	return s.offer, nil
 }
 
-// resolve gives a request the name of what it is about as it is offered:
-// server__tool and aliases work here as they do in `toolreg call`. An unknown tool
-// is an error of the protocol.
+// resolve replaces the name in a request by the offered name: server__tool and
+// aliases work as in `toolreg call`. An unknown tool is a protocol error.
 func (o *offer) resolve(req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
@@ -295,7 +295,8 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
 }
 
-// admit counts a call of a client, unless it has too many running.
+// admit counts a call of a client, unless the client has too many running
+// calls.
 func (s *Server) admit(c any) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// StdioName is what the client on stdin goes by.
+// StdioName is the name of the client on stdin.
 const StdioName = "stdio"
 
-// maxLine is the size of one message on stdin.
+// maxLine is the maximum size of a message on stdin.
 const maxLine = 16 << 20
 
-// Stdio serves the client on a pair of streams until in ends or ctx is done. Calls
-// that run at the end of in have drain to finish.
+// Stdio serves the client on a pair of streams until in ends or ctx is done.
+// Calls that are running at the end of in may take drain to finish.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
 	err := s.For(StdioName).Run(ctx, &stdio{in: in, out: out, drain: drain})
 	if cause := context.Cause(ctx); cause != nil {
@@ -33,12 +33,12 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain t
 	return err
 }
 
-// stdio is a transport of lines. The SDK's own ends at a line that is no JSON, and
-// answers requests that were cancelled.
+// stdio is a line-based transport. The SDK's own stops at a line that is not
+// JSON, and answers canceled requests.
 type stdio struct {
 	in    io.Reader
 	out   io.Writer
-	drain time.Duration // how long to answer what is open at the end of in
+	drain time.Duration // time to answer open requests at the end of in
 }
 
 // Connect implements mcp.Transport.
@@ -59,10 +59,10 @@ type stdioConn struct {
 	lines    chan line
 	closed   chan struct{}
 	once     sync.Once
-	answered chan struct{} // has something after an answer was written
+	answered chan struct{} // receives a value after an answer was written
 
-	mu   sync.Mutex          // guards what follows, and writing
-	open map[jsonrpc.ID]bool // requests without an answer yet; true: cancelled
+	mu   sync.Mutex          // guards the following fields, and writing
+	open map[jsonrpc.ID]bool // requests without an answer; true: canceled
 }
 
 // readLines passes lines on until the input ends.
@@ -85,8 +85,8 @@ func (c *stdioConn) readLines(in io.Reader) {
 
 var errLongLine = errors.New("the line is longer than 16 MiB")
 
-// readLine reads a line without its end. What is longer than maxLine is passed
-// over whole.
+// readLine reads a line without its line break. It skips lines longer than
+// maxLine.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var out []byte
 	long := false
@@ -101,7 +101,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case long && err == nil:
 			return nil, errLongLine
 		case err != nil && len(out) > 0 && errors.Is(err, io.EOF):
-			return trimSpace(out), nil // the last line has no end
+			return trimSpace(out), nil // the last line has no line break
 		}
 		return trimSpace(out), err
 	}
@@ -114,7 +114,8 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// Read implements mcp.Connection. Lines that are no messages are answered here.
+// Read implements mcp.Connection. It answers lines that are not messages
+// itself.
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		var l line
@@ -145,8 +146,8 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// awaitAnswers waits, for a time, until all requests are answered but those that
-// were cancelled.
+// awaitAnswers waits for a limited time until all requests except canceled ones
+// are answered.
 func (c *stdioConn) awaitAnswers(ctx context.Context) {
 	timer := time.NewTimer(c.drain)
 	defer timer.Stop()
@@ -174,7 +175,7 @@ func (c *stdioConn) unanswered() bool {
 	return false
 }
 
-// refuse answers a line that is no message.
+// refuse answers a line that is not a message.
 func (c *stdioConn) refuse(err error) {
 	message, _ := json.Marshal(fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err))
 	c.mu.Lock()
@@ -182,7 +183,7 @@ func (c *stdioConn) refuse(err error) {
 	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%s}}`+"\n", message)
 }
 
-// received keeps track of requests: one that was cancelled is not answered.
+// received keeps track of requests, because canceled ones are not answered.
 func (c *stdioConn) received(r *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

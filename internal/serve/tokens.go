@@ -12,34 +12,34 @@ import (
 	"time"
 )
 
-// minToken is the least length of a token: a shorter one can be guessed.
+// minToken is the minimum length of a token: a shorter one can be guessed.
 const minToken = 16
 
 // Tokens are the bearer tokens of HTTP clients. It is safe for concurrent use.
 type Tokens struct {
-	path string // "" where they are in no file
+	path string // "" if they are not from a file
 
 	mu     sync.Mutex
-	read   time.Time // the time of change of the file as read
+	read   time.Time // modification time of the file when it was read
 	size   int64
 	byName map[string][sha256.Size]byte
 }
 
-// NewTokens returns one token that goes by a name.
+// NewTokens returns Tokens with one token and its name.
 func NewTokens(name, token string) *Tokens {
 	return &Tokens{byName: map[string][sha256.Size]byte{name: sha256.Sum256([]byte(token))}}
 }
 
-// ReadTokens returns the tokens of a file, a line "NAME TOKEN" each; empty lines
-// and those that begin with # are left out. The file is read again when it has
-// changed. A file that others may read is an error.
+// ReadTokens returns the tokens in a file with a line "NAME TOKEN" for each;
+// empty lines and those that begin with # are ignored. The file is read again
+// when it has changed. A file that others may read is an error.
 func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	return t, t.refresh()
 }
 
-// refresh reads the file if it has changed. What cannot be read leaves the tokens
-// as they were.
+// refresh reads the file if it has changed. If it cannot be read, the tokens
+// stay unchanged.
 func (t *Tokens) refresh() error {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -92,8 +92,8 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 	return out, nil
 }
 
-// Name returns the name that a token goes by. warn gets what is wrong with the
-// file, whose earlier tokens count on.
+// Name returns the name of a token. warn receives errors in the file, whose
+// earlier tokens then stay valid.
 func (t *Tokens) Name(token string, warn func(error)) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *Tokens) Name(token string, warn func(error)) (string, bool) {
 	}
 	sum := sha256.Sum256([]byte(token))
 	name, found := "", false
-	for n, want := range t.byName { // all of them, so that time tells nothing
+	for n, want := range t.byName { // compare with all tokens, so that timing reveals nothing
 		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
 			name, found = n, true
 		}

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// waitLimit is how long a call waits for the client to come back with an answer.
+	// waitLimit is how long a call waits for the client's answer.
 	waitLimit = 10 * time.Minute
 	// maxWaiting is how many calls of all clients may wait for answers.
 	maxWaiting = 1000
-	// The keys of our questions in the result of a call: about the call itself, and
-	// those that a server asks by a request of its own.
+	// The keys of our questions in the result of a call: about the call itself,
+	// and for those that a server asks by its own request.
 	approvalKey = "toolreg.approval"
 	questionKey = "toolreg.question"
 )
 
-// turn is one request of a client, which may be the second half of one that
-// waits.
+// turn is one request of a client, which may be the continuation of a waiting
+// one.
 type turn struct {
 	method, name string
-	params       []byte // what does not change when it is sent again
+	params       []byte // the part that is the same when it is sent again
 	state        string
 	answers      mcp.InputResponseMap
 }
@@ -38,16 +38,16 @@ type asks struct {
 	state    string
 }
 
-// waitingCall is a call of a modern client. Such a client is asked by the result
-// of its request, which it then sends again with the answer (revision 2026-07-28,
-// multi round-trip requests), while the call waits here.
+// waitingCall is a call of a modern client. Such a client is asked in the
+// result of its request, which it then sends again with the answer (revision
+// 2026-07-28, multi round-trip requests), while the call waits here.
 type waitingCall struct {
-	owner     string // the name of the client's token
+	owner     string // name of the client's token
 	turn      [sha256.Size]byte
 	questions chan question
 	done      chan outcome
 	cancel    context.CancelCauseFunc
-	asked     question // that is before the client
+	asked     question // the question that the client was asked
 	expiry    *time.Timer
 }
 
@@ -66,7 +66,7 @@ var (
 	errBrokenOff = errors.New("the client broke off its request")
 )
 
-// ask waits until the client has come back with an answer.
+// ask waits for the client's answer.
 func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
 	select {
@@ -82,14 +82,14 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mc
 	}
 }
 
-// digest is the same for a request and for the same request with answers.
+// digest is the same for a request and for its repetition with answers.
 func (t *turn) digest() [sha256.Size]byte {
 	return sha256.Sum256(slices.Concat([]byte(t.method+"\x00"+t.name+"\x00"), t.params))
 }
 
-// make makes a request of a client, or goes on with one that waits for the
-// client's answers: run does the work. It returns what run does, or what the client
-// is to be asked first.
+// make handles a request of a client, or continues one that waits for the
+// client's answers; run does the work. It returns the result of run, or what to
+// ask the client first.
 func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
 	if !c.modern {
@@ -133,8 +133,8 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	return nil, a, err
 }
 
-// park keeps a call until its client comes back, and returns what the client is
-// asked.
+// park stores a call until its client comes back, and returns what to ask the
+// client.
 func (s *Server) park(w *waitingCall) (*asks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) park(w *waitingCall) (*asks, error) {
 	return &asks{w.asked.requests, state}, nil
 }
 
-// unpark returns the call of a state, once.
+// unpark returns the call of a state once.
 func (s *Server) unpark(state string) *waitingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,9 +163,9 @@ func (s *Server) unpark(state string) *waitingCall {
 	return w
 }
 
-// resume gives a waiting call what a client came back with. It returns what to ask
-// again where answers are missing. The error is one of the protocol: the state is
-// not one of ours.
+// resume passes a client's answers to a waiting call. If answers are missing,
+// it returns what to ask again. The error is a protocol error: the state is not
+// one of ours.
 func (s *Server) resume(c *client, t turn) (*waitingCall, *asks, error) {
 	w := s.unpark(t.state)
 	switch {

@@ -36,7 +36,7 @@ func rooms() map[string][]string {
 		"internal/cli/discovercmd":     {"internal/cli", "internal/registry", "internal/session"},
 		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal"},
 		"internal/cli/initcmd":         {"internal/cli", "internal/imports", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/terminal"},
-		"internal/cli/listcmd":         {"internal/args", "internal/audit", "internal/cli", "internal/cli/content", "internal/declare", "internal/deferred", "internal/lock", "internal/webpage", "internal/policy", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
+		"internal/cli/listcmd":         {"internal/args", "internal/audit", "internal/cli", "internal/cli/content", "internal/declare", "internal/deferred", "internal/expand", "internal/lock", "internal/webpage", "internal/policy", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/lockcmd":         {"internal/cli", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/pickcmd":         {"internal/cli", "internal/cli/callcmd", "internal/cli/content", "internal/picker", "internal/registry", "internal/session"},
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},

@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// allowed says in words which values of its type a place may have.
+// allowed describes which values of its type a position may have.
 func (d *describer) allowed(s *jsonx.Value, typ schemaType) string {
 	var parts []string
 	add := func(text string) {

@@ -1,13 +1,13 @@
-// Package args turns the arguments of `toolreg call TOOL k=v…` into params: one
-// JSON object, typed by the tool's input schema (spec section 8.1).
+// Package args converts the arguments of `toolreg call TOOL k=v…` to params:
+// one JSON object, typed by the tool's input schema (spec section 8.1).
 //
-//	k=v       a string, number, boolean, list or object, as the schema says
-//	k:=JSON   the JSON value as it stands
+//	k=v       a string, number, boolean, list or object, according to the schema
+//	k:=JSON   a JSON value
 //	k=@FILE   the content of a file; k=@@x is the text "@x"
-//	a.b=v     nests; a property that holds the dot in its name comes first
-//	k=v k=w   appends, where the schema wants a list
+//	a.b=v     nests, unless the schema has a property with the dotted name
+//	k=v k=w   appends if the schema has a list
 //
-// Over a base object, given as JSON, arguments override.
+// Arguments override the values of a base object given as JSON.
 package args
 
 import (
@@ -20,17 +20,16 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say what the arguments are read against.
+// Options are the options of [Parse].
 type Options struct {
 	Schema json.RawMessage // input schema of the tool; may be empty
 	Base   json.RawMessage // object that the arguments override; empty = {}
-	// ReadFile opens the file behind "@". nil refuses such arguments.
+	// ReadFile reads the file after "@". nil rejects such arguments.
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Parse returns the params that the arguments say, as one JSON object whose
-// keys are in order of first mention. It does not validate them. Errors are
-// *Error.
+// Parse returns the params as one JSON object whose keys are in the order of
+// the arguments. It does not validate them. Errors are *Error.
 func Parse(arguments []string, o Options) (json.RawMessage, error) {
 	base, err := registry.DecodeParams("", o.Base)
 	if err != nil {
@@ -46,7 +45,7 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 	return root.AppendTo(nil), nil
 }
 
-// parse puts what the arguments say into root.
+// parse adds the values of the arguments to root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 	p := parser{options: o, types: t, seen: map[string]bool{}, lists: map[*jsonx.Value]bool{}}
 	for _, arg := range arguments {
@@ -60,8 +59,8 @@ func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 type parser struct {
 	options Options
 	types   types
-	seen    map[string]bool       // keys set by an argument, so that a second one appends or fails
-	lists   map[*jsonx.Value]bool // that arguments build
+	seen    map[string]bool       // keys set by an argument, so that a second one appends or is an error
+	lists   map[*jsonx.Value]bool // lists built by arguments
 }
 
 func (p *parser) apply(root *jsonx.Value, arg string) error {
@@ -90,8 +89,8 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	return set(root, arg, path, v)
 }
 
-// add appends a value to a list that arguments build; the first one replaces
-// what the base had.
+// add appends a value to a list built by arguments; the first one replaces the
+// list of the base.
 func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
 	at, err := parent(root, arg, path)
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// Param is one param of a tool as its input schema describes it. The texts are
-// those of the schema and may be foreign.
+// Param is one param of a tool according to its input schema. The texts may be
+// foreign.
 type Param struct {
-	Name        string // as arguments spell it: "page.size" is nested
-	Type        string // "integer", "string[]", "string|null"; "any" where the schema does not say
+	Name        string // as in arguments: "page.size" is nested
+	Type        string // "integer", "string[]", "string|null"; "any" if the schema does not say
 	Required    bool
 	Default     string   // "" where there is none; strings without quotes
 	Allowed     string   // what values may be, in words; "" means any of the type
 	Values      []string // all values there are, of an enum or a boolean
-	Example     string   // an argument, such as "limit=10"
+	Example     []string // arguments, such as "limit=10"
 	Description string
 }
 
-// maxParams bounds how many params are described.
+// maxParams limits how many params are described.
 const maxParams = 500
 
-// Describe returns the params of a tool, in the order of its schema. An object
+// Describe returns the params of a tool in the order of its schema. An object
 // with known properties is followed by these.
 func Describe(def *registry.Definition) []Param {
 	d := describer{types: newTypes(def.InputSchema)}
@@ -46,11 +46,11 @@ type describer struct {
 	params   []Param
 }
 
-// maxDescribed is how deep nested objects are described.
+// maxDescribed is the depth to which nested objects are described.
 const maxDescribed = 3
 
-// object describes the properties of s and of the schemas that apply beside it.
-// required is whether the object itself must be there.
+// object describes the properties of s and of the schemas that apply with it.
+// required says whether the object itself is required.
 func (d *describer) object(s *jsonx.Value, path []string, required bool, seen visited) {
 	s, err := d.types.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
@@ -89,13 +89,13 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	}
 	p.Allowed = d.allowed(resolved, typ)
 	if v := d.example(resolved, typ, path); v != nil {
-		p.Example = strings.Join(d.types.argument(p.Name, v), " ")
+		p.Example = d.types.argument(p.Name, v)
 	}
 	return p
 }
 
-// example returns a value that the param may have: one of the tool's examples, of
-// the schema's own, or a small one of its type. nil where none is known.
+// example returns a possible value of the param: from the tool's examples, the
+// schema's own, or a small one of its type; nil if there is none.
 func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *jsonx.Value {
 	for _, e := range d.examples {
 		for _, key := range path {
@@ -120,8 +120,8 @@ func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *json
 	return typ.sample(s)
 }
 
-// sample returns a value of a type; of s, which may be nil, it knows the bounds
-// and the format.
+// sample returns a value of a type, within the bounds and format of the schema
+// of, which may be nil.
 func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
 	if len(s.enum) > 0 {
 		return s.enum[0]
@@ -145,7 +145,7 @@ func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
 	return nil
 }
 
-// sampleOf returns a string of a format that has a form of its own; "" for others.
+// sampleOf returns an example of a string format; "" for unknown formats.
 func sampleOf(format string) string {
 	switch format {
 	case "date":
@@ -162,7 +162,7 @@ func sampleOf(format string) string {
 	return ""
 }
 
-// String is the type in the notation of [Param].
+// String returns the type in the notation of [Param].
 func (s schemaType) String() string {
 	var names []string
 	for _, n := range s.names {
@@ -185,7 +185,7 @@ func (s schemaType) String() string {
 	return cmp.Or(strings.Join(names, "|"), "any")
 }
 
-// values returns all values that a place may have, where these can be listed.
+// values returns all possible values, if they can be listed.
 func (s schemaType) values() []string {
 	if s.isList() {
 		return s.items.values()
@@ -200,7 +200,7 @@ func (s schemaType) values() []string {
 	return out
 }
 
-// plain is a value as an argument spells it.
+// plain returns a value as written in an argument.
 func plain(v *jsonx.Value) string {
 	if v.Is(jsonx.String) {
 		return v.Text()

@@ -30,15 +30,15 @@ func TestDescribe(t *testing.T) {
 		t.Fatalf("a schema that contains itself gives %d params", len(got))
 	}
 	want := []Param{
-		{Name: "path", Type: "string", Required: true, Allowed: "not empty", Example: "path=go.mod", Description: "The file."},
-		{Name: "limit", Type: "integer", Default: "20", Allowed: "1 to 50", Example: "limit=20"},
-		{Name: "mode", Type: "string", Allowed: "fast, slow", Values: []string{"fast", "slow"}, Example: "mode=fast"},
-		{Name: "tags", Type: "string[]", Allowed: "a, b; at most 3 items", Values: []string{"a", "b"}, Example: "tags=a"},
-		{Name: "page", Type: "object", Required: true, Example: `page={"size":2.5}`, Description: "Where."},
-		{Name: "page.size", Type: "number", Required: true, Allowed: "more than 0", Example: "page.size=2.5"},
-		{Name: "all", Type: "boolean", Values: []string{"true", "false"}, Example: "all=true"},
-		{Name: "when", Type: "string|null", Allowed: "date", Example: "when=2026-01-31"},
-		{Name: "any", Type: "any", Example: "any=TEXT"},
+		{Name: "path", Type: "string", Required: true, Allowed: "not empty", Example: []string{"path=go.mod"}, Description: "The file."},
+		{Name: "limit", Type: "integer", Default: "20", Allowed: "1 to 50", Example: []string{"limit=20"}},
+		{Name: "mode", Type: "string", Allowed: "fast, slow", Values: []string{"fast", "slow"}, Example: []string{"mode=fast"}},
+		{Name: "tags", Type: "string[]", Allowed: "a, b; at most 3 items", Values: []string{"a", "b"}, Example: []string{"tags=a"}},
+		{Name: "page", Type: "object", Required: true, Example: []string{`page={"size":2.5}`}, Description: "Where."},
+		{Name: "page.size", Type: "number", Required: true, Allowed: "more than 0", Example: []string{"page.size=2.5"}},
+		{Name: "all", Type: "boolean", Values: []string{"true", "false"}, Example: []string{"all=true"}},
+		{Name: "when", Type: "string|null", Allowed: "date", Example: []string{"when=2026-01-31"}},
+		{Name: "any", Type: "any", Example: []string{"any=TEXT"}},
 	}
 	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,9 +6,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Error tells which argument cannot be used and why. It is a matter of params
-// (exit code 4), unless Usage is set (exit code 2): then the argument has no
-// form that could be params.
+// Error reports an argument that cannot be used. It is an error in the params
+// (exit code 4) or, if Usage is set, in the syntax of the argument (exit code
+// 2).
 type Error struct {
 	Arg     string
 	Message string

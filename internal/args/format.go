@@ -9,8 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Format is the inverse of [Parse]: it returns arguments that give the params
-// again. ok is false where no arguments do, such as for a key with "=" in it.
+// Format is the inverse of [Parse]: it returns arguments that produce the
+// params. ok is false if there are none, for example for a key that contains
+// "=".
 func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
 	root, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil || !root.Is(jsonx.Object) {
@@ -27,8 +28,8 @@ func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
 	return arguments, true
 }
 
-// argument returns the arguments for the value of one key: the plainest that
-// [Parse] reads as that value; nil where there are none.
+// argument returns the simplest arguments for the value of one key that [Parse]
+// converts back to that value; nil if there are none.
 func (t types) argument(key string, v *jsonx.Value) []string {
 	spelled := []string{key + "=" + escapeAt(plain(v))}
 	if v.Is(jsonx.Array) && len(v.Items) > 0 {
@@ -51,7 +52,7 @@ func unfit(argument string) bool {
 	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
 }
 
-// means reports whether arguments are read as a value under a key.
+// means reports whether arguments are parsed as a value under a key.
 func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
 	root := jsonx.NewObject()
 	if t.parse(root, arguments, Options{}) != nil {
@@ -63,7 +64,7 @@ func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
 	return root != nil && jsonx.Canonical(root.AppendTo(nil)) == jsonx.Canonical(v.AppendTo(nil))
 }
 
-// escapeAt writes a value that begins with @, which would name a file.
+// escapeAt escapes a value that begins with @, which would name a file.
 func escapeAt(value string) string {
 	if strings.HasPrefix(value, "@") {
 		return "@" + value

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// parent returns the object that holds the last key of path, making objects on
-// the way.
+// parent returns the object that has the last key of path, and creates objects
+// on the way.
 func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) {
 	if slices.Contains(path, "") {
 		return nil, &Error{Arg: arg, Message: fmt.Sprintf("the key %s has an empty part", text.Quote(strings.Join(path, ".")))}
@@ -31,7 +31,7 @@ func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) 
 	return root, nil
 }
 
-// set puts a value in its place.
+// set sets the value at a path.
 func set(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
 	at, err := parent(root, arg, path)
 	if err == nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// types reads from an input schema which type a place in the params has. It
-// follows local references; what it cannot tell is a string.
+// types finds the types of positions in the params in an input schema. It
+// follows local references; an unknown type is a string.
 type types struct{ refs *schema.Refs }
 
 func newTypes(raw json.RawMessage) types {
 	root, err := jsonx.Parse(raw, jsonx.Options{})
 	if err != nil {
-		root = nil // a broken schema fails in validation, with a better message
+		root = nil // validation reports an invalid schema with a better message
 	}
 	return types{refs: schema.NewRefs(root)}
 }
 
-// path splits a dotted key, unless the schema knows the key as a whole.
+// path splits a dotted key, unless the schema has the whole key.
 func (t types) path(key string) []string {
 	if t.refs.Root().Get("properties").Get(key) != nil {
 		return []string{key}
@@ -42,11 +42,11 @@ func (t types) at(path []string) schemaType {
 	return t.typeOf(s, 0)
 }
 
-// visited holds the schemas that were looked at: alternatives may share schemas
-// and lead back to themselves, and a second look finds nothing new.
+// visited has the schemas already visited: alternatives may share schemas and
+// refer back to themselves.
 type visited map[*jsonx.Value]bool
 
-// first reports whether a schema was not looked at yet.
+// first reports whether a schema was not visited yet.
 func (v visited) first(s *jsonx.Value) bool {
 	if s == nil || v[s] {
 		return false
@@ -55,7 +55,7 @@ func (v visited) first(s *jsonx.Value) bool {
 	return true
 }
 
-// property returns the schema of a property, nil where there is none.
+// property returns the schema of a property; nil if there is none.
 func (t types) property(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
@@ -72,7 +72,7 @@ func (t types) property(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 	return nil
 }
 
-// alternatives returns the schemas that also apply to a value of s, or may.
+// alternatives returns the schemas that apply, or may apply, together with s.
 func alternatives(s *jsonx.Value) []*jsonx.Value {
 	var out []*jsonx.Value
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
@@ -83,15 +83,15 @@ func alternatives(s *jsonx.Value) []*jsonx.Value {
 	return out
 }
 
-// schemaType says how the text of one argument becomes JSON. The zero value
-// takes any text as a string.
+// schemaType determines how the text of an argument is converted to JSON. The
+// zero value accepts any text as a string.
 type schemaType struct {
-	names []string // types in the schema, all alternatives together
+	names []string // types in the schema, of all alternatives
 	enum  []*jsonx.Value
 	items *schemaType
 }
 
-// maxNested bounds lists within each other.
+// maxNested limits the nesting of lists.
 const maxNested = 16
 
 func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
@@ -148,11 +148,11 @@ func typeNames(v *jsonx.Value) []string {
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
-// isList reports whether a single value given for s is one element of a list.
+// isList reports whether a single value for s is one element of a list.
 func (s schemaType) isList() bool { return s.items != nil && !s.has("string") }
 
-// encode turns text into JSON of one of the schema's types, the most specific
-// first, text last.
+// encode converts text to JSON of one of the schema's types, trying the most
+// specific first and text last.
 func (s schemaType) encode(given string) (*jsonx.Value, error) {
 	trimmed := strings.TrimSpace(given)
 	for _, e := range s.enum { // an enum of numbers or booleans needs no type
@@ -171,7 +171,7 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 	return nil, fmt.Errorf("expected %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
 
-// parseStrict reads JSON that is fit to be part of params.
+// parseStrict parses JSON that is valid in params.
 func parseStrict(text string) (*jsonx.Value, error) {
 	data := []byte(strings.TrimSpace(text))
 	if err := registry.CheckJSON(data); err != nil {
@@ -180,8 +180,8 @@ func parseStrict(text string) (*jsonx.Value, error) {
 	return jsonx.Parse(data, jsonx.Options{})
 }
 
-// fits reports whether the text starts like a value of one of the types that
-// are no strings.
+// fits reports whether the text looks like a value of one of the types other
+// than string.
 func (s schemaType) fits(text string) bool {
 	if text == "" {
 		return false

@@ -1,11 +1,10 @@
-// Package atomicfile replaces files: readers see the old content or the new
-// one, and a run that is killed leaves one of the two.
+// Package atomicfile replaces files atomically: readers see either the old or
+// the new content, also after a run was killed.
 //
-// New content is written beside the file, down to the disk, and then takes its
-// name by a rename. Every access goes through the opened folder, so that a
-// folder exchanged for a link meanwhile diverts nothing. Who may replace what,
-// and the lock that keeps writers apart, are the caller's matter. The package
-// imports no other of this module.
+// New content is written to a temporary file in the same folder, synced to disk
+// and renamed. Every access goes through the opened folder, so that replacing
+// the folder by a link has no effect. Permission checks and locking are up to
+// the caller. The package imports no other package of this module.
 package atomicfile
 
 import (
@@ -18,23 +17,23 @@ import (
 	"time"
 )
 
-// Options say what the new file is like. The zero value makes a file as
-// [os.Create] does.
+// Options describe the new file. The zero value creates a file as [os.Create]
+// does.
 type Options struct {
-	// Like is the file whose permission bits and owner the new one takes, as far
-	// as we may give it away; nil: Mode counts.
+	// Like is the file whose permission bits and, if possible, owner are
+	// copied; nil: Mode is used.
 	Like fs.FileInfo
-	// Mode is the permission bits, whatever the umask; 0: 0666 less the umask.
+	// Mode is the permission bits, regardless of the umask; 0: 0666 minus the
+	// umask.
 	Mode fs.FileMode
-	// Temp is the name of the file until it takes its own; "": one that [Sweep]
-	// knows.
+	// Temp is the name of the temporary file; "": one that [Sweep] recognizes.
 	Temp string
-	// Volatile leaves out waiting for the disk: after a power failure neither
-	// the old content nor the new one may be there.
+	// Volatile skips syncing to disk: after a power failure, both the old and
+	// the new content may be lost.
 	Volatile bool
 }
 
-// File is new content that has not taken its name yet.
+// File is new content in a temporary file.
 type File struct {
 	folder     *os.Root
 	name, temp string
@@ -42,8 +41,8 @@ type File struct {
 	committed  bool
 }
 
-// Write replaces or creates the file of that name in the folder. Errors name the
-// step that failed and its cause, not the path, which the caller knows.
+// Write replaces or creates the file with a name in the folder. Errors name the
+// step that failed and its cause, but not the path, which the caller knows.
 func Write(folder *os.Root, name string, data []byte, o Options) error {
 	f, err := Stage(folder, name, data, o)
 	if err != nil {
@@ -59,8 +58,8 @@ func Write(folder *os.Root, name string, data []byte, o Options) error {
 	return nil
 }
 
-// Stage writes the new content beside the file and leaves the file as it is.
-// The caller closes what it returns, and the folder not before.
+// Stage writes the new content to a temporary file and does not change the file
+// itself. The caller must close the result before the folder.
 func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) {
 	f := &File{folder: folder, name: name, temp: o.Temp, volatile: o.Volatile}
 	if f.temp == "" {
@@ -68,7 +67,7 @@ func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) 
 	}
 	mode := fs.FileMode(0o666)
 	if o.Like != nil || o.Mode != 0 {
-		mode = 0o600 // until it gets its own
+		mode = 0o600 // until the final mode is set
 	}
 	out, err := folder.OpenFile(f.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -80,7 +79,7 @@ func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) 
 		err = failure("writing", err)
 	}
 	if err != nil {
-		f.Close() // a full disk needs it gone
+		f.Close() // free the space on a full disk
 		return nil, err
 	}
 	return f, nil
@@ -92,7 +91,7 @@ func (f *File) fill(out *os.File, data []byte, o Options) error {
 	}
 	mode := o.Mode
 	if o.Like != nil {
-		copyOwner(out, o.Like) // before the mode, which a change of owner would cut
+		copyOwner(out, o.Like) // before the mode, because changing the owner would clear bits
 		mode = o.Like.Mode().Perm()
 	}
 	if mode != 0 || o.Like != nil {
@@ -109,7 +108,7 @@ func (f *File) fill(out *os.File, data []byte, o Options) error {
 	return nil
 }
 
-// failure names a step and the cause of its error.
+// failure returns an error that names a step and the cause.
 func failure(step string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
@@ -119,7 +118,7 @@ func failure(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// Chmod sets the permission bits before the content takes its name.
+// Chmod sets the permission bits of the temporary file.
 func (f *File) Chmod(mode fs.FileMode) error {
 	if err := f.folder.Chmod(f.temp, mode); err != nil {
 		return failure("setting the mode", err)
@@ -127,7 +126,7 @@ func (f *File) Chmod(mode fs.FileMode) error {
 	return nil
 }
 
-// Commit gives the content its name. [SyncFolder] makes that durable.
+// Commit renames the temporary file. [SyncFolder] makes that durable.
 func (f *File) Commit() error {
 	if err := f.folder.Rename(f.temp, f.name); err != nil {
 		return failure("putting it in place", err)
@@ -136,15 +135,15 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// Close removes what was not committed.
+// Close removes the temporary file unless it was committed.
 func (f *File) Close() {
 	if !f.committed {
 		_ = f.folder.Remove(f.temp) // Sweep tries again
 	}
 }
 
-// SyncFolder makes the names in a folder durable. File systems that cannot sync
-// a folder make no error.
+// SyncFolder makes the names in a folder durable. It succeeds on file systems
+// that do not support it.
 func SyncFolder(folder *os.Root) error {
 	dir, err := folder.Open(".")
 	if err != nil {
@@ -164,15 +163,15 @@ const (
 	tempStale  = time.Minute
 )
 
-// Sweep removes from a folder what a run left there that was killed more than a
-// minute ago. What cannot be removed stays.
+// Sweep removes temporary files of runs that were killed more than a minute
+// ago. It ignores files that cannot be removed.
 func Sweep(folder *os.Root) {
 	dir, err := folder.Open(".")
 	if err != nil {
 		return
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // those read before an error count
+	names, _ := dir.Readdirnames(-1) // use the names read before an error
 	for _, name := range names {
 		if !isTemp(name) {
 			continue

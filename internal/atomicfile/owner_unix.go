@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// copyOwner gives f the owner and group of another file, where we may: root
-// editing a person's file must not take it from them.
+// copyOwner gives f the owner and group of another file if permitted, so that a
+// file edited by root still belongs to its owner.
 func copyOwner(f *os.File, like fs.FileInfo) {
 	if st, ok := like.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))

@@ -1,7 +1,8 @@
-// Package audit keeps the log of calls and refusals, one JSON object a line in
-// the user's state directory, and counts over it (spec section 10). cmd/toolreg
-// adds an entry when a call is over; audit, stats and list --inactive read them.
-// Values of params are in it only where the settings ask for them.
+// Package audit stores the log of calls and refusals, one JSON object per line
+// in the user's state folder, and computes statistics (spec section 10).
+// Package session adds an entry when a call is over; audit, stats and list
+// --inactive read them. The log has values of params only if the settings
+// enable that.
 package audit
 
 import (
@@ -16,20 +17,20 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Outcome says in a word how a call ended.
+// Outcome is how a call ended.
 type Outcome string
 
-// The outcomes. Denied and Invalid calls were never made.
+// The outcomes. Denied and Invalid calls were not made.
 const (
 	OK        Outcome = "ok"
-	Error     Outcome = "error"     // the tool said no, or could not be called
-	Denied    Outcome = "denied"    // by policy, a hook or a person, or nobody to ask
-	Invalid   Outcome = "invalid"   // params that the tool does not take
+	Error     Outcome = "error"     // the tool failed or could not be called
+	Denied    Outcome = "denied"    // by policy, a hook or a person, or because nobody could be asked
+	Invalid   Outcome = "invalid"   // invalid params
 	Timeout   Outcome = "timeout"   // time limit
 	Cancelled Outcome = "cancelled" // by a signal
 )
 
-// Outcomes returns all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{OK, Error, Denied, Invalid, Timeout, Cancelled} }
 
 // Made reports whether the tool was run.
@@ -38,30 +39,31 @@ func (o Outcome) Made() bool { return o != Denied && o != Invalid }
 // Caller is the client of `toolreg serve` that made a call.
 type Caller struct {
 	Name    string `json:"name"`              // of its token, "stdio" or "local"
-	Client  string `json:"client,omitempty"`  // what it calls itself
-	Version string `json:"version,omitempty"` // likewise
+	Client  string `json:"client,omitempty"`  // name that it reports
+	Version string `json:"version,omitempty"` // version that it reports
 }
 
-// Entry is one line of the log. Absent values are left out.
+// Entry is one line of the log. Absent values are omitted.
 type Entry struct {
-	Time       time.Time `json:"time"`                 // when the call came in
+	Time       time.Time `json:"time"`                 // start of the call
 	Tool       string    `json:"tool"`                 // registered name; server__tool for MCP tools
 	ServerTool string    `json:"serverTool,omitempty"` // the server's own name
 	Upstream   string    `json:"upstream,omitempty"`   // of a tool that an override renames, its name without that
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`
 	Project    string    `json:"project,omitempty"`  // project root
-	Caller     *Caller   `json:"caller,omitempty"`   // the client of serve; absent: the command line
-	Decision   string    `json:"decision,omitempty"` // of policy: allow, ask, deny
-	Rule       string    `json:"rule,omitempty"`     // what decided: file:line, flag, default, approval
+	Caller     *Caller   `json:"caller,omitempty"`   // client of serve; absent for the command line
+	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, ask, deny
+	Rule       string    `json:"rule,omitempty"`     // origin of the decision: file:line, flag, default, approval
 	Outcome    Outcome   `json:"outcome"`
-	Code       string    `json:"code,omitempty"`  // the error's stable word
-	Error      string    `json:"error,omitempty"` // its text, without the values of params
+	Code       string    `json:"code,omitempty"`  // error code
+	Error      string    `json:"error,omitempty"` // error text without the values of params
 	Exit       int       `json:"exit"`
 	DurationMs float64   `json:"durationMs"` // without WaitedMs
-	// WaitedMs is how long a person took to answer, before the call and during it.
+	// WaitedMs is how long a person took to answer questions before and during
+	// the call.
 	WaitedMs float64 `json:"waitedMs,omitempty"`
-	// BrokenOff tells a call that ended at the question whether to make it.
+	// BrokenOff says that the call ended at the question whether to make it.
 	BrokenOff bool `json:"brokenOff,omitempty"`
 	// Sizes in bytes, of the params as given and of the result's content.
 	ParamsBytes  int    `json:"paramsBytes"`
@@ -69,34 +71,34 @@ type Entry struct {
 	ParamsSHA256 string `json:"paramsSha256,omitempty"` // of the canonical params, hex
 	Cached       bool   `json:"cached,omitempty"`
 	SavedTokens  int    `json:"savedTokens,omitempty"` // that an override of the result saved, estimated
-	Attempts     int    `json:"attempts,omitempty"`    // where more than one
-	// Params are the params themselves (setting audit.params), or a string that
-	// holds their beginning where ParamsCut is set.
+	Attempts     int    `json:"attempts,omitempty"`    // if more than one
+	// Params are the params (setting audit.params), or a string with their
+	// beginning if ParamsCut is set.
 	Params    json.RawMessage `json:"params,omitempty"`
 	ParamsCut bool            `json:"paramsCut,omitempty"`
 }
 
-// Made reports whether the entry is a call of a tool that was run: a server's
-// question is none, nor is a call that ended at a question.
+// Made reports whether the entry is a call of a tool that ran, as opposed to a
+// server's question or a call that ended at a question.
 func (e *Entry) Made() bool { return e.Outcome.Made() && !e.BrokenOff && !e.IsQuestion() }
 
-// QuestionMethod is what a server's question goes by in [Entry.ServerTool].
+// QuestionMethod is the [Entry.ServerTool] of a server's question.
 const QuestionMethod = "elicitation/create"
 
 // IsQuestion reports whether the entry is a server's question to the person.
 func (e *Entry) IsQuestion() bool { return e.ServerTool == QuestionMethod && e.Rule == "person" }
 
-// InProject reports whether the call was made in the project of that root.
+// InProject reports whether the call was made in the project with that root.
 func (e *Entry) InProject(root string) bool { return e.Project == clean(root, maxProject) }
 
-// Duration returns the time that the call took.
+// Duration returns how long the call took.
 func (e *Entry) Duration() time.Duration {
 	return time.Duration(e.DurationMs * float64(time.Millisecond))
 }
 
-// HashParams returns the sha256 of params in hex, the same for every order of
-// keys and all white space; of params of more than 1 MiB that of their bytes,
-// and "" of none.
+// HashParams returns the sha256 of params in hex, which does not depend on the
+// order of keys or white space; for params of more than 1 MiB it is the hash of
+// their bytes, and for none it is "".
 func HashParams(params json.RawMessage) string {
 	if len(params) == 0 {
 		return ""
@@ -109,13 +111,13 @@ func HashParams(params json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-const maxHashed = 1 << 20 // bytes of params that are put into canonical form
+const maxHashed = 1 << 20 // maximum bytes of params to canonicalize
 
 const (
 	maxField   = 160 // bytes of a text field
 	maxProject = 320
 	maxError   = 300
-	maxParams  = 2048 // bytes of the beginning of params that are too long
+	maxParams  = 2048 // bytes kept of the beginning of long params
 )
 
 // line encodes the entry so that it fits one line of the log.
@@ -130,7 +132,7 @@ func (e Entry) line() ([]byte, error) {
 	if err != nil || len(data) < state.MaxLine || e.Params == nil {
 		return data, err
 	}
-	for size := maxParams; size > 0; size /= 2 { // escapes take more room than what they stand for
+	for size := maxParams; size > 0; size /= 2 { // escapes are longer than what they encode
 		start, err := jsonx.Marshal(valid(string(e.Params), size))
 		if err != nil {
 			return nil, err
@@ -145,7 +147,7 @@ func (e Entry) line() ([]byte, error) {
 	return jsonx.Marshal(e)
 }
 
-// clean is valid without control characters, which take much room in JSON.
+// clean is valid without control characters, which are long in JSON.
 func clean(s string, limit int) string {
 	return valid(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -155,5 +157,5 @@ func clean(s string, limit int) string {
 	}, s), limit)
 }
 
-// valid returns at most limit bytes of s, without those that are no UTF-8.
+// valid returns at most limit bytes of s without invalid UTF-8.
 func valid(s string, limit int) string { return strings.ToValidUTF8(text.Head(s, limit), "") }

@@ -23,22 +23,22 @@ const (
 	DefaultKeep    = 5
 )
 
-// fileName is the log's name in the state directory; older files are
-// audit.log.1 and so on.
+// fileName is the log's name in the state folder; rotated logs are audit.log.1
+// and so on.
 const fileName = "audit.log"
 
-// Log is the audit log. It may be shared by goroutines, and its files by
-// processes. Whoever adds to it closes it.
+// Log is the audit log. It is safe for concurrent use, also by several
+// processes. Whoever adds entries must close it.
 type Log struct {
 	Dir     *state.Dir
 	MaxSize int64 // of one file, in bytes; 0 = DefaultMaxSize
-	Keep    int   // older files that stay; 0 = DefaultKeep
+	Keep    int   // rotated logs to keep; 0 = DefaultKeep
 
 	once sync.Once
 	to   *state.Appender
 }
 
-// Add writes one entry and sets a full file aside. Errors wrap
+// Add writes one entry and rotates a full log. Errors wrap
 // [state.ErrUnavailable].
 func (l *Log) Add(ctx context.Context, e Entry) error {
 	data, err := e.line()
@@ -61,22 +61,24 @@ func (l *Log) appender() *state.Appender {
 	return l.to
 }
 
-// Close closes the file that Add wrote to. More can be added.
+// Close closes the log file. More entries can be added afterwards.
 func (l *Log) Close() error { return l.appender().Close() }
 
-// ScanOptions tune [Log.Scan]. The zero value reads what is there.
+// ScanOptions are the options of [Log.Scan]. The zero value reads the existing
+// entries.
 type ScanOptions struct {
-	// Follow goes on with what is added, until ctx ends.
+	// Follow continues with new entries until ctx ends.
 	Follow bool
-	// Poll is how often to look for more; 0 = 200 ms.
+	// Poll is how often to check for new entries; 0 = 200 ms.
 	Poll time.Duration
-	// Current is called once, when all that was there has been read. May be nil.
+	// Current is called once, when all existing entries have been read. May be
+	// nil.
 	Current func() error
 }
 
-// Scan calls each for the entries, oldest first, until that returns an error,
-// which it returns. damaged counts lines that are no entries; they are passed over. With
-// Follow the end of ctx is no error.
+// Scan calls each for the entries, oldest first, until it returns an error,
+// which Scan returns. damaged counts lines that are not valid entries, which
+// are skipped. With Follow the end of ctx is no error.
 func (l *Log) Scan(ctx context.Context, o ScanOptions, each func(Entry) error) (damaged int, err error) {
 	s := &scanner{log: l, each: each}
 	defer s.close()
@@ -109,9 +111,9 @@ func (l *Log) Scan(ctx context.Context, o ScanOptions, each func(Entry) error) (
 type scanner struct {
 	log     *Log
 	each    func(Entry) error
-	file    *os.File // the newest that was read
+	file    *os.File // the newest file that was read
 	in      *bufio.Reader
-	partial []byte // a line whose end is not written yet
+	partial []byte // an incomplete line
 	damaged int
 }
 
@@ -121,14 +123,14 @@ func (s *scanner) close() {
 	}
 }
 
-// advance reads to the end of what is there now.
+// advance reads to the current end of the log.
 func (s *scanner) advance() error {
 	newer, err := s.newer()
 	if err != nil {
 		return err
 	}
 	for i, f := range newer {
-		// What is newer was looked for first: nothing more comes to the file before.
+		// Newer files were opened before, so nothing more is added to this one.
 		err := s.read()
 		s.close()
 		s.file, s.in = f, bufio.NewReaderSize(f, 64<<10)
@@ -144,9 +146,9 @@ func (s *scanner) advance() error {
 	return s.read()
 }
 
-// newer opens the files that are newer than the one being read, oldest first.
-// They are opened newest first: a rotation in between shows one twice, which is
-// noticed, and never leaves one out.
+// newer opens the files that are newer than the one being read, and returns
+// them oldest first. It opens them newest first: after a concurrent rotation a
+// file may be seen twice, which is detected, but is never missed.
 func (s *scanner) newer() ([]*os.File, error) {
 	var out []*os.File
 	for i := range cmp.Or(s.log.Keep, DefaultKeep) + 1 {
@@ -187,7 +189,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// read reads the whole lines up to the end of the file.
+// read reads the complete lines up to the end of the file.
 func (s *scanner) read() error {
 	if s.in == nil {
 		return nil
@@ -222,7 +224,7 @@ func (s *scanner) line(line []byte) error {
 	return s.each(e)
 }
 
-// damage counts a line that is no entry; an empty one is none.
+// damage counts a line that is not a valid entry; empty lines are ignored.
 func (s *scanner) damage(line []byte) {
 	for _, b := range line {
 		if b != '\n' && b != ' ' {

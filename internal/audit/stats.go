@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grouping is what calls are counted by.
+// Grouping is a way to group calls.
 type Grouping string
 
 // The groupings of `toolreg stats --by`.
@@ -18,8 +18,8 @@ const (
 	ByServer Grouping = "server"
 )
 
-// Count is what is known of the calls of one group. Durations are those of the
-// calls that were made, in milliseconds, without the time that people took.
+// Count has the statistics of one group of calls. Durations are those of calls
+// that were made, in milliseconds, without the time that people took.
 type Count struct {
 	Name      string  `json:"name"`
 	Source    string  `json:"source,omitempty"` // with ByTool
@@ -38,14 +38,14 @@ type Count struct {
 	durations []float64
 }
 
-// Stats counts entries. The zero value counts by tool.
+// Stats computes statistics. The zero value groups by tool.
 type Stats struct {
 	By     Grouping
 	groups map[[2]string]*Count
 }
 
-// Add counts one entry. Entries without a server do not count by server; a
-// server's question counts nowhere.
+// Add adds one entry. With grouping by server, entries without a server are
+// ignored; questions of servers always are.
 func (s *Stats) Add(e Entry) {
 	if e.IsQuestion() {
 		return
@@ -90,7 +90,7 @@ func (c *Count) add(e Entry) {
 	c.durations = append(c.durations, e.DurationMs)
 }
 
-// Counts returns the groups, most calls first, ties by name.
+// Counts returns the groups, those with most calls first, then by name.
 func (s *Stats) Counts() []Count {
 	groups := slices.SortedFunc(maps.Values(s.groups), func(a, b *Count) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
@@ -109,7 +109,8 @@ func (s *Stats) Counts() []Count {
 	return out
 }
 
-// percentile is the nearest-rank percentile of sorted values, 0 of none.
+// percentile returns the nearest-rank percentile of sorted values; 0 if there
+// are none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -118,8 +119,8 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// round keeps microseconds.
+// round rounds to microseconds.
 func round(ms float64) float64 { return math.Round(ms*1000) / 1000 }
 
-// Milliseconds returns a duration as the log writes it.
+// Milliseconds converts a duration to the unit of the log.
 func Milliseconds(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }

@@ -12,17 +12,18 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// format is the version of the files. One of another version does not count.
+// format is the version of the file format. Files of other versions are
+// ignored.
 const format = 1
 
-// Entry is what is kept of a source.
+// Entry is the cached data of a source.
 type Entry struct {
-	Facts  json.RawMessage // a JSON value of the source's own
-	Parts  [][]byte        // what the source gave, byte for byte
-	Stored time.Time       // set by Keep
+	Facts  json.RawMessage // a JSON value defined by the source
+	Parts  [][]byte        // output of the source, byte for byte
+	Stored time.Time       // set when it is stored
 }
 
-// header is the first line of a file. The parts follow it, one behind the other.
+// header is the first line of a file. The parts follow it.
 type header struct {
 	Format int             `json:"format"`
 	Key    string          `json:"key"`
@@ -34,7 +35,7 @@ type header struct {
 }
 
 func (e *Entry) encode(source, key string) ([]byte, error) {
-	var facts bytes.Buffer // compact, as the encoder writes it: the checksum is of these bytes
+	var facts bytes.Buffer // compact, as the encoder writes it, because the checksum covers these bytes
 	if len(e.Facts) > 0 {
 		if err := json.Compact(&facts, e.Facts); err != nil {
 			return nil, fmt.Errorf("encoding the tools of %s: %w", source, err)
@@ -57,7 +58,7 @@ func (e *Entry) encode(source, key string) ([]byte, error) {
 	return out, nil
 }
 
-// cut splits a file into its header and what follows.
+// cut splits a file into its header and the rest.
 func cut(data []byte) (header, []byte, error) {
 	line, rest, ok := bytes.Cut(data, []byte("\n"))
 	var h header
@@ -70,8 +71,8 @@ func cut(data []byte) (header, []byte, error) {
 	return h, rest, nil
 }
 
-// decode reads a file that was written for a source under a key. The parts are
-// pieces of data.
+// decode decodes a file that was written for a source under a key. The parts
+// are slices of data.
 func decode(data []byte, source, key string) (Entry, error) {
 	h, rest, err := cut(data)
 	if err != nil {
@@ -93,8 +94,8 @@ func decode(data []byte, source, key string) (Entry, error) {
 	return e, nil
 }
 
-// checksum finds what a disk or a crash damaged; it is no defence against a
-// person who may write our files.
+// checksum detects damage by a disk or a crash; it does not protect against a
+// person who can write our files.
 func checksum(facts []byte, parts [][]byte) uint32 {
 	sum := crc32.ChecksumIEEE(facts)
 	for _, p := range parts {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// inode tells a file from one that was put in its place with the same size and
-// times: where it lies, and when that last changed, which nobody can set.
+// inode distinguishes a file from a replacement with the same size and times by
+// its location and the time of its last change, which cannot be set.
 func inode(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

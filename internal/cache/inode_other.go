@@ -4,6 +4,6 @@ package cache
 
 import "io/fs"
 
-// inode is for systems whose numbers of files are not read here; size and times
-// have to do.
+// inode returns "" on systems without inode numbers; size and times must
+// suffice.
 func inode(fs.FileInfo) string { return "" }

@@ -18,23 +18,23 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// maxTree bounds the files of a folder that are looked at for a key.
+// maxTree limits the number of files in a folder that a key covers.
 const maxTree = 1000
 
-// Key gathers what an entry depends on. What is added may be secret: only the
-// hash of all of it comes out.
+// Key hashes everything that an entry depends on. Its parts may be secret; only
+// the hash is visible.
 type Key struct {
 	h hash.Hash
 }
 
-// NewKey begins a key with what it is for.
+// NewKey returns a key with its first parts.
 func NewKey(parts ...string) *Key {
 	k := &Key{sha256.New()}
 	k.Add(parts...)
 	return k
 }
 
-// Add adds texts. The border between two counts.
+// Add adds texts. The boundary between two texts is significant.
 func (k *Key) Add(parts ...string) {
 	for _, p := range parts {
 		var size [8]byte
@@ -47,17 +47,17 @@ func (k *Key) Add(parts ...string) {
 // String returns the hash in hex.
 func (k *Key) String() string { return hex.EncodeToString(k.h.Sum(nil)) }
 
-// Program is a command that gives what is kept.
+// Program is a command whose output is cached.
 type Program struct {
-	Root  string   // the project root: files inside count by their content
-	Dir   string   // where it runs, absolute
+	Root  string   // the project root; files inside are compared by content
+	Dir   string   // absolute path where it runs
 	Argv  []string // expanded
 	Env   []string // its whole environment, "K=V" entries
-	Given []string // those of it that the settings give, whose values can name files too
+	Given []string // entries of Env from the settings, whose values may name files too
 }
 
 // AddProgram adds a command: its words, its environment and the program itself,
-// by size, times and place. The error tells that the program cannot be found.
+// by size, times and location. It fails if the program cannot be found.
 func (k *Key) AddProgram(p Program) error {
 	path, err := p.path()
 	if err != nil {
@@ -83,8 +83,8 @@ func (p Program) path() (string, error) {
 }
 
 // AddFiles adds the files that the words of a command name. Files inside the
-// project count by content, as trust in them does; others by size, times and
-// place. The error tells that they cannot be read.
+// project are compared by content, as trust does; others by size, times and
+// location. It fails if one cannot be read.
 func (k *Key) AddFiles(p Program) error {
 	path, err := p.path()
 	if err != nil {
@@ -106,7 +106,7 @@ func (k *Key) AddFiles(p Program) error {
 		}
 		real, err := filepath.EvalSymlinks(word)
 		if err != nil || inside[real] {
-			continue // no file, or one that is covered
+			continue // not a file, or already covered
 		}
 		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
 			k.file(real, info)
@@ -115,8 +115,8 @@ func (k *Key) AddFiles(p Program) error {
 	return nil
 }
 
-// AddTree adds all files of a folder by size and times, git's own apart. A
-// folder with more than 1,000 is an error.
+// AddTree adds all files of a folder by size and times, except git's own. A
+// folder with more than 1,000 files is an error.
 func (k *Key) AddTree(dir string) error {
 	n := 0
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -129,7 +129,7 @@ func (k *Key) AddTree(dir string) error {
 		if n++; n > maxTree {
 			return fmt.Errorf("%s contains more than %d files", dir, maxTree)
 		}
-		info, err := os.Stat(path) // a link counts as what it leads to
+		info, err := os.Stat(path) // follow links
 		if errors.Is(err, fs.ErrNotExist) {
 			k.Add("nothing", path)
 			return nil
@@ -146,10 +146,10 @@ func (k *Key) file(path string, info fs.FileInfo) {
 	k.Add("file", path, fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode()), inode(info))
 }
 
-// environment adds variables in an order of their own, without those that differ
-// from shell to shell and change nothing.
+// environment adds the variables in sorted order, without those that differ
+// between shells and have no effect.
 func (k *Key) environment(env []string) {
-	values := map[string]string{} // of two the last counts
+	values := map[string]string{} // the last of duplicates wins
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
 		values[name] = value

@@ -1,12 +1,12 @@
-// Package cache keeps on disk what sources gave and what was learned of them, so
-// that a later run need not start them again (spec section 10). It knows bytes
-// alone: a source reads what it gets back exactly as it reads what a program
-// prints, so that a cached run gives what an uncached one does. cmd/toolreg makes
-// the [Store] and hands it to the sources.
+// Package cache stores on disk what sources returned, so that a later run need
+// not start them again (spec section 10). It stores only bytes: a source parses
+// cached output exactly like fresh output, so that a cached run behaves like an
+// uncached one. Package session creates the [Store] and passes it to the
+// sources.
 //
-// An entry is found by a [Key], a hash of everything that what a source gives
-// depends on as far as it can be known: its settings, its program, its
-// environment. The hash alone is on disk, never what went into it.
+// An entry is found by a [Key], a hash of everything known to affect the
+// source's output: its settings, its program, its environment. Only the hash is
+// stored.
 package cache
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Mode says what is read and what is kept.
+// Mode controls reading from and writing to the cache.
 type Mode int
 
-// The modes. Without a time to live, Fresh reads and keeps nothing.
+// The modes. Fresh does nothing if there is no time to live.
 const (
-	Fresh   Mode = iota // what is younger than the time to live is read
-	Live                // nothing is read; what sources give is kept as with Fresh
-	Renew               // nothing is read; what sources give is kept even without a time to live
-	Offline             // what there is is read, whatever its age; without any a source fails
+	Fresh   Mode = iota // read entries younger than the time to live
+	Live                // read nothing; write as Fresh does
+	Renew               // read nothing; write even without a time to live
+	Offline             // read entries of any age; a source without one fails
 )
 
-// Limits of what is kept.
+// Limits of the cache.
 const (
 	maxEntry = 32 << 20 // bytes of one entry
 	maxFiles = 1000
@@ -42,41 +42,43 @@ const (
 	maxAge   = 30 * 24 * time.Hour
 )
 
-// ErrNothingKept tells that a source may not be asked (mode Offline) and that
-// nothing is kept of it.
+// ErrNothingKept reports that a source must not be queried (mode Offline) and
+// has no entry.
 var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
 
-// Options say how a [Store] works. Only Dir is required.
+// Options are the options of a [Store]. Only Dir is required.
 type Options struct {
-	Dir func() (*state.Dir, error) // called when the store is first read or written
-	// Kind begins the names of the files: stores of several kinds share a folder.
+	Dir func() (*state.Dir, error) // called when the store is first used
+	// Kind is the prefix of the file names, so that stores of several kinds can
+	// share a folder.
 	Kind string
-	TTL  time.Duration // how long what is kept may stand for its source; 0 = not at all
+	TTL  time.Duration // how long entries are used; 0 = never
 	Mode Mode
 	Now  func() time.Time // nil = time.Now
-	// Warn is told of files that are damaged or cannot be written. nil: nobody is.
+	// Warn receives diagnostics about files that are damaged or cannot be
+	// written. May be nil.
 	Warn func(registry.Diagnostic)
 }
 
-// Store is what is kept of many sources. It is safe for concurrent use, and its
-// files are for any number of processes: each is replaced as a whole.
+// Store is the cache of many sources. It is safe for concurrent use, and
+// several processes may share its files, which are replaced atomically.
 type Store struct {
 	opts Options
 	dir  func() (*state.Dir, error) // Options.Dir, called once
 
 	mu      sync.Mutex
-	served  map[string]time.Time // by source: when what was recalled was kept
-	expired map[string]bool      // sources that are to be asked
+	served  map[string]time.Time // by source: when the entry in use was stored
+	expired map[string]bool      // sources to query
 	pending []file
 }
 
-// file is an entry that is to be written.
+// file is an entry to write.
 type file struct {
 	source, key string
 	entry       Entry
 }
 
-// NewStore returns a Store that has touched nothing yet.
+// NewStore returns a Store without opening any file.
 func NewStore(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -87,8 +89,8 @@ func NewStore(o Options) *Store {
 	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[string]bool{}}
 }
 
-// Active reports whether anything is read or kept: where nothing is, nobody
-// needs a key.
+// Active reports whether the store reads or writes anything. If it does not,
+// keys are not needed.
 func (s *Store) Active() bool { return s.reads() || s.keeps() }
 
 func (s *Store) reads() bool {
@@ -97,9 +99,9 @@ func (s *Store) reads() bool {
 
 func (s *Store) keeps() bool { return s.opts.Mode == Renew || s.opts.TTL > 0 }
 
-// Load returns what is kept of a source, if it may stand for what the source
-// would give now. enough says whether an entry holds what this run needs; nil:
-// any does. The error is ErrNothingKept, in the mode Offline alone.
+// Load returns the cached entry of a source if it may be used in place of the
+// source. enough reports whether an entry is sufficient for this run; nil
+// accepts all. The error is ErrNothingKept, only in the mode Offline.
 func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
 	s.mu.Lock()
 	skip := s.expired[source]
@@ -113,7 +115,7 @@ func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok b
 			return Entry{}, false, ErrNothingKept
 		}
 	} else if age := s.opts.Now().Sub(e.Stored); !ok || age < 0 || age >= s.opts.TTL || enough != nil && !enough(e) {
-		return Entry{}, false, nil // a clock that was set back makes nothing younger
+		return Entry{}, false, nil // an entry from the future, after the clock was set back
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +123,8 @@ func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok b
 	return e, true, nil
 }
 
-// Served returns when that was kept which stands for a source in this run; ok is
-// false for a source that was asked.
+// Served returns when the entry was stored that this run uses for a source; ok
+// is false if the source was queried.
 func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +132,8 @@ func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	return kept, ok
 }
 
-// Age returns how old what stands for a source is, 0 for one that was asked.
+// Age returns the age of the entry used for a source; 0 if the source was
+// queried.
 func (s *Store) Age(source string) time.Duration {
 	kept, ok := s.Served(source)
 	if !ok {
@@ -139,7 +142,7 @@ func (s *Store) Age(source string) time.Duration {
 	return max(s.opts.Now().Sub(kept), 0)
 }
 
-// Expire makes a source be asked from now on, in every mode.
+// Expire disables the entry of a source from now on, in every mode.
 func (s *Store) Expire(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +150,8 @@ func (s *Store) Expire(source string) {
 	delete(s.served, source)
 }
 
-// Save takes what a source gave just now, to be written by Flush. It does
-// nothing where nothing is to be kept.
+// Save records the output of a source, which Flush writes. It does nothing if
+// the mode does not write.
 func (s *Store) Save(source, key string, e Entry) {
 	if !s.keeps() {
 		return
@@ -159,7 +162,7 @@ func (s *Store) Save(source, key string, e Entry) {
 	s.pending = append(s.pending, file{source, key, e})
 }
 
-// Drop removes what is kept under a key, in every mode. There may be nothing.
+// Drop removes the entry under a key, if there is one, in every mode.
 func (s *Store) Drop(ctx context.Context, key string) error {
 	dir, err := s.dir()
 	if err != nil {
@@ -168,8 +171,7 @@ func (s *Store) Drop(ctx context.Context, key string) error {
 	return dir.Remove(ctx, s.name(key))
 }
 
-// Flush writes what was kept. It is called when the results are out: nothing
-// waits for it.
+// Flush writes the recorded entries. Call it after the results are printed.
 func (s *Store) Flush() {
 	s.mu.Lock()
 	pending := s.pending
@@ -184,8 +186,8 @@ func (s *Store) Flush() {
 	}
 }
 
-// write writes entries, but for those that are too large, and removes what is
-// old or too much.
+// write writes entries except those that are too large, and removes old or
+// excess ones.
 func (s *Store) write(entries []file) error {
 	dir, err := s.dir()
 	if err != nil {
@@ -205,8 +207,7 @@ func (s *Store) write(entries []file) error {
 
 func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
 
-// read reads an entry. A file that is not as it should be is as good as none,
-// but somebody may want to know.
+// read reads an entry. A damaged file is ignored, with a warning.
 func (s *Store) read(source, key string) (Entry, bool) {
 	dir, err := s.dir()
 	if err != nil {
@@ -228,14 +229,14 @@ func (s *Store) read(source, key string) (Entry, bool) {
 	return e, true
 }
 
-// Kept is one entry as it lies on disk.
+// Kept is one entry on disk.
 type Kept struct {
 	Source string
 	Stored time.Time
 	Bytes  int64
 }
 
-// List tells what is kept, oldest first, whatever key it has.
+// List returns all entries on disk, oldest first, regardless of their keys.
 func (s *Store) List() ([]Kept, error) {
 	dir, err := s.dir()
 	if err != nil {

@@ -21,11 +21,7 @@ func ParamTable(def *registry.Definition) *Table {
 		if p.Required {
 			required = "yes"
 		}
-		example := ""
-		if p.Example != "" {
-			example = ShellQuote(p.Example)
-		}
-		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, example, p.Description)
+		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, ShellWords(p.Example), p.Description)
 	}
 	t.dropEmpty("DEFAULT", "ALLOWED")
 	return t
@@ -43,10 +39,16 @@ func CallLine(name string, def *registry.Definition, params []byte) string {
 		}
 		return line + " --params " + ShellQuote(string(text.EscapeJSON(compact.Bytes())))
 	}
-	for _, a := range arguments {
-		line += " " + ShellQuote(a)
+	return strings.TrimSuffix(line+" "+ShellWords(arguments), " ")
+}
+
+// ShellWords writes words for a command line.
+func ShellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = ShellQuote(w)
 	}
-	return line
+	return strings.Join(quoted, " ")
 }
 
 // plainWord has the characters that need no quoting in any shell.

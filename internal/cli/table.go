@@ -47,6 +47,17 @@ func (t *Table) Print(e *Env) error {
 	return err
 }
 
+// PrintCounted is Print with the number of rows under them on a terminal; noun is
+// what a row is, such as "approval".
+func (t *Table) PrintCounted(e *Env, noun string) error {
+	if len(t.Rows) == 0 && e.OutTTY {
+		e.Notef("no %ss", noun)
+		return nil
+	}
+	e.Summary("%s", Counted(len(t.Rows), noun))
+	return t.Print(e)
+}
+
 // Text lays the table out in a width, whatever stdout is; "" where it has no rows.
 func (t *Table) Text(width int, color bool) string {
 	if len(t.Rows) == 0 {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Environ holds the variables of an environment by [Key] of their names. A nil
-// Environ is an empty one.
+// Environ is the variables of an environment by the [Key] of their names. A nil
+// Environ is empty.
 type Environ map[string]string
 
-// NewEnviron returns the variables of a list of "K=V" entries, of which the last
-// of a name counts.
+// NewEnviron returns the variables in a list of "K=V" entries. The last entry
+// of a name wins.
 func NewEnviron(entries []string) Environ {
 	e := make(Environ, len(entries))
 	for _, entry := range entries {
@@ -28,10 +28,10 @@ func (e Environ) Lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// Get returns the value of a variable, "" where it is not set.
+// Get returns the value of a variable; "" if it is not set.
 func (e Environ) Get(name string) string { return e[Key(name)] }
 
-// Home returns the user's home folder, "" where the environment names none.
+// Home returns the user's home folder; "" if the environment has none.
 func (e Environ) Home() string {
 	if runtime.GOOS == "windows" {
 		return e.Get("USERPROFILE")
@@ -40,7 +40,7 @@ func (e Environ) Home() string {
 }
 
 // Find returns the value of one variable in a list of "K=V" entries and whether
-// it is set. The last entry of a name counts.
+// it is set. The last entry of a name wins.
 func Find(entries []string, name string) (string, bool) {
 	for _, entry := range slices.Backward(entries) {
 		if n, value, ok := Cut(entry); ok && Key(n) == Key(name) {
@@ -50,7 +50,7 @@ func Find(entries []string, name string) (string, bool) {
 	return "", false
 }
 
-// Cut cuts an entry "K=V". Windows has names that begin with "=".
+// Cut splits an entry "K=V". On Windows names may begin with "=".
 func Cut(entry string) (name, value string, ok bool) {
 	if entry == "" {
 		return "", "", false
@@ -62,7 +62,7 @@ func Cut(entry string) (name, value string, ok bool) {
 	return entry[:i+1], entry[i+2:], true
 }
 
-// Key folds the case of a variable's name where the system does.
+// Key folds the case of a variable's name if the system ignores it.
 func Key(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)

@@ -1,9 +1,9 @@
-// Package expand replaces the variables of the environment in text: $VAR,
-// ${VAR} and ${VAR:-default}, and ~ at the beginning of a path.
+// Package expand replaces environment variables in text: $VAR, ${VAR} and
+// ${VAR:-default}, and ~ at the beginning of a path.
 //
-// It is the only place that knows this syntax. Package settings uses it to
-// expand a value when the value is used, package consent to find the variables
-// that a value would read, and others to resolve paths below the home folder.
+// It is the only implementation of this syntax. Package settings expands values
+// when they are used, package consent finds the variables that a value would
+// read, and others resolve paths below the home folder.
 package expand
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// maxNested is how deep defaults may nest: ${A:-${B:-x}}.
+// maxNested limits the nesting of defaults: ${A:-${B:-x}}.
 const maxNested = 16
 
-// UnsetError names a variable that is not set.
+// UnsetError reports a variable that is not set.
 type UnsetError struct {
 	Name string
 }
@@ -40,11 +40,11 @@ func (l Lookup) Value(name string) (string, error) {
 	return "", &UnsetError{Name: name}
 }
 
-// Text replaces $VAR, ${VAR} and ${VAR:-default}, which also stands for an empty
-// VAR. $$ is a dollar sign, in a default too, and so is a $ before anything but a
-// name or a brace; ${} is empty. Values of variables are not expanded again. A
-// variable that is not set and has no default gives an [*UnsetError]; other
-// errors are syntax errors. With an error the text is "".
+// Text replaces $VAR, ${VAR} and ${VAR:-default}, whose default is also used if
+// VAR is empty. $$ is a dollar sign, also in a default, and so is a $ before
+// anything except a name or a brace; ${} is empty. Values of variables are not
+// expanded again. A variable that is not set and has no default is an
+// [*UnsetError]; other errors are syntax errors. With an error the text is "".
 func Text(s string, lookup Lookup) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil
@@ -94,7 +94,7 @@ func braced(s string, lookup Lookup, depth int) (value, after string, err error)
 	if end < 0 {
 		return "", "", errors.New("${ without a closing }; write $$ for a dollar sign")
 	}
-	if end == 0 { // ${} is empty: written before what looks like a reference, it makes it plain text
+	if end == 0 { // ${} is empty; before text that looks like a reference, it makes it plain text
 		return "", s[1:], nil
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
@@ -128,7 +128,7 @@ func closing(s string) int {
 	return -1
 }
 
-// nameLength returns the length of the variable name that s begins with.
+// nameLength returns the length of the variable name at the beginning of s.
 func nameLength(s string) int {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -140,15 +140,15 @@ func nameLength(s string) int {
 	return len(s)
 }
 
-// IsName reports whether s is the name of a variable: letters, digits and _.
+// IsName reports whether s is a variable name: letters, digits and _.
 func IsName(s string) bool { return s != "" && nameLength(s) == len(s) }
 
-// isBracedName accepts names that may stand in braces: variable names, and those
-// of Windows such as ProgramFiles(x86).
+// isBracedName accepts names that are valid in braces: variable names, and
+// names on Windows such as ProgramFiles(x86).
 func isBracedName(s string) bool { return IsName(strings.TrimSuffix(s, "(x86)")) }
 
-// IsVariable reports whether s is one variable without a default, $NAME or
-// ${NAME}, and nothing else. It knows the names of Windows in either form.
+// IsVariable reports whether s is exactly one variable without a default, $NAME
+// or ${NAME}. It accepts names on Windows in either form.
 func IsVariable(s string) bool {
 	if name, ok := strings.CutPrefix(s, "${"); ok {
 		name, ok = strings.CutSuffix(name, "}")
@@ -158,8 +158,8 @@ func IsVariable(s string) bool {
 	return ok && isBracedName(name)
 }
 
-// Names lists the variables that expanding s could read, whether or not they
-// are set. It expands nothing, so that a broken default cannot hide the text
+// Names returns the variables that expanding s could read, whether or not they
+// are set. It expands nothing, so that an invalid default cannot hide the text
 // after it.
 func Names(s string) []string {
 	var out []string
@@ -187,8 +187,8 @@ func Names(s string) []string {
 // Escape returns text that expands to s.
 func Escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// Home returns a path with the folder home in place of ~ at its beginning. Other
-// paths, and those of other users (~name), stay as they are.
+// Home replaces ~ at the beginning of a path by home. Other paths, and those of
+// other users (~name), are unchanged.
 func Home(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)
@@ -196,7 +196,7 @@ func Home(path, home string) string {
 	return path
 }
 
-// printable shortens text for a message; it may be anything.
+// printable shortens arbitrary text for a message.
 func printable(s string) string {
 	if len(s) > 40 {
 		s = s[:40] + "…"

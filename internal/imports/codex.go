@@ -16,13 +16,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Limits of a TOML file: its parser goes as deep as the file does.
+// Limits of a TOML file, because the parser is recursive.
 const (
 	maxTOML  = 1 << 20 // bytes
-	maxDepth = 64      // brackets that are open at once
+	maxDepth = 64      // maximum nesting of brackets
 )
 
-// codexFiles: Codex keeps its settings in TOML.
+// codexFiles returns Codex's files, which are TOML.
 func codexFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(readCodex, ".codex", "config.toml")}, w.user(readCodex, w.named("CODEX_HOME", ".codex"), "config.toml")...)
 }
@@ -63,14 +63,14 @@ func readCodex(path string, data []byte) ([]settings.ImportedServer, []document.
 		if !known {
 			continue
 		}
-		delete(file.Servers, name.Name) // a table may be named again, by its parts
+		delete(file.Servers, name.Name) // the table may have been declared more than once
 		e, why := codexEntry(table)
 		out = append(out, imported(name, e, unchanged, why))
 	}
 	return out, nil
 }
 
-// bounded refuses what could exhaust the parser.
+// bounded rejects files that could exhaust the parser.
 func bounded(data []byte) error {
 	if len(data) > maxTOML {
 		return errors.New("is larger than 1 MiB")
@@ -104,8 +104,8 @@ func problem(path string, err error) document.Problem {
 	return p
 }
 
-// tables lists the names below mcp_servers with the place of their first
-// mention, in file order.
+// tables returns the names below mcp_servers with the place where each first
+// occurs, in file order.
 func tables(data []byte) []document.Field {
 	var out []document.Field
 	seen := map[string]bool{}
@@ -130,8 +130,8 @@ func tables(data []byte) []document.Field {
 	return out
 }
 
-// keyPath returns the first two parts of the key of an expression, and where the
-// last of these stands.
+// keyPath returns the first two parts of the key of an expression, and the
+// position of the last of these.
 func keyPath(e *unstable.Node) (path []string, at unstable.Range) {
 	for keys := e.Key(); len(path) < 2 && keys.Next(); {
 		path, at = append(path, string(keys.Node().Data)), keys.Node().Raw
@@ -139,7 +139,7 @@ func keyPath(e *unstable.Node) (path []string, at unstable.Range) {
 	return path, at
 }
 
-// codexEntry makes an entry of a table.
+// codexEntry converts a table to an entry.
 func codexEntry(table any) (entry, string) {
 	var s codexServer
 	data, err := toml.Marshal(table)
@@ -151,7 +151,7 @@ func codexEntry(table any) (entry, string) {
 	}
 	e := entry{Command: s.Command, Args: s.Args, Env: sorted(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sorted(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
-	if err := e.expand(plain); err != nil { // what follows is made of names of variables
+	if err := e.expand(plain); err != nil { // the rest consists of names of variables
 		return e, err.Error()
 	}
 	e.Timeout, e.ConnectTimeout = seconds(s.ToolTimeoutSec), seconds(s.StartupTimeoutSec)
@@ -161,8 +161,8 @@ func codexEntry(table any) (entry, string) {
 	return e, s.addVariables(&e)
 }
 
-// addVariables adds to an entry what the table takes from variables by name. It
-// returns what is wrong with a name, "" if nothing is.
+// addVariables adds the values that the table takes from variables by name. It
+// returns what is wrong with a name; "" if nothing is.
 func (s *codexServer) addVariables(e *entry) string {
 	for _, v := range s.EnvVars {
 		name, ok := v.(string)
@@ -189,10 +189,10 @@ func (s *codexServer) addVariables(e *entry) string {
 	return ""
 }
 
-// unchanged is for strings that are in our form already.
+// unchanged is for strings that already have our syntax.
 func unchanged(s string, _ bool) (string, error) { return s, nil }
 
-// sorted gives a table, whose order is not kept, in order of name.
+// sorted returns a table, which is unordered, sorted by name.
 func sorted(m map[string]string) pairs {
 	var out pairs
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// dialect turns a string as a program means it into one that means the same in
-// our settings. secret tells that ours may be references there (env, headers).
+// dialect converts a string of a program to one with the same meaning in our
+// settings. secret says that ours may be a reference (env, headers).
 type dialect func(s string, secret bool) (string, error)
 
 // plain is for programs that expand nothing.
@@ -18,7 +18,7 @@ func plain(s string, secret bool) (string, error) {
 	return guard(expand.Escape(s), secret), nil
 }
 
-// guard keeps text from being taken for a reference.
+// guard prevents text from being read as a reference.
 func guard(s string, secret bool) string {
 	if secret && (strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") || strings.HasPrefix(s, "cmd:")) {
 		return "${}" + s
@@ -29,7 +29,7 @@ func guard(s string, secret bool) string {
 // shellLike is for programs that expand $NAME and ${NAME} as we do.
 func shellLike(s string, secret bool) (string, error) { return guard(s, secret), nil }
 
-// braces is for programs that expand ${NAME} and ${NAME:-default} alone.
+// braces is for programs that expand only ${NAME} and ${NAME:-default}.
 func braces(s string, secret bool) (string, error) {
 	out, err := replace(s, "${", "}", func(inner string) (string, error) {
 		name, def, hasDefault := strings.Cut(inner, ":-")
@@ -44,8 +44,8 @@ func braces(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
-// editorLike is for the editors whose variables are ${env:NAME},
-// ${workspaceFolder} and the like.
+// editorLike is for editors whose variables are ${env:NAME}, ${workspaceFolder}
+// and the like.
 func editorLike(root string) dialect {
 	return func(s string, secret bool) (string, error) {
 		if path, ok := strings.CutPrefix(s, "${file:"); ok && secret && strings.HasSuffix(path, "}") && !strings.Contains(path, "$") {
@@ -93,7 +93,7 @@ func opencodeLike(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
-// fileReference makes our reference to a file of a program's.
+// fileReference returns our reference to a file.
 func fileReference(path string) (string, error) {
 	path = expand.Escape(path)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -105,8 +105,9 @@ func fileReference(path string) (string, error) {
 	return "file:" + path, nil
 }
 
-// replace gives what stands between open and close to variable, and escapes the
-// dollar signs of all the rest. An open one that is never closed is text.
+// replace replaces what is between open and close by the result of variable,
+// and escapes the dollar signs in the rest. An open that is never closed is
+// text.
 func replace(s, open, close string, variable func(inner string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {

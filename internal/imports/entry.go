@@ -29,8 +29,8 @@ type entry struct {
 	Disabled       bool            `json:"disabled,omitempty"`
 }
 
-// expand applies a program's rules for variables to every string that they
-// hold for, and keeps what they leave from being taken for ours.
+// expand applies a program's rules for variables to every string to which they
+// apply, and escapes the rest.
 func (e *entry) expand(d dialect) error {
 	var failed []error
 	apply := func(s *string, secret bool) {
@@ -71,7 +71,7 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads an object of strings, numbers and booleans; null members
-// are left out.
+// are omitted.
 func (p *pairs) UnmarshalJSON(data []byte) error {
 	if kind := jsonx.KindOf(data); kind != jsonx.Object && kind != jsonx.Null {
 		return errors.New("an object of strings is expected")
@@ -91,7 +91,7 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// imported makes the result for one server.
+// imported returns the result for one server.
 func imported(s document.Field, e entry, d dialect, problem string) settings.ImportedServer {
 	out := settings.ImportedServer{Name: s.Name, Line: s.Line, Col: s.Col, Problem: problem}
 	if problem != "" {

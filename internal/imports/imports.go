@@ -1,10 +1,10 @@
-// Package imports reads the MCP servers that other programs keep in their own
-// files, so that the setting imports and the flag --import can add them to the
-// registry (spec section 4).
+// Package imports reads the MCP servers configured in other programs, so that
+// the setting imports and the flag --import can add them to the registry (spec
+// section 4).
 //
-// It knows where each program keeps its files and what their formats mean, and
-// turns every server into an entry of mcpServers. It opens no file: package
-// settings reads the bytes, checks that they may count, and merges.
+// It knows where each program stores its files and what their formats mean, and
+// converts every server to an entry of mcpServers. It opens no file: package
+// settings reads the bytes, checks whether they may be used, and merges.
 package imports
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Programs knows the files of other programs. It is a [settings.Importer]; the
+// Programs has the files of other programs. It is a [settings.Importer]; the
 // zero value is ready to use.
 type Programs struct{}
 
 var _ settings.Importer = Programs{}
 
-// Programs returns the names that imports takes.
+// Programs returns the valid names in imports.
 func (Programs) Programs() []string {
 	out := make([]string, 0, 8)
 	for _, p := range programs() {
@@ -31,8 +31,8 @@ func (Programs) Programs() []string {
 	return out
 }
 
-// Files returns the files of a program in the order in which they count: the
-// project's before the user's. An unknown program has none.
+// Files returns the files of a program in order of precedence: the project's
+// before the user's. An unknown program has none.
 func (Programs) Files(program, root string, environ []string) []settings.ImportFile {
 	for _, p := range programs() {
 		if p.name == program {
@@ -42,8 +42,8 @@ func (Programs) Files(program, root string, environ []string) []settings.ImportF
 	return nil
 }
 
-// withoutDuplicates drops a file that is the project's and the user's own at the same time:
-// where the home folder is the project it is the user's.
+// withoutDuplicates removes a file that is both the project's and the user's:
+// if the home folder is the project, it is the user's.
 func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
 	users := map[string]bool{}
 	for _, f := range files {
@@ -64,7 +64,7 @@ type program struct {
 	files func(folders) []settings.ImportFile
 }
 
-// programs lists the programs in the order of the documentation.
+// programs returns the programs in the order of the documentation.
 func programs() []program {
 	return []program{
 		{"gemini", geminiFiles}, {"claude", claudeFiles}, {"vscode", vscodeFiles}, {"cursor", cursorFiles},
@@ -72,10 +72,10 @@ func programs() []program {
 	}
 }
 
-// folders says where programs keep their files.
+// folders has the folders where programs store their files.
 type folders struct {
 	root string // of the project
-	home string // "" = not known
+	home string // "" = unknown
 	env  expand.Environ
 }
 
@@ -84,7 +84,7 @@ func newFolders(root string, environ []string) folders {
 	return folders{root: root, home: env.Home(), env: env}
 }
 
-// reader finds the servers in the bytes of a file.
+// reader finds the servers in the content of a file.
 type reader = func(path string, data []byte) ([]settings.ImportedServer, []document.Problem)
 
 // project is a file of the project.
@@ -92,7 +92,7 @@ func (w folders) project(read reader, path ...string) settings.ImportFile {
 	return settings.ImportFile{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }
 
-// user is a file below a folder of the user, none where there is no such folder.
+// user is a file below a folder of the user; none if the folder is unknown.
 func (w folders) user(read reader, dir string, path ...string) []settings.ImportFile {
 	if !filepath.IsAbs(dir) {
 		return nil
@@ -100,7 +100,7 @@ func (w folders) user(read reader, dir string, path ...string) []settings.Import
 	return []settings.ImportFile{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
 }
 
-// named is a folder that a variable names, or one in the home folder.
+// named is the folder in a variable, or else one in the home folder.
 func (w folders) named(variable string, path ...string) string {
 	if dir := w.env.Get(variable); filepath.IsAbs(dir) {
 		return dir
@@ -111,7 +111,7 @@ func (w folders) named(variable string, path ...string) string {
 	return filepath.Join(append([]string{w.home}, path...)...)
 }
 
-// application is where programs with windows keep their settings.
+// application is where graphical programs store their settings.
 func (w folders) application() string {
 	switch runtime.GOOS {
 	case "darwin":

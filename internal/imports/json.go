@@ -8,8 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// server is what the JSON files of the programs say of a server, all spellings
-// together.
+// server has the fields of a server in the JSON files of all programs.
 type server struct {
 	process
 	address
@@ -25,9 +24,9 @@ type server struct {
 	Enabled       *bool           `json:"enabled"`
 }
 
-// process is the part of a server that is started.
+// process has the fields of a server that is started.
 type process struct {
-	Command     json.RawMessage `json:"command"` // a string; a list or an object in some
+	Command     json.RawMessage `json:"command"` // a string, or in some programs a list or an object
 	Args        []string        `json:"args"`
 	Env         pairs           `json:"env"`
 	Environment pairs           `json:"environment"`
@@ -35,7 +34,7 @@ type process struct {
 	Cwd         string          `json:"cwd"`
 }
 
-// address is the part of a server that runs elsewhere.
+// address has the fields of a remote server.
 type address struct {
 	URL           string `json:"url"`
 	HTTPURL       string `json:"httpUrl"`
@@ -44,8 +43,8 @@ type address struct {
 	HeadersHelper string `json:"headersHelper"`
 }
 
-// entry makes the entry of the spellings that most programs share. problem
-// tells why it cannot.
+// entry returns the entry for the fields that most programs share. problem says
+// why it cannot be converted.
 func (s *server) entry() (e entry, problem string) {
 	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers, ExcludeTools: s.DisabledTools,
 		Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
@@ -75,8 +74,8 @@ func (s *server) entry() (e entry, problem string) {
 	return e, ""
 }
 
-// read reads the servers below a path of names in a JSON file. convert makes an
-// entry of each, or says why it cannot.
+// read reads the servers below a path of names in a JSON file. convert converts
+// each to an entry, or says why it cannot.
 func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
 	return func(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
 		doc, problems := document.ParseForeign(path, data)

@@ -9,11 +9,11 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Pasted reads servers from JSON as the pages of servers show it: an object
-// "mcpServers" or "servers", an object of entries by name, or one entry, for
-// which name is given. With a name, a single entry under another name goes by it.
-// Entries that are ours already stay as they are; others are read as Claude Code
-// reads them. The error is an [*settings.Error] or says what is missing.
+// Pasted reads servers from JSON as shown in a server's documentation: an
+// object "mcpServers" or "servers", an object of entries by name, or a single
+// entry, whose name is name. If name is given, a single entry with another name
+// is renamed. Entries in our format are unchanged; others are read as Claude
+// Code reads them. The error is an [*settings.Error] or says what is missing.
 func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// geminiFiles: the settings of the Gemini CLI hold mcpServers in our own form.
+// geminiFiles returns the settings of the Gemini CLI, which have mcpServers in
+// our own format.
 func geminiFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(readGemini, ".gemini", "settings.json")},
 		w.user(readGemini, w.named("", ".gemini"), "settings.json")...)
@@ -30,7 +31,7 @@ func readGemini(path string, data []byte) ([]settings.ImportedServer, []document
 	return out, nil
 }
 
-// lists reads a list of names in the group mcp or in its older place.
+// lists reads a list of names in the group mcp or in its older position.
 func lists(doc *document.Document, member, older string) []string {
 	for _, m := range append(doc.Members("mcp"), doc.Members()...) {
 		var names []string
@@ -48,9 +49,9 @@ func geminiEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// claudeFiles: Claude Code keeps servers of this project alone and of all
-// projects in one file of the user, and those that a team shares in .mcp.json;
-// Claude Desktop has a file of its own.
+// claudeFiles returns the files of Claude Code, which stores servers of this
+// project and of all projects in one user file and those that a team shares in
+// .mcp.json, and that of Claude Desktop.
 func claudeFiles(w folders) []settings.ImportFile {
 	shared := read(braces, (*server).entry, "mcpServers")
 	config := w.named("CLAUDE_CONFIG_DIR")
@@ -71,13 +72,13 @@ func cursorFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
 
-// windsurfFiles: Windsurf has no file for a project.
+// windsurfFiles returns Windsurf's file; it has none for a project.
 func windsurfFiles(w folders) []settings.ImportFile {
 	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.named("", ".codeium", "windsurf"), "mcp_config.json")
 }
 
-// opencodeFiles: opencode looks for its settings in two folders of a project,
-// each with or without comments in the name.
+// opencodeFiles returns opencode's files: in two folders of a project, each
+// with two possible names.
 func opencodeFiles(w folders) []settings.ImportFile {
 	var out []settings.ImportFile
 	names := []string{"opencode.json", "opencode.jsonc"}
@@ -96,7 +97,7 @@ func readOpencode(path string, data []byte) ([]settings.ImportedServer, []docume
 		return nil, problems
 	}
 	members := doc.Members("mcp")
-	// Its second generation has the servers one level deeper.
+	// Version 2 has the servers one level deeper.
 	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m document.Field) bool { return m.Name == "command" || m.Name == "url" }) {
 		members = nested
 	}
@@ -129,8 +130,8 @@ func zedFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
 }
 
-// zedEntry: the command was an object in older settings. A server that an
-// extension brings has neither command nor url here.
+// zedEntry handles older settings, in which the command was an object. A server
+// from an extension has neither command nor url.
 func zedEntry(s *server) (entry, string) {
 	var older struct {
 		Path string   `json:"path"`

@@ -1,7 +1,7 @@
-// Package jq evaluates the jq expressions of settings and manifests: the steps of
-// composites, the conditions of plugins' tools and of policy rules. Expressions
-// read no environment, no files and no modules, and every one is bounded in time
-// or by the caller's context, and in memory.
+// Package jq evaluates the jq expressions of settings and manifests: the steps
+// of composites, and the conditions of plugins' tools and of policy rules.
+// Expressions cannot access the environment, files or modules, and are limited
+// in memory and, by a time limit or the caller's context, in time.
 package jq
 
 import (
@@ -43,7 +43,7 @@ var errNoValue = errors.New("it returned no value")
 
 // Value returns the single value of the expression for input, which must
 // consist of JSON types, as [Decode] returns them. ctx stops an endless
-// expression, which may go on to read the input.
+// expression, which may still read the input afterwards.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
 	ctx, stop := memory.Limit(ctx, maxMemory)
 	defer stop()
@@ -103,8 +103,8 @@ func Text(v any) (text string, structured json.RawMessage, err error) {
 	return string(raw), structured, nil
 }
 
-// Holds reports whether the expression gives anything but false and null; no
-// value counts as false.
+// Holds reports whether the expression returns anything except false and null;
+// no value means false.
 func (e *Expression) Holds(ctx context.Context, input any) (bool, error) {
 	return holds(e.Value(ctx, input))
 }
@@ -116,32 +116,32 @@ func holds(v any, err error) (bool, error) {
 	return v != nil && v != false, err
 }
 
-// Bounds on an expression: those of [Brief] are for one that is evaluated for
-// every call or on every run.
+// Limits on an expression. Those of [Brief] are for expressions that are
+// evaluated for every call or run.
 const (
 	maxMemory   = 256 << 20
 	briefMemory = 64 << 20
 	briefTime   = time.Second
 )
 
-// Brief bounds what is evaluated under the context that it returns: beyond 1 s or
-// 64 MiB of memory it ends with an error that says so. The function returned must
-// be called.
+// Brief limits what is evaluated with the returned context: after 1 s or with
+// more than 64 MiB of memory it ends with an error that says so. The returned
+// function must be called.
 func Brief(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithTimeoutCause(ctx, briefTime, fmt.Errorf("it took longer than %s", briefTime))
 	ctx, stop := memory.Limit(ctx, briefMemory)
 	return ctx, func() { stop(); cancel() }
 }
 
-// HoldsBriefly is [Expression.Holds] within the bounds of [Brief].
+// HoldsBriefly is [Expression.Holds] within the limits of [Brief].
 func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
 	ctx, stop := Brief(ctx)
 	defer stop()
 	return holds(e.value(ctx, input))
 }
 
-// IsTrue reports whether the expression gives true, within the bounds of [Brief].
-// false and null are not true; any other value, and none, is an error.
+// IsTrue reports whether the expression returns true, within the limits of
+// [Brief]. false and null are not true; any other value, and none, is an error.
 func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	ctx, stop := Brief(ctx)
 	defer stop()
@@ -155,7 +155,7 @@ func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	}
 }
 
-// article puts the article before the name of a type of JSON.
+// article returns the name of a JSON type with its article.
 func article(name string) string {
 	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "o") {
 		return "an " + name
@@ -163,7 +163,7 @@ func article(name string) string {
 	return "a " + name
 }
 
-// Decode reads JSON as jq wants it; big whole numbers keep their digits.
+// Decode decodes JSON for jq; large integers keep all digits.
 func Decode(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -7,13 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Canonical returns JSON with sorted keys, of each the last value, and no white
-// space; numbers keep their text. Of invalid JSON the first value counts; where
-// there is none, the text comes back as it is. Two texts mean the same if and,
-// but for the spelling of numbers, only if their canonical forms are equal.
+// Canonical returns JSON with sorted keys, without white space and duplicate
+// keys, of which the last wins; numbers keep their text. For invalid JSON the
+// first value is used; if there is none, the text is returned unchanged. Apart
+// from the spelling of numbers, two texts have the same meaning if and only if
+// their canonical forms are equal.
 //
-// It gives what decoding and encoding would, at a fraction of the cost: a
-// listing has it of every schema.
+// The result is the same as of decoding and encoding, at a fraction of the
+// cost, which matters because listings canonicalize every schema.
 func Canonical(raw json.RawMessage) string {
 	if !Valid(raw) {
 		var first json.RawMessage
@@ -27,16 +28,16 @@ func Canonical(raw json.RawMessage) string {
 	return string(c.out)
 }
 
-// canonizer rewrites valid JSON: raw is read up to pos.
+// canonizer rewrites valid JSON; pos is the position in raw.
 type canonizer struct {
 	raw     []byte
 	pos     int
 	out     []byte
-	members []writtenMember // of the objects that pos is in
+	members []writtenMember // of the objects that contain pos
 	scratch []byte
 }
 
-// writtenMember is a member of an object with the comma behind it, out[from:to].
+// writtenMember is a member of an object with the comma after it, out[from:to].
 type writtenMember struct {
 	name     []byte
 	from, to int
@@ -58,7 +59,8 @@ func (c *canonizer) value() {
 	}
 }
 
-// more steps over white space and a comma, or over the end of what pos is in.
+// more skips white space and a comma, or the end of the enclosing value. It
+// reports whether there is another element.
 func (c *canonizer) more() bool {
 	c.pos = space(c.raw, c.pos)
 	switch c.raw[c.pos] {
@@ -88,7 +90,7 @@ func (c *canonizer) object() {
 	for c.more() {
 		from := len(c.out)
 		name := c.text()
-		c.pos = space(c.raw, c.pos) + 1 // behind the colon
+		c.pos = space(c.raw, c.pos) + 1 // after the colon
 		c.out = append(c.out, ':')
 		c.value()
 		c.out = append(c.out, ',')
@@ -99,8 +101,7 @@ func (c *canonizer) object() {
 	c.out = append(bytes.TrimSuffix(c.out, []byte{','}), '}')
 }
 
-// sort puts the members of an object, out[start:], into their order and leaves
-// out those that come again.
+// sort sorts the members of an object, out[start:], and removes duplicates.
 func (c *canonizer) sort(members []writtenMember, start int) {
 	sorted := true
 	for i := 1; i < len(members) && sorted; i++ {
@@ -119,7 +120,7 @@ func (c *canonizer) sort(members []writtenMember, start int) {
 	}
 }
 
-// text writes a string and returns what it says.
+// text writes a string and returns its value.
 func (c *canonizer) text() []byte {
 	end := skipString(c.raw, c.pos)
 	token := c.raw[c.pos:end]

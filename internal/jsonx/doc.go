@@ -1,10 +1,10 @@
-// Package jsonx reads and writes JSON where encoding/json does not do: it keeps
-// the order of members and the text of numbers, tells of duplicate keys, bounds
-// the nesting, and says where in a text something is wrong.
+// Package jsonx reads and writes JSON where encoding/json is not sufficient: it
+// keeps the order of members and the text of numbers, reports duplicate keys,
+// limits nesting, and reports the position of errors.
 //
-// There are three ways to look at a text. [Parse] makes a tree of [Value] that
-// can be changed and written again. [Check] only says whether a text will do.
-// [Members], [Elements], [Get] and [Text] look into valid JSON without copying
-// it, for texts of many megabytes. [Canonical] is the form in which two texts
-// are compared, [Marshal] the encoder for all that people may read.
+// There are three ways to read JSON. [Parse] returns a tree of [Value] that can
+// be changed and written again. [Check] only checks a text. [Members],
+// [Elements], [Get] and [Text] read parts of valid JSON without copying, for
+// texts of many megabytes. [Canonical] returns the form in which texts are
+// compared, and [Marshal] encodes everything that people may read.
 package jsonx

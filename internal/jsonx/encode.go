@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Marshal encodes like json.Marshal but leaves <, > and & readable.
+// Marshal is json.Marshal but does not escape <, > and &.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -18,8 +18,8 @@ func Marshal(v any) ([]byte, error) {
 	return b.Bytes()[:b.Len()-1], nil // without the newline
 }
 
-// Decode reads one JSON value as json.Unmarshal does into an any, but numbers
-// come as json.Number, which keeps their text.
+// Decode decodes one JSON value as json.Unmarshal does into an any, but with
+// numbers as json.Number, which keeps their text.
 func Decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -33,8 +33,8 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// DecodeKnown decodes JSON into v, which has a field for each key. The error says
-// what is wrong without the name of the package that found it.
+// DecodeKnown decodes JSON into v, which must have a field for each key. Errors
+// do not mention the package that found them.
 func DecodeKnown(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -48,15 +48,15 @@ func DecodeKnown(data []byte, v any) error {
 func Quote(s string) string { return string(AppendQuote(nil, s)) }
 
 // AppendQuote appends s to dst as a JSON string, as [Marshal] writes it:
-// invalid UTF-8 becomes U+FFFD, and the line separators U+2028 and U+2029, which
-// end lines in JavaScript, are escaped.
+// invalid UTF-8 becomes U+FFFD, and the line separators U+2028 and U+2029,
+// which end lines in JavaScript, are escaped.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	start := 0 // of what is not appended yet
+	start := 0 // start of what is not appended yet
 	for i, r := range s {
 		switch {
-		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // a byte that is no UTF-8
+		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // an invalid byte
 			dst = append(append(dst, s[start:i]...), `\ufffd`...)
 			start = i + 1
 			continue
@@ -77,7 +77,8 @@ func AppendQuote(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// quoted is Quote. Keywords of schemas, which most are, take no detour.
+// quoted is Quote with a fast path for schema keywords, which are most
+// frequent.
 func quoted(s string) string {
 	switch s {
 	case "type":

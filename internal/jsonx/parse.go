@@ -9,66 +9,65 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say what of JSON is accepted. The zero value accepts what
-// encoding/json does.
+// Options say which JSON is accepted. The zero value accepts what encoding/json
+// accepts.
 type Options struct {
-	// Depth is how many objects and arrays may stand within each other; 0 means
-	// 10,000.
+	// Depth is the maximum nesting of objects and arrays; 0 means 10,000.
 	Depth int
-	// Strict refuses invalid UTF-8 and an object that holds a key twice.
+	// Strict rejects invalid UTF-8 and duplicate keys.
 	Strict bool
-	// Number says what is wrong with the text of a number, "" if nothing; nil
-	// accepts all.
+	// Number returns what is wrong with the text of a number; "" if nothing is.
+	// nil accepts all numbers.
 	Number func(token string) string
 }
 
-// maxDepth is where encoding/json gives up.
+// maxDepth is the limit of encoding/json.
 const maxDepth = 10_000
 
-// Parse reads one JSON value with nothing but white space behind it. Like
-// encoding/json it turns each byte that is no UTF-8 and half a surrogate pair into
-// U+FFFD, and of a key that comes twice the last value counts, in the place of
-// the first. The error is a *[SyntaxError].
+// Parse parses one JSON value that may be followed only by white space. Like
+// encoding/json it replaces invalid UTF-8 and half surrogate pairs by U+FFFD.
+// For a duplicate key it keeps the last value in the position of the first. The
+// error is a *[SyntaxError].
 func Parse(data []byte, o Options) (*Value, error) {
 	p := Parser{Options: o}
 	return p.Parse(data)
 }
 
-// Check reports what [Parse] would refuse, at less cost; nil if nothing.
+// Check returns the error that [Parse] would return, at less cost.
 func Check(data []byte, o Options) *SyntaxError {
 	p := Parser{Options: o, checks: true}
 	_, err := p.parse(data)
 	return err
 }
 
-// DuplicateKey returns the first key that an object of a JSON text holds twice, at
-// any depth; ok is false where there is none, and for what is no JSON.
+// DuplicateKey returns the first duplicate key in a JSON text at any depth; ok
+// is false if there is none or the text is not JSON.
 func DuplicateKey(data []byte) (key string, ok bool) {
 	p := Parser{checks: true}
 	_, err := p.parse(data)
 	return p.twice, err == nil && p.Duplicate
 }
 
-// Parser reads JSON texts, reusing its memory: the tree that Parse returns is
-// good until the next one. The zero value is ready.
+// Parser parses JSON texts and reuses its memory: the tree that Parse returns
+// is valid until the next call. The zero value is ready to use.
 type Parser struct {
 	Options
-	// Duplicate is set by Parse when an object held a key twice.
+	// Duplicate is set by Parse if an object had a duplicate key.
 	Duplicate bool
-	twice     string // the first such key
+	twice     string // the first duplicate key
 
 	scanner
-	checks bool // no tree is wanted
-	// What trees are made of.
+	checks bool // do not build a tree
+	// Memory of trees.
 	values  []Value
 	members []Member
 	items   []*Value
-	// What belongs to the objects and arrays that are being read.
+	// Contents of the objects and arrays that are being parsed.
 	openMembers []Member
 	openItems   []*Value
 }
 
-// Parse is the function [Parse] with the options of p.
+// Parse is like the function [Parse], with the options of p.
 func (p *Parser) Parse(data []byte) (*Value, error) {
 	v, err := p.parse(data)
 	if err != nil {
@@ -88,7 +87,7 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 	}
 	p.values, p.members, p.items = p.values[:0], p.members[:0], p.items[:0]
 	p.openMembers, p.openItems = p.openMembers[:0], p.openItems[:0]
-	if p.values == nil && !p.checks { // one guess instead of growing often
+	if p.values == nil && !p.checks { // one estimate instead of growing repeatedly
 		p.values = make([]Value, 0, min(len(data)/8+1, 1024))
 	}
 	v, err := p.value(0)
@@ -136,7 +135,7 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 	return p.alloc(v), nil
 }
 
-// nested reads an object or an array, whose bracket is the next byte.
+// nested parses an object or an array; the next byte is its bracket.
 func (p *Parser) nested(bracket byte, depth int) (*Value, *SyntaxError) {
 	p.pos++
 	if limit := p.Depth; limit > 0 && depth >= limit || depth >= maxDepth {
@@ -159,7 +158,7 @@ func (p *Parser) checkedNumber() (string, *SyntaxError) {
 }
 
 // alloc returns a value in the parser's own memory. Full memory is left to the
-// trees that point into it and a larger piece taken.
+// trees that point to it, and a larger block is allocated.
 func (p *Parser) alloc(v Value) *Value {
 	if p.checks {
 		return nil
@@ -178,8 +177,8 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 		p.pos++
 		return p.alloc(Value{Kind: Object}), nil
 	}
-	var seen map[string]int // only for objects too large to scan
-	where := ""             // what encoding/json says of a first key that is none
+	var seen map[string]int // only for objects too large for a linear search
+	where := ""             // encoding/json's wording if the first key is not a string
 	for {
 		if !ok || c != '"' {
 			return nil, p.unexpected(where)
@@ -204,8 +203,8 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 	}
 }
 
-// member reads a key and its value into the object that starts at base, where it
-// replaces the value of the same key. It returns the index of names.
+// member parses a key and its value into the object that starts at base,
+// replacing the value of the same key. It returns the index of names.
 func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]int, *SyntaxError) {
 	token, err := p.string()
 	if err != nil {
@@ -235,12 +234,13 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 	return p.indexed(base, seen), nil
 }
 
-// maxScan is the number of members up to which looking through them beats a
+// maxScan is the number of members up to which a linear search is faster than a
 // map.
 const maxScan = 32
 
-// find returns which member of the object that starts at base has a name, -1 if
-// none. It loops over the members in place: a function for each costs a copy.
+// find returns the index of the member with a name in the object that starts at
+// base; -1 if there is none. It loops over the members in place, because a
+// function call for each costs a copy.
 func (p *Parser) find(base int, seen map[string]int, name string) int {
 	if seen != nil {
 		if i, ok := seen[name]; ok {
@@ -257,8 +257,8 @@ func (p *Parser) find(base int, seen map[string]int, name string) int {
 	return -1
 }
 
-// indexed returns the index of names of the object that starts at base, behind
-// its newest member; nil while there are few.
+// indexed returns the index of names of the object that starts at base,
+// including its newest member; nil while there are few.
 func (p *Parser) indexed(base int, seen map[string]int) map[string]int {
 	all := p.openMembers[base:]
 	switch {
@@ -304,8 +304,8 @@ func (p *Parser) array(depth int) (*Value, *SyntaxError) {
 	}
 }
 
-// carve copies part to the end of memory and returns it without room behind, so
-// that an append to it moves away from its neighbours.
+// carve copies part to the end of memory and returns it without spare capacity,
+// so that appending to it does not overwrite its neighbors.
 func carve[T any](memory *[]T, part []T, none bool) []T {
 	if none {
 		return nil

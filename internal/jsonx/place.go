@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeToken returns a key as one token of a JSON pointer (RFC 6901).
+// EscapeToken escapes a key as a token of a JSON pointer (RFC 6901).
 func EscapeToken(key string) string {
 	if strings.IndexByte(key, '~') >= 0 {
 		key = strings.ReplaceAll(key, "~", "~0")
@@ -19,7 +19,7 @@ func EscapeToken(key string) string {
 	return key
 }
 
-// Tokens yields the keys and indexes that a JSON pointer goes through; "" is the
+// Tokens yields the keys and indexes in a JSON pointer. The pointer "" is the
 // whole document and has none.
 func Tokens(pointer string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -37,8 +37,8 @@ func Tokens(pointer string) iter.Seq[string] {
 	}
 }
 
-// Index returns the index into an array of n elements that a token of a pointer
-// stands for, -1 if it is none of them.
+// Index returns the index that a token of a pointer means in an array of n
+// elements; -1 if it is invalid.
 func Index(token string, n int) int {
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || i >= n {
@@ -47,7 +47,7 @@ func Index(token string, n int) int {
 	return i
 }
 
-// At returns the value that a JSON pointer leads to, nil where it leads nowhere.
+// At returns the value at a JSON pointer; nil if there is none.
 func (v *Value) At(pointer string) *Value {
 	for token := range Tokens(pointer) {
 		v = v.Step(token)
@@ -55,7 +55,7 @@ func (v *Value) At(pointer string) *Value {
 	return v
 }
 
-// Step returns the value behind one token of a pointer, nil if there is none.
+// Step returns the value at one token of a pointer; nil if there is none.
 func (v *Value) Step(token string) *Value {
 	if !v.Is(Array) {
 		return v.Get(token)
@@ -66,16 +66,16 @@ func (v *Value) Step(token string) *Value {
 	return nil
 }
 
-// Lines maps offsets in a text to lines and columns. It is not safe for
+// Lines converts offsets in a text to lines and columns. It is not safe for
 // concurrent use.
 type Lines struct {
 	data   []byte
 	starts []int // offset of each line
-	offset int   // of the last answer: the next one is usually near behind it
+	offset int   // of the last result, because the next offset is usually a little larger
 	column int
 }
 
-// NewLines returns the lines of a text, which must not change.
+// NewLines returns the Lines of a text, which must not change.
 func NewLines(data []byte) *Lines {
 	l := &Lines{data: data, starts: []int{0}, column: 1}
 	for i, c := range data {
@@ -86,7 +86,8 @@ func NewLines(data []byte) *Lines {
 	return l
 }
 
-// At returns line and column of an offset, both from 1, columns in characters.
+// At returns the line and column of an offset, both starting at 1, with columns
+// in characters.
 func (l *Lines) At(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(l.data))
 	line = sort.SearchInts(l.starts, offset+1)

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// The functions of this file look into JSON without copying it: what they
-// return are parts of the given bytes. They expect valid JSON (json.Valid) and
-// yield nothing of anything else.
+// The functions in this file read JSON without copying it: they return slices
+// of the given bytes. They expect valid JSON (json.Valid) and return nothing
+// for anything else.
 
-// Members yields the members of an object in order. A key may come twice. What
-// is no object has none.
+// Members yields the members of an object in order, including duplicates. A
+// value that is not an object has none.
 func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		i := open(raw, '{')
@@ -37,7 +37,7 @@ func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Elements returns the elements of an array, and false when raw is no array.
+// Elements returns the elements of an array; false if raw is not an array.
 func Elements(raw json.RawMessage) ([]json.RawMessage, bool) {
 	i := open(raw, '[')
 	if i < 0 {
@@ -57,7 +57,7 @@ func Elements(raw json.RawMessage) ([]json.RawMessage, bool) {
 	return out, true
 }
 
-// Get returns the last value of a key of an object, nil if there is none.
+// Get returns the last value of a key in an object; nil if there is none.
 func Get(raw json.RawMessage, key string) json.RawMessage {
 	var out json.RawMessage
 	for k, v := range Members(raw) {
@@ -68,8 +68,8 @@ func Get(raw json.RawMessage, key string) json.RawMessage {
 	return out
 }
 
-// Text returns the string that raw holds, and false when it is no string. What
-// is no valid UTF-8, or half a surrogate pair, becomes U+FFFD.
+// Text returns the value of a string; false if raw is not a string. Invalid
+// UTF-8 and half surrogate pairs become U+FFFD.
 func Text(raw json.RawMessage) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -86,8 +86,7 @@ func Text(raw json.RawMessage) (string, bool) {
 	return unescape(inner)
 }
 
-// KindOf returns the kind of the value that raw begins with, as its first byte
-// tells.
+// KindOf returns the kind of the value in raw by its first byte.
 func KindOf(raw json.RawMessage) Kind {
 	i := space(raw, 0)
 	if i >= len(raw) {
@@ -112,7 +111,7 @@ func KindOf(raw json.RawMessage) Kind {
 	return None
 }
 
-// Depth returns how many objects and arrays stand within each other at most.
+// Depth returns the maximum nesting of objects and arrays.
 func Depth(raw json.RawMessage) int {
 	deepest, depth := 0, 0
 	for i := 0; i < len(raw); i++ {
@@ -131,8 +130,8 @@ func Depth(raw json.RawMessage) int {
 	return deepest
 }
 
-// Flatten returns raw with null in place of what is nested deeper than most
-// objects and arrays, for decoders that refuse the whole for it.
+// Flatten replaces values that are nested more than most levels deep by null,
+// for decoders that would reject the whole text.
 func Flatten(raw json.RawMessage, most int) json.RawMessage {
 	out := make(json.RawMessage, 0, len(raw))
 	depth, start := 0, 0 // start of what is not in out yet
@@ -142,7 +141,7 @@ func Flatten(raw json.RawMessage, most int) json.RawMessage {
 			i = skipString(raw, i)
 		case (c == '{' || c == '[') && depth == most:
 			out = append(append(out, raw[start:i]...), "null"...)
-			if i = skipNested(raw, i); i < 0 { // it has no end
+			if i = skipNested(raw, i); i < 0 { // it is not terminated
 				return out
 			}
 			start = i
@@ -159,11 +158,11 @@ func Flatten(raw json.RawMessage, most int) json.RawMessage {
 	return append(out, raw[start:]...)
 }
 
-// IsNull reports whether raw is null or nothing at all.
+// IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// open returns the index of the first element behind an opening bracket, the
-// closing bracket's where there is none, and -1 when raw is something else.
+// open returns the index of the first element after an opening bracket, or that
+// of the closing bracket if there is none; -1 if raw is something else.
 func open(raw []byte, bracket byte) int {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != bracket {
@@ -172,8 +171,8 @@ func open(raw []byte, bracket byte) int {
 	return space(raw, i+1)
 }
 
-// next returns the index of the element behind the comma at or behind i, -1 at
-// the end.
+// next returns the index of the element after the next comma at or after i; -1
+// at the end.
 func next(raw []byte, i int) int {
 	i = space(raw, i)
 	if i >= len(raw) || raw[i] != ',' {
@@ -189,7 +188,7 @@ func space(raw []byte, i int) int {
 	return i
 }
 
-// skip returns the index behind the value that starts at i, -1 at its lack.
+// skip returns the index after the value that starts at i; -1 if there is none.
 func skip(raw []byte, i int) int {
 	if i >= len(raw) {
 		return -1

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError tells what is wrong with a JSON text and where.
+// SyntaxError reports what is wrong with a JSON text and where.
 type SyntaxError struct {
-	Pointer string // JSON pointer to the value that holds the mistake, or is it
+	Pointer string // JSON pointer to the value with the mistake
 	Offset  int    // in bytes from the start
-	Message string // with line and column where they help
+	Message string // with line and column if they help
 }
 
 // Error returns the message.
@@ -29,8 +29,8 @@ type scanner struct {
 	pos int // of the next byte
 }
 
-// next steps over white space and returns the byte behind it, and false at the
-// end of the text, where it stays before the white space.
+// next skips white space and returns the byte after it. At the end of the text
+// it returns false and stays before the white space.
 func (s *scanner) next() (byte, bool) {
 	for i := s.pos; i < len(s.src); i++ {
 		if c := s.src[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -45,13 +45,13 @@ func (s *scanner) fail(format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: s.pos, Message: fmt.Sprintf(format, args...)}
 }
 
-// place is where the scanner stands, for a person.
+// place describes the position of the scanner for a person.
 func (s *scanner) place() string {
 	line, column := NewLines([]byte(s.src)).At(s.pos)
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// unexpected is the error at the next byte; where says what it stands in or after.
+// unexpected is the error for the next byte; where describes its context.
 func (s *scanner) unexpected(where string) *SyntaxError {
 	c, ok := s.next()
 	if !ok {
@@ -60,10 +60,10 @@ func (s *scanner) unexpected(where string) *SyntaxError {
 	return s.invalid(c, where)
 }
 
-// early is the error of a text that ends within what begins at pos.
+// early is the error for a text that ends within what begins at pos.
 func (s *scanner) early() *SyntaxError { return s.fail("unexpected end, at %s", s.place()) }
 
-// invalid is the error of a byte in what begins at pos.
+// invalid is the error for a byte in what begins at pos.
 func (s *scanner) invalid(c byte, where string) *SyntaxError {
 	return s.fail("unexpected character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
 }

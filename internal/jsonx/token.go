@@ -19,7 +19,7 @@ func (s *scanner) literal(word string) (string, *SyntaxError) {
 	return word, nil
 }
 
-// word returns the letters at pos, no more than a message should show.
+// word returns the letters at pos, shortened for a message.
 func (s *scanner) word() string {
 	end := s.pos
 	for end < len(s.src) && end < s.pos+20 && s.src[end]|0x20 >= 'a' && s.src[end]|0x20 <= 'z' {
@@ -57,9 +57,9 @@ func (s *scanner) string() (string, *SyntaxError) {
 	return "", s.early()
 }
 
-// escapeLength returns the length of the escape that s begins with. Where it is
-// none, it returns the index of the byte that is wrong or missing, and what it
-// stands in.
+// escapeLength returns the length of the escape at the beginning of s. If it is
+// invalid, it returns the index of the wrong or missing byte, and a description
+// of its context.
 func escapeLength(s string) (n int, where string) {
 	if len(s) < 2 {
 		return 1, "in an escape of a string"
@@ -78,8 +78,8 @@ func escapeLength(s string) (n int, where string) {
 	return 1, "in an escape of a string"
 }
 
-// mendSurrogates rewrites a string that holds half a surrogate pair, which
-// strict readers refuse together with the whole document.
+// mendSurrogates rewrites a string that has half a surrogate pair, for which
+// strict readers reject the whole document.
 func mendSurrogates(token string) string {
 	text := unquote(token)
 	if !strings.ContainsRune(text, utf8.RuneError) {
@@ -88,7 +88,7 @@ func mendSurrogates(token string) string {
 	return Quote(text)
 }
 
-// number reads a number. What follows it is for the caller to refuse.
+// number reads a number. The caller checks what follows.
 func (s *scanner) number() (string, *SyntaxError) {
 	i := s.pos
 	if s.src[i] == '-' {
@@ -118,7 +118,8 @@ func (s *scanner) number() (string, *SyntaxError) {
 	return token, nil
 }
 
-// digits returns the index behind the digits at i, of which there has to be one.
+// digits returns the index after the digits at i, of which there must be at
+// least one.
 func (s *scanner) digits(i int, where string) (int, *SyntaxError) {
 	start := i
 	for i < len(s.src) && s.src[i] >= '0' && s.src[i] <= '9' {

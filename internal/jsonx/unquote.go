@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// unquote decodes a JSON string that is known to be well formed.
+// unquote decodes a well-formed JSON string.
 func unquote(token string) string {
 	inner := token[1 : len(token)-1]
 	if strings.IndexByte(inner, '\\') < 0 {
@@ -19,7 +19,7 @@ func unquote(token string) string {
 }
 
 // unescape resolves the escapes of a JSON string, several times as fast as the
-// standard decoder does, which matters for results of many megabytes.
+// standard decoder, which matters for results of many megabytes.
 func unescape(s []byte) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -51,8 +51,9 @@ func unescape(s []byte) (string, bool) {
 	}
 }
 
-// unicodeEscape reads the digits behind \u, with a second escape where both
-// make one character, and returns how many bytes that took, 0 if none.
+// unicodeEscape decodes the digits after \u, including a second escape if both
+// form one character. It returns how many bytes they take; 0 if they are
+// invalid.
 func unicodeEscape(s []byte) (rune, int) {
 	first, ok := hex4(s)
 	if !ok {

@@ -2,23 +2,23 @@ package jsonx
 
 import "encoding/binary"
 
-// maxNesting is how deeply encoding/json lets values nest.
+// maxNesting is the maximum nesting that encoding/json accepts.
 const maxNesting = 10000
 
-// Valid reports whether data is one JSON value, as [json.Valid] does and six
-// times as fast: what a server sends is read by it as a whole.
+// Valid reports whether data is one JSON value, like [json.Valid] but six times
+// as fast, because all data from servers is checked with it.
 func Valid(data []byte) bool {
 	v := validator{data: data}
 	return v.value(0) && v.space() == len(data)
 }
 
-// validator stands at pos of data.
+// validator is at pos in data.
 type validator struct {
 	data []byte
 	pos  int
 }
 
-// space steps over white space and returns where it ends.
+// space skips white space and returns the position after it.
 func (v *validator) space() int {
 	for v.pos < len(v.data) {
 		switch v.data[v.pos] {
@@ -31,8 +31,8 @@ func (v *validator) space() int {
 	return v.pos
 }
 
-// next steps over white space and over the byte behind it, which it returns; 0 at
-// the end of data.
+// next skips white space and the byte after it, which it returns; 0 at the end
+// of data.
 func (v *validator) next() byte {
 	if v.space() == len(v.data) {
 		return 0
@@ -61,7 +61,7 @@ func (v *validator) value(depth int) bool {
 	}
 }
 
-// list steps over the elements of an object or array, up to its end.
+// list skips the elements of an object or array, up to its end.
 func (v *validator) list(end byte, depth int, element func(int) bool) bool {
 	if at := v.space(); at < len(v.data) && v.data[at] == end {
 		v.pos++
@@ -83,7 +83,7 @@ func (v *validator) member(depth int) bool {
 	return v.next() == '"' && v.text() && v.next() == ':' && v.value(depth)
 }
 
-// text steps over a string behind its opening quote.
+// text skips a string after its opening quote.
 func (v *validator) text() bool {
 	for {
 		v.plain()
@@ -101,9 +101,9 @@ func (v *validator) text() bool {
 	}
 }
 
-// plain steps over the bytes that stand for themselves in a string, eight at a
-// time: a byte of the word is a quote, a backslash or a control character where
-// the subtraction borrows from its highest bit, and none before it borrows.
+// plain skips the bytes of a string that need no escape, eight at a time: a
+// byte of the word is a quote, a backslash or a control character if the
+// subtraction borrows from its highest bit, and no byte before it borrows.
 func (v *validator) plain() {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for v.pos+8 <= len(v.data) {
@@ -122,7 +122,7 @@ func (v *validator) plain() {
 	}
 }
 
-// escape steps over what follows a backslash.
+// escape skips what follows a backslash.
 func (v *validator) escape() bool {
 	if v.pos == len(v.data) {
 		return false
@@ -175,7 +175,7 @@ func (v *validator) number() bool {
 	return true
 }
 
-// accept steps over one of the bytes, if it is the next.
+// accept skips the next byte if it is one of the bytes.
 func (v *validator) accept(bytes string) bool {
 	for i := range len(bytes) {
 		if v.pos < len(v.data) && v.data[v.pos] == bytes[i] {

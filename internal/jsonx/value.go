@@ -5,7 +5,7 @@ import "slices"
 // Kind is the type of a JSON value.
 type Kind uint8
 
-// The kinds of values. None is that of a nil *Value.
+// The kinds of values. None is the kind of a nil *Value.
 const (
 	None Kind = iota
 	Null
@@ -17,7 +17,8 @@ const (
 	Object
 )
 
-// String names the type with its article, as in "an object"; "nothing" for None.
+// String returns the type with its article, such as "an object"; "nothing" for
+// None.
 func (k Kind) String() string {
 	switch k {
 	case None:
@@ -36,13 +37,13 @@ func (k Kind) String() string {
 	return "an object"
 }
 
-// Value is one JSON value that remembers how it was written: scalars keep their
-// text, objects the order of their members. Its fields may be changed; reading
-// methods take nil for a value that is not there.
+// Value is one JSON value that keeps its source form: scalars keep their text,
+// objects the order of their members. Its fields may be changed. Reading
+// methods treat nil as a missing value.
 type Value struct {
 	Kind    Kind
-	Token   string   // of a scalar: its JSON text, quotes included
-	Members []Member // of an object; each name is there once
+	Token   string   // of a scalar: its JSON text, including quotes
+	Members []Member // of an object; names are unique
 	Items   []*Value // of an array
 }
 
@@ -53,7 +54,7 @@ type Member struct {
 	Value *Value
 }
 
-// NewString returns the value of a string.
+// NewString returns a string value.
 func NewString(s string) *Value { return &Value{Kind: String, Token: quoted(s)} }
 
 // NewMember returns a member for an object.
@@ -61,7 +62,7 @@ func NewMember(name string, v *Value) Member {
 	return Member{Name: name, Token: quoted(name), Value: v}
 }
 
-// NewObject returns an object of members whose names differ.
+// NewObject returns an object of members with unique names.
 func NewObject(members ...Member) *Value { return &Value{Kind: Object, Members: members} }
 
 // NewArray returns an array.
@@ -78,10 +79,10 @@ func NewBool(b bool) *Value {
 // NewNull returns null.
 func NewNull() *Value { return &Value{Kind: Null, Token: "null"} }
 
-// Is reports whether v is of a kind; nil is None.
+// Is reports whether v is of a kind; the kind of nil is None.
 func (v *Value) Is(k Kind) bool { return v != nil && v.Kind == k || v == nil && k == None }
 
-// Text returns the string that v is, "" if it is none.
+// Text returns the value of a string; "" if v is not a string.
 func (v *Value) Text() string {
 	if !v.Is(String) {
 		return ""
@@ -92,7 +93,7 @@ func (v *Value) Text() string {
 // IsText reports whether v is the string s.
 func (v *Value) IsText(s string) bool { return v.Is(String) && v.Text() == s }
 
-// Get returns the value of a key, nil where v is no object or has no such key.
+// Get returns the value of a key; nil if v is not an object or has no such key.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -103,7 +104,8 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// index loops over the members in place: a function for each costs a copy.
+// index loops over the members in place, because a function call for each costs
+// a copy.
 func (v *Value) index(name string) int {
 	for i := range v.Members {
 		if v.Members[i].Name == name {
@@ -113,8 +115,7 @@ func (v *Value) index(name string) int {
 	return -1
 }
 
-// ByName returns the members of an object by their names, for those who ask for
-// many.
+// ByName returns the members of an object by name, for callers that need many.
 func (v *Value) ByName() map[string]*Value {
 	out := make(map[string]*Value, len(v.Members))
 	for i := range v.Members {
@@ -123,7 +124,7 @@ func (v *Value) ByName() map[string]*Value {
 	return out
 }
 
-// Set replaces the value of a key in its place, or adds the key at the end.
+// Set replaces the value of a key, or adds the key at the end.
 func (v *Value) Set(name string, value *Value) {
 	if i := v.index(name); i >= 0 {
 		v.Members[i].Value = value
@@ -132,12 +133,12 @@ func (v *Value) Set(name string, value *Value) {
 	v.Members = append(v.Members, NewMember(name, value))
 }
 
-// Prepend puts a key that is not there yet in front.
+// Prepend adds a new key at the front.
 func (v *Value) Prepend(name string, value *Value) {
 	v.Members = append([]Member{NewMember(name, value)}, v.Members...)
 }
 
-// Remove drops a key and reports whether it was there.
+// Remove removes a key and reports whether it existed.
 func (v *Value) Remove(name string) bool {
 	i := v.index(name)
 	if i < 0 {
@@ -147,7 +148,7 @@ func (v *Value) Remove(name string) bool {
 	return true
 }
 
-// Rename gives a key another name in its place; the new name must be free.
+// Rename renames a key; the new name must not exist.
 func (v *Value) Rename(old, name string) {
 	if i := v.index(old); i >= 0 {
 		v.Members[i] = NewMember(name, v.Members[i].Value)
@@ -193,5 +194,5 @@ func (v *Value) AppendTo(dst []byte) []byte {
 	return append(dst, v.Token...)
 }
 
-// MarshalJSON makes a Value part of what encoding/json writes.
+// MarshalJSON implements [json.Marshaler].
 func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendTo(nil), nil }

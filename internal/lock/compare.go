@@ -12,13 +12,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Change is one difference between two files.
+// Change is one difference between two lock files.
 type Change struct {
 	Kind    string   `json:"kind"` // added, removed, changed
 	Source  string   `json:"source"`
 	Name    string   `json:"name"`
 	Version string   `json:"version,omitempty"`
-	Parts   []string `json:"parts,omitempty"` // of changed: what of the definition
+	Parts   []string `json:"parts,omitempty"` // of changed: parts of the definition
 	Diff    string   `json:"diff,omitempty"`  // of changed: unified, of the definition
 }
 
@@ -29,8 +29,8 @@ const (
 	Changed = "changed"
 )
 
-// Compare returns what makes now differ from was, sorted as the files are; nil
-// where nothing does.
+// Compare returns the differences of now from was, in the order of the files;
+// nil if there are none.
 func Compare(was, now *File) []Change {
 	old := make(map[string]*Entry, len(was.Tools))
 	for i := range was.Tools {
@@ -57,7 +57,7 @@ func Compare(was, now *File) []Change {
 	return out
 }
 
-// matches reports whether now is what e has locked, by its fingerprint and in
+// matches reports whether now is what e has locked, by its fingerprint and by
 // the text that people read.
 func (e *Entry) matches(now *Entry) bool {
 	return e.hasDefinition(now) && e.Override.matches(now.Override)
@@ -67,13 +67,13 @@ func (e *Entry) hasDefinition(now *Entry) bool {
 	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
 }
 
-// sameJSON compares values, however they are spaced and escaped: the file is
-// written without invisible characters.
+// sameJSON compares values regardless of spacing and escapes, because the file
+// is written without invisible characters.
 func sameJSON(a, b json.RawMessage) bool {
 	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
 }
 
-// pretty is the definition over several lines.
+// pretty returns the definition on several lines.
 func (e *Entry) pretty() string {
 	var b bytes.Buffer
 	if json.Indent(&b, e.Definition, "", "  ") != nil {
@@ -91,7 +91,7 @@ func (e *Entry) pretty() string {
 }
 
 // changedParts names what of a definition changed. A fingerprint that does not
-// belong to its definition is a change of its own.
+// match its definition is a separate change.
 func changedParts(was, now *Entry) []string {
 	a, b := was.parts(), now.parts()
 	var out []string

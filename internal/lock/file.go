@@ -15,25 +15,27 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Name is the name of the file in the project root.
+// Name is the file name in the project root.
 const Name = "toolreg.lock"
 
 const format = 1
 
-// File is what a lock file holds. Tools is sorted by source, name and version.
+// File is the content of a lock file. Tools is sorted by source, name and
+// version.
 type File struct {
-	Version int     `json:"version"` // of the file's format
+	Version int     `json:"version"` // version of the file's format
 	Tools   []Entry `json:"tools"`
 }
 
 // Entry is one locked tool.
 type Entry struct {
 	Source      string `json:"source"`
-	Name        string `json:"name"` // as its source gave it
+	Name        string `json:"name"` // name as its source gave it
 	Version     string `json:"version,omitempty"`
 	Fingerprint string `json:"fingerprint"`
-	// Definition holds what the fingerprint covers, for people to read and for
-	// diffs. It counts too: what a review has seen must be what is let in.
+	// Definition is what the fingerprint covers, for people to read and for
+	// diffs. It is compared too, because what was reviewed must be what is
+	// accepted.
 	Definition json.RawMessage `json:"definition"`
 	// Override is what the settings make of the tool; nil if nothing.
 	Override *Override `json:"override,omitempty"`
@@ -41,23 +43,29 @@ type Entry struct {
 
 func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
 
-// MaxFile bounds a lock file, in bytes.
+// MaxFile limits a lock file, in bytes.
 const MaxFile = 64 << 20
 
-// ErrUnusable is the error when there is no lock file that can be used: absent,
-// not a regular file, damaged, of a later format.
-var ErrUnusable = errors.New("no usable lock file")
+// absentError reports that there is no lock file.
+type absentError struct{ path string }
 
-// Read reads the lock file in dir. The error wraps ErrUnusable.
+func (e *absentError) Error() string {
+	return e.path + " does not exist; run toolreg lock to create it"
+}
+
+func (e *absentError) Unwrap() error { return fs.ErrNotExist }
+
+// Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if there is
+// none.
 func Read(dir string) (*File, error) {
 	path := filepath.Join(dir, Name)
-	fail := func(err error) (*File, error) { return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, path, err) }
+	fail := func(err error) (*File, error) { return nil, fmt.Errorf("reading %s: %w", path, err) }
 	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
 		err = errors.New("it is not a regular file")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(errors.New("it does not exist; run toolreg lock to create it"))
+		return nil, &absentError{path}
 	}
 	if err != nil {
 		return fail(err)
@@ -78,12 +86,12 @@ func Read(dir string) (*File, error) {
 	return file, nil
 }
 
-// Decode reads the content of a lock file.
+// Decode decodes the content of a lock file.
 func Decode(data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("it is larger than the limit of %d bytes", MaxFile)
 	}
-	if err := registry.CheckJSON(data); err != nil { // of two keys one could be overlooked in review
+	if err := registry.CheckJSON(data); err != nil { // a duplicate key could be overlooked in a review
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)
 	}
 	var f File
@@ -104,7 +112,7 @@ func Decode(data []byte) (*File, error) {
 	return &f, nil
 }
 
-// Encode returns the content of the file: the same tools give the same bytes.
+// Encode returns the content of the file, which depends only on the tools.
 func (f *File) Encode() []byte {
 	data, err := jsonx.Marshal(f)
 	if err != nil { // strings and JSON alone: cannot fail
@@ -118,7 +126,7 @@ func (f *File) Encode() []byte {
 	return b.Bytes()
 }
 
-// Write puts content in the place of the lock file in dir, whole or not at all.
+// Write atomically replaces the lock file in dir.
 func Write(dir string, content []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

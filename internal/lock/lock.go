@@ -1,10 +1,11 @@
-// Package lock records tool definitions: a file in the project root holds every
+// Package lock records tool definitions: a file in the project root has every
 // definition with its fingerprint (spec section 10), so that a change shows in
-// review and a drifted tool can be refused.
+// review and a changed tool can be refused.
 //
-// A [Recorder] is the last filter of a registry and sees every tool that gets
-// that far, under the names its source gave; the same holds for File.Filter,
-// which keeps out what the file does not hold. Compare tells two files apart.
+// A [Recorder] is the last filter of a registry and sees every tool that passes
+// the others, under the names that its source gave. The same applies to
+// File.Filter, which hides tools that are not in the file. Compare compares two
+// files.
 package lock
 
 import (
@@ -27,7 +28,7 @@ func newEntry(tool *registry.Tool) Entry {
 		case "name":
 			e.Name = p.Value
 		case "source":
-		case "description": // by lines, for diffs
+		case "description": // split into lines, for diffs
 			if p.Value != "" {
 				lines := jsonx.NewArray()
 				for line := range strings.SplitSeq(p.Value, "\n") {
@@ -47,15 +48,15 @@ func newEntry(tool *registry.Tool) Entry {
 	return e
 }
 
-// Recorder collects the tools that a registry is built of. The zero value is
-// ready; it is for one registry at a time.
+// Recorder collects the tools of a registry. The zero value is ready to use,
+// for one registry at a time.
 type Recorder struct {
 	All     bool  // record overrides of the user's own settings too
 	Was     *File // those that it locks are recorded anyway; may be nil
 	entries map[string]Entry
 }
 
-// Filter lets every tool in and records it. It goes last.
+// Filter accepts every tool and records it. It must be the last filter.
 func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	if r.entries == nil {
 		r.entries = map[string]Entry{}
@@ -65,7 +66,7 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	return nil
 }
 
-// File returns what was seen.
+// File returns the recorded tools.
 func (r *Recorder) File() *File {
 	f := &File{Version: format, Tools: make([]Entry, 0, len(r.entries))}
 	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
@@ -74,8 +75,8 @@ func (r *Recorder) File() *File {
 	return f
 }
 
-// Filter returns the filter that hides tools that f does not hold as they are
-// now. drift, if not nil, is called for each of them, perhaps more than once.
+// Filter returns the filter that hides tools that differ from f or are not in
+// it. drift, if not nil, is called for each of them, possibly more than once.
 func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 	locked := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {

@@ -91,9 +91,9 @@ func mayBeSSE(s settings.Server) bool {
 	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
 }
 
-// connect starts or reaches the server, with further attempts if the first does
-// not suit it. The error is a *ServerError, or the *settings.Error that the
-// server's entry has.
+// connect starts or reaches the server, with further attempts if the first one
+// fails. The error is a *ServerError, or the *settings.Error of the server's
+// entry.
 func (s *Source) connect(ctx context.Context) (*session, error) {
 	server := s.opts.Server
 	if server.Err != nil {
@@ -127,9 +127,8 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// nextAttempt returns what to try after a failed attempt, and false if nothing
-// else could do better. A server is restarted only for a reason that a fresh
-// start can change.
+// nextAttempt returns what to try after a failed attempt; false if no other
+// attempt could succeed. A server is restarted only if a fresh start can help.
 func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
 	var start *process.StartError
 	if errors.As(err, &start) || sess.http.LoginFailure() != nil {

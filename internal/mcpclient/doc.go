@@ -1,8 +1,8 @@
-// Package mcpclient turns MCP servers into tools: sessions, listings, calls and
-// the conversion of content. Package transport below it carries the messages, and
-// package ask answers what servers ask people and models.
+// Package mcpclient provides the tools of MCP servers: sessions, listings,
+// calls and the conversion of content. Package transport below it carries the
+// messages, and package ask answers what servers ask people and models.
 //
-// A [Source] stands for one entry of mcpServers. Discover starts or dials the
+// A [Source] represents one entry of mcpServers. Discover starts or dials the
 // server, negotiates a protocol version, lists all pages of its tools and
 // returns them as registry tools whose Run calls the server over the same
 // session. Close ends the session and, for a stdio server, its whole process

@@ -50,11 +50,11 @@ func (e *ServerError) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, e.Cause}
 }
 
-// Hint says what to do, where that is known; "" where it is not.
+// Hint says what to do; "" if that is unknown.
 func (e *ServerError) Hint() string { return e.hint }
 
-// ArgsInCommand splits the command of a server that holds its arguments too; ok is
-// false where it does not.
+// ArgsInCommand splits the command of a server that includes its arguments; ok
+// is false if it does not.
 func ArgsInCommand(server settings.Server) (command string, args []string, ok bool) {
 	words, err := process.Split(server.Command)
 	if err != nil || len(words) < 2 {
@@ -63,8 +63,8 @@ func ArgsInCommand(server settings.Server) (command string, args []string, ok bo
 	return words[0], append(words[1:], server.Args...), true
 }
 
-// argsHint shows the entry that a server with arguments in its command needs; ""
-// for others.
+// argsHint shows the correct entry for a server with arguments in its command;
+// "" for others.
 func argsHint(server settings.Server) string {
 	command, args, ok := ArgsInCommand(server)
 	list, err := json.Marshal(args)

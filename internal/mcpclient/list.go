@@ -70,7 +70,7 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 	return l, s.errorf(listMethod(key), err, sess.failure(err))
 }
 
-// relist is list, and begins anew in a new session where the server has forgotten
+// relist is list, but starts again in a new session if the server has forgotten
 // this one, as the protocol requires. It returns the session used last.
 func (s *Source) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
 	l, err := s.list(ctx, sess, key)

@@ -39,8 +39,8 @@ type Listings interface {
 // Failures remembers for a while that servers failed, so that not every command
 // waits for a dead one.
 type Failures interface {
-	// LoadFailure returns how the server failed a moment ago, or nil if it should be
-	// asked.
+	// LoadFailure returns how the server failed recently, or nil if it should
+	// be asked.
 	LoadFailure(context.Context) error
 	// SaveFailure is called with the server's failure, or nil if it answered.
 	SaveFailure(context.Context, error)

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Offer is a prompt or a resource of a server, cut to what completion shows. The
-// texts are the server's.
+// Offer is a prompt or a resource of a server, shortened to what completion
+// shows. The texts are the server's.
 type Offer struct {
 	Name        string           `json:"name"` // the URI of a resource
 	Description string           `json:"description,omitempty"`
@@ -22,7 +22,7 @@ const (
 	OfferResources = listResources
 )
 
-// The bounds of what is stored for completion. What goes beyond them is left out.
+// Limits on what is stored for completion. The rest is omitted.
 const (
 	maxOffers           = 500
 	maxOfferName        = 1024 // bytes

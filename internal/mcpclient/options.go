@@ -32,7 +32,7 @@ type Options struct {
 	// Protocols remembers how the server was reached, which saves the probe. If nil,
 	// nothing is remembered.
 	Protocols Protocols
-	Failures  Failures // servers that failed a moment ago; nil: ask every server
+	Failures  Failures // servers that failed recently; nil: ask every server
 
 	// Listings stores what the server lists. If nil, the server is asked each time.
 	Listings Listings
@@ -60,7 +60,7 @@ type Options struct {
 	// Callbacks answer what the server asks during requests.
 	ask.Callbacks
 
-	// Logging configures the log messages that servers send in the protocol.
+	// Logging configures the log messages that servers send over the protocol.
 	Logging
 }
 

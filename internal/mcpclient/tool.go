@@ -21,9 +21,9 @@ var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not sup
 // noParams is the input schema of a tool that declares none.
 const noParams = `{"type":"object","properties":{}}`
 
-// tools makes registry tools of listed ones. A tool that cannot be used gets a
-// diagnostic, and is quarantined if its name is unique; headers says that params
-// may go into HTTP headers.
+// tools converts listed tools to registry tools. A tool that cannot be used
+// gets a diagnostic, and is quarantined if its name is unique; headers says
+// that params may be sent in HTTP headers.
 func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
@@ -113,8 +113,8 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	return d, s.checkParts(&d)
 }
 
-// keepField keeps a field that toolreg only hands on. A malformed one is no reason
-// to do without the tool, so it is dropped.
+// keepField keeps a field that toolreg only passes on. A malformed one is
+// dropped, because it is no reason to reject the tool.
 func (s *Source) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
 	kind := jsonx.KindOf(value)
 	switch {
@@ -148,7 +148,7 @@ func (s *Source) checkParts(d *registry.Definition) error {
 	return nil
 }
 
-// quarantined makes the tool of a definition that cannot be used.
+// quarantined returns the tool of a definition that cannot be used.
 func (s *Source) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
 	d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
 	t := s.tool(d, identity)

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Authority is an OAuth authorization server for tests, beside the MCP server
-// that it guards. It is strict where the specifications are, and misbehaves on
-// demand. Both are handlers; the addresses are set before the first request.
+// Authority is an OAuth authorization server for tests, with the MCP server
+// that it protects. It is strict where the specifications are, and misbehaves
+// on demand. Both are handlers; set the URLs before the first request.
 type Authority struct {
 	Issuer   string // its own address
 	Resource string // address of the MCP server, with the path
@@ -58,7 +58,7 @@ type client struct {
 	id, secret, method, redirect string
 }
 
-// grant is what a code or a token stands for.
+// grant is what a code or a token represents.
 type grant struct {
 	client, redirect, challenge, resource string
 	scopes                                []string
@@ -66,7 +66,7 @@ type grant struct {
 	dead                                  *bool // shared by all tokens of one login
 }
 
-// NewAuthority returns the two for flags; see the flags for what there is.
+// NewAuthority returns both servers for flags; see the flags for the options.
 func NewAuthority(args ...string) (*Authority, error) {
 	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}}
 	f := flag.NewFlagSet("authority", flag.ContinueOnError)
@@ -105,15 +105,15 @@ func (a *Authority) count(what string) {
 	a.counts[what]++
 }
 
-// Count returns how often something was asked for: register, authorize, token
-// with the grant behind a space, revoke, mcp, metadata.
+// Count returns how often something was requested: register, authorize, token
+// followed by a space and the grant, revoke, mcp, metadata.
 func (a *Authority) Count(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.counts[what]
 }
 
-// Expire makes every access token that was given run out.
+// Expire makes all access tokens expire.
 func (a *Authority) Expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,7 +200,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that went away is no matter
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 func refuse(w http.ResponseWriter, status int, code string) {
@@ -244,8 +244,7 @@ func (a *Authority) known(id string) *client {
 	return nil
 }
 
-// authorize lets everyone in at once, as a person would who is logged in
-// already.
+// authorize grants access at once, like a person who is already logged in.
 func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	a.count("authorize")
 	q := r.URL.Query()

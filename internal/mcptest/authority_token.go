@@ -63,7 +63,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, a.issue(g, kind))
 }
 
-// proven returns the client that a request proves to come from.
+// proven returns the authenticated client of a request.
 func (a *Authority) proven(r *http.Request) *client {
 	id, secret, method := r.PostForm.Get("client_id"), r.PostForm.Get("client_secret"), "client_secret_post"
 	if secret == "" {
@@ -86,7 +86,7 @@ func (a *Authority) proven(r *http.Request) *client {
 	return c
 }
 
-// redeem takes a code, once.
+// redeem accepts a code once.
 func (a *Authority) redeem(form url.Values, c *client) *grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +102,7 @@ func (a *Authority) redeem(form url.Values, c *client) *grant {
 	return g
 }
 
-// rotate takes a refresh token, once; a second time ends the whole login.
+// rotate accepts a refresh token once; using it again ends the whole login.
 func (a *Authority) rotate(token string, c *client) *grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +164,7 @@ func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// MCP is the server that the authority guards.
+// MCP is the MCP server that the authority protects.
 func (a *Authority) MCP() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resource, err := url.Parse(a.Resource)
@@ -190,7 +190,7 @@ func (a *Authority) MCP() http.Handler {
 	})
 }
 
-// guard lets requests with a good token through.
+// guard accepts requests with a valid token.
 func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 	a.count("mcp")
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))

@@ -30,7 +30,7 @@ const everyField = `{"type":"object","properties":{
 "toys":{"type":"array","items":{"anyOf":[{"const":"b","title":"Ball"},{"const":"k","title":"Kite"}]},"default":["k"]}
 },"required":["name","age","level","days"]}`
 
-// addDialogs adds tools that ask, log and tell of progress.
+// addDialogs adds tools that ask, log and report progress.
 func (o *options) addDialogs(s *mcp.Server) {
 	add := func(name, schema string, h handle) {
 		tool := &mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}
@@ -176,7 +176,7 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 	return say(fmt.Sprintf("%d answers", counts["accept"]+counts["decline"]+counts["error"])), nil
 }
 
-// chatty logs while its question is open; it works up to revision 2025-11-25.
+// chatty logs while its question is open, for revisions up to 2025-11-25.
 func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	answered := make(chan error, 1)
 	go func() {
@@ -305,7 +305,7 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 	return say("worked"), nil
 }
 
-// mirror tells what came in the header and what in the params.
+// mirror reports which params were in the header and which in the params.
 func mirror(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Region string }
 	if bad := read(r, &p); bad != nil {

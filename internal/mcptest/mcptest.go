@@ -1,6 +1,6 @@
 // Package mcptest is a real MCP server for tests, built on the official SDK,
-// with flags for good and bad behaviour. Tests run it as a process of its own:
-// the test binary executes itself and calls [Run].
+// with flags for correct and incorrect behavior. Tests run it as a separate
+// process: the test binary executes itself and calls [Run].
 package mcptest
 
 import (
@@ -134,7 +134,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	return o.serveStdio(stdin, stdout)
 }
 
-// begin does what has to be seen before the first message.
+// begin does what must be visible before the first message.
 func (o *options) begin(stdout, stderr io.Writer) error {
 	if o.marker != "" {
 		if err := appendLine(o.marker, "started"); err != nil {
@@ -174,7 +174,7 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeWhole writes a file that readers see whole or not at all.
+// writeWhole writes a file atomically.
 func writeWhole(path, text string) error {
 	if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
 		return err

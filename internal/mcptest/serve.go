@@ -21,7 +21,8 @@ import (
 // firstModern is the first revision without an initialize handshake.
 const firstModern = "2026-07-28"
 
-// exits carries the exit code of a server that ends in the middle of things.
+// exits carries the exit code of a server that exits in the middle of a
+// request.
 type exits chan int
 
 func (e exits) with(code int) {
@@ -90,7 +91,7 @@ func (o *options) serveHTTP() error {
 	return http.Serve(l, o.handler())
 }
 
-// filter drops or acts on lines before the SDK sees them.
+// filter drops or handles lines before the SDK sees them.
 type filter struct {
 	lines   *bufio.Reader
 	options *options
@@ -127,7 +128,7 @@ func (f *filter) passes(line []byte) bool {
 		slices.Contains([]string{"initialize", "ping", "tools/list", "tools/call", "prompts/list", "resources/list", "logging/setLevel"}, m.Method)
 }
 
-// server builds the server with its tools and manners.
+// server builds the server with its tools and behavior.
 func (o *options) server(quit exits) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
 	s := mcp.NewServer(&mcp.Implementation{Name: "mcptest", Version: "1.2.3"}, &mcp.ServerOptions{
@@ -149,7 +150,7 @@ func (o *options) server(quit exits) *mcp.Server {
 	return s
 }
 
-// manners is the middleware for what the SDK would do better.
+// manners is the middleware for behavior that the SDK does not allow.
 func (o *options) manners(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		modern := o.protocol >= firstModern
@@ -201,7 +202,7 @@ func (o *options) manners(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// rawResult is a result that goes on the wire as it is.
+// rawResult is a result that is sent unchanged.
 type rawResult struct {
 	mcp.ResultBase
 	raw json.RawMessage
@@ -226,7 +227,7 @@ func replay(file string) (mcp.Result, error) {
 	return &rawResult{raw: raw}, err
 }
 
-// spoil puts tools into a listing that no server should list.
+// spoil adds invalid tools to a listing.
 func spoil(l *mcp.ListToolsResult) (mcp.Result, error) {
 	bad := []any{
 		json.RawMessage(`{"name":"ill_typed","description":5,"inputSchema":{"type":"object"}}`),

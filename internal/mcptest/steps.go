@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Step is what a server that follows a script (--steps) does when a method comes
-// in, so that it can say what no real server would.
+// Step is what a server with a script (--steps) does when it receives a method,
+// so that it can send what no real server would.
 type Step struct {
 	On     string        // method; "start" for before anything is read, "end" for when stdin ended
 	Print  []string      // lines on stdout, in which $ID is the id of the request, $PARAMS its params, and more

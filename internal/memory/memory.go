@@ -1,4 +1,4 @@
-// Package memory ends work that takes too much of it.
+// Package memory stops work that takes too much memory.
 package memory
 
 import (
@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// interval is the time between two looks at the heap: work may go beyond its limit
-// for that long.
+// interval is the time between two checks of the heap, during which work may
+// exceed its limit.
 const interval = 2 * time.Millisecond
 
-// ErrLimit is the cause of a context that Limit ended.
+// ErrLimit is the cause of a context that Limit canceled.
 var ErrLimit = errors.New("it took too much memory")
 
-// Limit ends a context once the heap has grown by more than limit bytes, garbage
-// included. The function returned ends the watching and must be called. Work that
-// ends within the interval costs no more than a timer.
+// Limit cancels a context once the heap has grown by more than limit bytes,
+// including garbage. The returned function stops watching and must be called.
+// Work that ends within the interval costs no more than a timer.
 func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	start := heap()
@@ -35,9 +35,9 @@ func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	return ctx, func() { cancel(nil); first.Stop() }
 }
 
-// Await returns what work returns, or the cause of the context once that has ended.
-// Work that does not look at its context, such as one big allocation, then goes on
-// by itself: a program that ends soon takes it along.
+// Await returns what work returns, or the cause of the context once that has
+// ended. Work that does not check its context, such as one large allocation,
+// then continues in the background until the program ends.
 func Await[T any](ctx context.Context, work func() T) (T, error) {
 	done := make(chan T, 1)
 	go func() { done <- work() }()

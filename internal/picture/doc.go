@@ -1,9 +1,9 @@
-// Package picture shows images on terminals that can: by the graphics protocol
-// of kitty or that of iTerm2.
+// Package picture shows images on terminals that support it, with the graphics
+// protocol of kitty or that of iTerm2.
 //
-// The environment says which of them a terminal knows. The terminal is not asked:
-// an answer that never comes would delay the result, and one that comes late
-// would be typed into the shell. The bytes of an image are hostile: their
-// content alone says what they are, their size is read before anything is
-// decoded, and nothing of them reaches the terminal but as base64.
+// The environment determines which protocol a terminal supports. The terminal
+// is not queried, because waiting for an answer would delay the result, and a
+// late answer would appear as input of the shell. Images are untrusted: their
+// type is determined by their content, their size is read before decoding, and
+// their bytes reach the terminal only as base64.
 package picture

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Protocol is a way of showing images. The zero value is none.
+// Protocol is a way to show images. The zero value is none.
 type Protocol uint8
 
 // The protocols.
@@ -15,8 +15,7 @@ const (
 	ITerm2          // iterm2.com/documentation-images.html: OSC 1337 ; File
 )
 
-// Parse reads the name of a protocol, or never for none. auto reads the
-// environment through Detect.
+// Parse parses the name of a protocol, or never for none. auto uses Detect.
 func Parse(name string, env func(string) string) (Protocol, error) {
 	detected := Detect(env)
 	p, ok := map[string]Protocol{"": detected, "auto": detected, "kitty": Kitty, "iterm2": ITerm2, "never": None}[name]
@@ -26,11 +25,11 @@ func Parse(name string, env func(string) string) (Protocol, error) {
 	return p, nil
 }
 
-// Detect derives from the variables that terminals set what the terminal knows;
-// env returns "" for one that is not set. TERM comes first: it is about this
-// very terminal and travels through ssh, while the others may be left over from
-// one around it. Inside tmux and screen it is None, for they pass images on only
-// if they are configured to.
+// Detect returns the protocol that the terminal supports according to
+// environment variables; env returns "" for a variable that is not set. TERM
+// has priority, because it describes this terminal and is passed through ssh,
+// while the others may come from an enclosing terminal. Inside tmux and screen
+// it returns None, because they pass images on only if configured to.
 func Detect(env func(string) string) Protocol {
 	term := env("TERM")
 	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {
@@ -45,9 +44,9 @@ func Detect(env func(string) string) Protocol {
 		return ITerm2
 	case strings.HasPrefix(term, "foot"), strings.HasPrefix(term, "mlterm"), strings.HasPrefix(term, "contour"),
 		strings.HasPrefix(term, "yaft"), strings.Contains(term, "sixel"):
-		return None // they know neither, and the variables below are of a terminal around this one
+		return None // they support neither, and the variables below belong to an enclosing terminal
 	case env("XTERM_VERSION") != "" || env("VTE_VERSION") != "" || env("INSIDE_EMACS") != "":
-		return None // likewise
+		return None // the same
 	}
 	switch env("TERM_PROGRAM") {
 	case "ghostty":

@@ -7,24 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif" // The formats that the image package knows are those that are imported.
+	_ "image/gif" // The formats of the image package are those that are imported.
 	_ "image/jpeg"
 	"image/png"
 	"io"
 	"time"
 )
 
-// ErrNoImage is the error for bytes that are no image that can be shown.
+// ErrNoImage reports bytes that are not an image that can be shown.
 var ErrNoImage = errors.New("not a PNG, JPEG or GIF image")
 
-// Info is what is known of an image without decoding it.
+// Info describes an image without decoding it.
 type Info struct {
 	MIMEType      string
 	Width, Height int // pixels
 }
 
-// Read reads the head of an image, whose kind its bytes say. The error wraps
-// ErrNoImage.
+// Read reads the header of an image, whose type it detects by content. The
+// error wraps ErrNoImage.
 func Read(data []byte) (Info, error) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -36,15 +36,15 @@ func Read(data []byte) (Info, error) {
 	return Info{MIMEType: "image/" + format, Width: c.Width, Height: c.Height}, nil
 }
 
-// Screen is the terminal that images are shown on. Zero values are unknown.
+// Screen is the terminal on which images are shown. Zero values mean unknown.
 type Screen struct {
 	Columns, Rows int
 	Width, Height int // pixels
 }
 
-// cells returns the columns and rows that an image is to take: 0, 0 where it
-// fits as it is. The row of the prompt stays free. A character of unknown size
-// counts as 10 by 20 pixels, a screen as 80 by 24 characters.
+// cells returns the columns and rows to scale an image to; 0, 0 if it fits
+// unscaled. The row of the prompt stays free. Characters of unknown size are
+// assumed to be 10 by 20 pixels, and a screen 80 by 24 characters.
 func (s Screen) cells(width, height int) (columns, rows int) {
 	cellWidth, cellHeight := 10, 20
 	if s.Columns > 0 && s.Rows > 0 && s.Width/s.Columns > 0 && s.Height/s.Rows > 0 {
@@ -60,7 +60,7 @@ func (s Screen) cells(width, height int) (columns, rows int) {
 	if width <= columns*cellWidth && height <= rows*cellHeight {
 		return 0, 0
 	}
-	// Whichever of the two is exceeded by more decides, the other keeps the proportion.
+	// The dimension that is exceeded most determines the scale.
 	if width*rows*cellHeight > height*columns*cellWidth {
 		return columns, max(height*columns*cellWidth/width/cellHeight, 1)
 	}
@@ -68,14 +68,15 @@ func (s Screen) cells(width, height int) (columns, rows int) {
 }
 
 const (
-	maxPixels = 40_000_000      // of an image that is shown
-	maxBytes  = 4 << 20         // of one sequence of iTerm2: terminals drop what is much longer
+	maxPixels = 40_000_000      // of an image to show
+	maxBytes  = 4 << 20         // of one sequence of iTerm2: terminals drop much longer ones
 	maxTime   = 5 * time.Second // of decoding
-	chunk     = 4096            // the most base64 of one sequence of kitty
+	chunk     = 4096            // maximum base64 in one sequence of kitty
 )
 
-// Write shows an image, or the first picture of one that moves (iTerm2 moves it
-// itself), and ends the line. Nothing is written when the error is not of w.
+// Write shows an image, or the first frame of an animation (iTerm2 plays
+// animations), and ends the line. If the error is not that of w, nothing was
+// written.
 func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) error {
 	info, err := Read(data)
 	if err != nil {
@@ -107,8 +108,8 @@ func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) 
 	return err
 }
 
-// asPNG encodes an image anew, within a limit of time. A decoder that takes
-// longer is left to the end of the process.
+// asPNG re-encodes an image within a time limit. A decoder that takes longer is
+// abandoned.
 func asPNG(ctx context.Context, data []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("decoding took longer than %s", maxTime))
 	defer cancel()
@@ -130,7 +131,7 @@ func asPNG(ctx context.Context, data []byte) ([]byte, error) {
 }
 
 // kitty sends a PNG in chunks and shows it (a=T). q=2 suppresses the terminal's
-// answer, which would land in the input of the shell.
+// answer, which would appear as input of the shell.
 func kitty(data []byte, columns, rows int) []byte {
 	head := "a=T,f=100,q=2,"
 	if columns > 0 {
@@ -149,7 +150,7 @@ func kitty(data []byte, columns, rows int) []byte {
 	return b.Bytes()
 }
 
-// iterm2 sends the file as it is.
+// iterm2 sends the file unchanged.
 func iterm2(data []byte, columns, rows int) []byte {
 	size := ""
 	if columns > 0 {

@@ -12,7 +12,7 @@ import (
 
 // Limits on untrusted params and schemas (spec section 9).
 const (
-	MaxParamsBytes = 64 << 20 // one call's params
+	MaxParamsBytes = 16 << 20 // one call's params
 	MaxSchemaBytes = 1 << 20  // one schema
 	MaxDepth       = 100      // nesting of params and schemas
 	maxExponent    = 1000     // of a number; larger ones take too much time and memory to compare
@@ -29,7 +29,7 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if len(data) > MaxParamsBytes {
-		return nil, Invalid(tool, "", "params of it has %d bytes, but the limit is %d", len(data), MaxParamsBytes)
+		return nil, Invalid(tool, "", "the params have %d bytes, but the limit is %d", len(data), MaxParamsBytes)
 	}
 	if err := CheckJSON(data); err != nil {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)

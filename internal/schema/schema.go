@@ -1,6 +1,6 @@
-// Package schema walks JSON Schemas of any draft: which keywords hold further
-// schemas, and where references within a schema lead. It checks nothing; that
-// is the matter of internal/registry.
+// Package schema walks JSON Schemas of any draft: it knows which keywords
+// contain schemas, and resolves references within a schema. Validation is in
+// internal/registry.
 package schema
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Content is what stands under a keyword.
+// Content is the kind of value of a keyword.
 type Content uint8
 
-// What a keyword can hold.
+// The kinds of values of keywords.
 const (
-	Other   Content = iota // nothing that this package knows: a scalar, or a keyword of somebody's own
-	Data                   // values, whose keys mean nothing
+	Other   Content = iota // unknown to this package: a scalar, or a custom keyword
+	Data                   // values whose keys have no meaning
 	Schemas                // a schema, or a list of them
-	Named                  // an object of names with a schema each
+	Named                  // an object with a schema for each name
 )
 
-// Under returns what stands under a keyword, in any draft from 4 to 2020-12.
+// Under returns the kind of value of a keyword, in any draft from 4 to 2020-12.
 func Under(keyword string) Content {
 	switch keyword {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
@@ -39,8 +39,8 @@ func Under(keyword string) Content {
 	return Other
 }
 
-// Within yields every schema directly within s that is an object, whatever
-// keyword holds it. Booleans, which are schemas too, are left out.
+// Within yields every schema directly within s that is an object, under any
+// keyword. It omits booleans, which are schemas too.
 func Within(s *jsonx.Value) iter.Seq[*jsonx.Value] {
 	return func(yield func(*jsonx.Value) bool) {
 		if s == nil {
@@ -70,21 +70,21 @@ func Within(s *jsonx.Value) iter.Seq[*jsonx.Value] {
 	}
 }
 
-// ErrCycle is the error of references that lead to each other.
+// ErrCycle reports references that refer to each other.
 var ErrCycle = errors.New("its references form a cycle")
 
-// maxChain bounds how many references may follow one another.
+// maxChain limits chains of references.
 const maxChain = 64
 
-// Refs follows references within one schema ("#", "#/…"; nothing else). It
-// remembers what it looked up, so that a schema with thousands of definitions
-// and references costs no more than its size. It is not safe for concurrent use.
+// Refs resolves references within one schema (only "#" and "#/…"). It caches
+// lookups, so that a schema with thousands of definitions and references costs
+// no more than its size. It is not safe for concurrent use.
 type Refs struct {
 	root *jsonx.Value
 	keys map[*jsonx.Value]map[string]*jsonx.Value // of large objects
 }
 
-// NewRefs returns what follows the references within root.
+// NewRefs returns the Refs of root.
 func NewRefs(root *jsonx.Value) *Refs { return &Refs{root: root} }
 
 // Root returns the whole schema.
@@ -107,8 +107,8 @@ func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 	return nil, ErrCycle
 }
 
-// Lookup returns what a reference points at, nil where that is nothing within
-// the schema. The pointer may be percent-encoded, as in an address.
+// Lookup returns the target of a reference; nil if there is none within the
+// schema. The pointer may be percent-encoded.
 func (r *Refs) Lookup(ref string) *jsonx.Value {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -127,8 +127,8 @@ func (r *Refs) Lookup(ref string) *jsonx.Value {
 	return v
 }
 
-// manyMembers is the size of objects from which on a map beats looking through
-// their members for each reference.
+// manyMembers is the number of members from which a map is faster than a linear
+// search for each reference.
 const manyMembers = 32
 
 func (r *Refs) step(v *jsonx.Value, token string) *jsonx.Value {
@@ -138,7 +138,7 @@ func (r *Refs) step(v *jsonx.Value, token string) *jsonx.Value {
 	return r.Get(v, token)
 }
 
-// Get is v.Get(name), at less cost where v is large and asked for again.
+// Get is v.Get(name), but cheaper if v is large and used repeatedly.
 func (r *Refs) Get(v *jsonx.Value, name string) *jsonx.Value {
 	if v == nil || len(v.Members) <= manyMembers {
 		return v.Get(name)

@@ -7,13 +7,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// OfType returns a schema that says of what type a value is, and no more.
+// OfType returns a schema that only restricts the type.
 func OfType(name string) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString(name)))
 }
 
-// HasType reports whether the type keyword of s names a type, alone or in a
-// list.
+// HasType reports whether the type keyword of s includes name.
 func HasType(s *jsonx.Value, name string) bool {
 	typ := s.Get("type")
 	if !typ.Is(jsonx.Array) {
@@ -22,8 +21,8 @@ func HasType(s *jsonx.Value, name string) bool {
 	return slices.ContainsFunc(typ.Items, func(t *jsonx.Value) bool { return t.IsText(name) })
 }
 
-// TypeOf returns the type of a value in the words of the type keyword; a number
-// is an integer where it is written as one.
+// TypeOf returns the type of a value as in the type keyword; a number is an
+// integer if it is written as one.
 func TypeOf(v *jsonx.Value) string {
 	switch v.Kind {
 	case jsonx.Object:
@@ -43,7 +42,7 @@ func TypeOf(v *jsonx.Value) string {
 	return "boolean"
 }
 
-// HoldsNull reports whether null is one of the values.
+// HoldsNull reports whether values include null.
 func HoldsNull(values []*jsonx.Value) bool {
 	return slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// MaskKnown hides in text what shows by its make that it is a secret: tokens of
-// known services, the user part of URLs, and the values of query parameters with
-// telling names, but for variables ($NAME), which stay as written.
+// MaskKnown masks what is recognizable as a secret: tokens of known services,
+// the user part of URLs, and the values of query parameters with telling names,
+// except variables ($NAME).
 func MaskKnown(s string) string {
 	if strings.Contains(s, "://") {
 		s = maskURLs(s)
@@ -25,12 +25,12 @@ func MaskKnown(s string) string {
 	return s
 }
 
-// Mask is MaskKnown for free text, such as a shell command or a message, where
-// it also hides what is given under a telling name: "PASSWORD=x", "--token x",
+// Mask is MaskKnown for free text, such as a shell command or a message, in
+// which it also masks values with a telling name: "PASSWORD=x", "--token x",
 // "Authorization: Bearer x".
 func Mask(s string) string { return MaskKnown(maskAssigned(s)) }
 
-// maskURLs masks each URL up to the next one.
+// maskURLs masks all URLs in a text.
 func maskURLs(s string) string {
 	var b strings.Builder
 	for {
@@ -50,8 +50,8 @@ func maskURLs(s string) string {
 	}
 }
 
-// maskURL masks what follows the scheme of a URL. It is not parsed: it may hold
-// variables.
+// maskURL masks what follows the scheme of a URL. It does not parse the URL,
+// because it may contain variables.
 func maskURL(rest string) string {
 	authority, path := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -74,7 +74,7 @@ func maskURL(rest string) string {
 	return authority + path
 }
 
-// maskAssigned hides in free text what is given under a telling name.
+// maskAssigned masks values with a telling name in free text.
 func maskAssigned(text string) string {
 	if !strings.ContainsAny(text, "=:-") {
 		return text
@@ -98,8 +98,8 @@ func maskAssigned(text string) string {
 	}
 }
 
-// maskNext writes what rest begins with, masked, and returns what follows it. A
-// quote and the scheme of a header stay.
+// maskNext writes the masked beginning of rest and returns what follows it. It
+// keeps a quote and the scheme of a header.
 func maskNext(b *strings.Builder, rest string) string {
 	after := strings.TrimLeft(rest, " \t")
 	value := strings.TrimLeft(after, `"'`)
@@ -121,8 +121,9 @@ func maskNext(b *strings.Builder, rest string) string {
 	return value[end:]
 }
 
-// Args hides what looks like a secret in a command's words, where also the name
-// of an option tells of one. What only says where a secret comes from stays.
+// Args masks what looks like a secret in a command's words, including the
+// values of options with telling names. It keeps references that only say where
+// a secret comes from.
 func Args(args []string) []string {
 	out := make([]string, len(args))
 	before := ""
@@ -132,7 +133,7 @@ func Args(args []string) []string {
 	return out
 }
 
-// Word is Args for one word behind another, "" where it is the first.
+// Word is Args for one word after another, "" if it is the first.
 func Word(before, word string) string {
 	if opens(before) && !strings.HasPrefix(word, "-") {
 		return Source(word)
@@ -146,8 +147,8 @@ func Word(before, word string) string {
 	return MaskKnown(word)
 }
 
-// header masks a word that is a header with a telling name, behind -H too:
-// "Authorization: Bearer x". A variable in the place of the value stays.
+// header masks a word that is a header with a telling name, also after -H:
+// "Authorization: Bearer x". It keeps a variable.
 func header(word string) (masked string, ok bool) {
 	name, value, found := strings.Cut(word, ":")
 	option, rest, assigned := strings.Cut(name, "=")
@@ -171,8 +172,8 @@ func opens(word string) bool {
 	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && Named(word)
 }
 
-// Source shows of a secret in the settings only where it comes from: variables
-// and the references env: and file: stay, of cmd: the program.
+// Source shows only where a secret in the settings comes from: variables, the
+// references env: and file:, and the program of cmd:.
 func Source(value string) string {
 	kind, target, _ := strings.Cut(value, ":")
 	switch {
@@ -188,8 +189,8 @@ func Source(value string) string {
 }
 
 // Value masks decoded JSON in place and returns it: strings as [Mask] does,
-// strings and numbers under a telling key, and in lists the word behind an
-// option with a telling name. Name is the key that v stands under, "" if none.
+// strings and numbers with a telling key, and in lists the word after an option
+// with a telling name. name is the key of v, "" if none.
 func Value(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -220,15 +221,15 @@ func Value(name string, v any) any {
 	return v
 }
 
-// minLength is the length from which on a known secret is masked: masking "1"
+// minLength is the minimum length of a known secret that is masked: masking "1"
 // would make every text unreadable and hide nothing.
 const minLength = 6
 
-// NewReplacer returns what hides values that are known to be secret wherever
-// they turn up. Short ones are left alone.
+// NewReplacer returns a replacer that masks values that are known to be secret,
+// except short ones.
 func NewReplacer(secrets []string) *strings.Replacer {
 	secrets = slices.Clone(secrets)
-	// The longest first: one may hold another.
+	// Longest first, because one may contain another.
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range secrets {

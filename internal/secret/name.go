@@ -1,8 +1,9 @@
-// Package secret knows which names and words tell a secret, and masks what they
-// tell of: in settings that are shown, in the log of calls, in what a server
-// says. It is a net for mistakes, not a wall: what nothing announces stays.
+// Package secret recognizes names and words that indicate secrets, and masks
+// the secrets: in displayed settings, in the log of calls, in messages of
+// servers. It catches mistakes but is no guarantee: a secret without any
+// indication is not masked.
 //
-// [Named] is the one list of names. [Mask] is for free text, [Args] for the
+// [Named] is the only list of names. [Mask] is for free text, [Args] for the
 // words of a command, [Value] for decoded JSON, [NewReplacer] for secrets whose
 // values are known.
 package secret
@@ -14,12 +15,12 @@ import (
 	"unicode"
 )
 
-// Masked stands in place of a secret.
+// Masked replaces a secret.
 const Masked = "***"
 
 // Named reports whether the name of a variable, a header, an option, a param or
-// a key announces a secret, as DB_PASS, X-Api-Key, --passphrase and clientSecret
-// do.
+// a key indicates a secret, such as DB_PASS, X-Api-Key, --passphrase or
+// clientSecret.
 func Named(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
@@ -34,14 +35,14 @@ func Named(name string) bool {
 		slices.ContainsFunc(words, short)
 }
 
-// unmistakable lists what tells a secret wherever it stands in a name.
+// unmistakable returns words that indicate a secret anywhere in a name.
 func unmistakable() []string {
 	return []string{"token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey",
 		"credential", "authorization", "signature"}
 }
 
-// short reports whether a word of a name tells a secret, though it may be part
-// of a harmless longer one.
+// short reports whether a word of a name indicates a secret, although it may be
+// part of a harmless longer word.
 func short(word string) bool {
 	switch word {
 	case "key", "pass", "pwd", "pw", "auth", "sig", "pat":
@@ -50,7 +51,7 @@ func short(word string) bool {
 	return false
 }
 
-// token reports whether a word begins as the tokens of known services do.
+// token reports whether a word begins like the tokens of known services.
 func token(word string) bool {
 	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
 		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Invisible reports whether a character moves the cursor, changes the direction of
-// text, or takes no room on the screen.
+// Invisible reports whether a character moves the cursor, changes the direction
+// of text, or has no width on the screen.
 func Invisible(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
@@ -26,10 +26,10 @@ func Invisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
 }
 
-// EscapeJSON makes encoded JSON safe to show: every character that is not
-// seen becomes a \u escape, in a pair of surrogates where needed, so
-// that the value stays the same. Bytes that are not UTF-8 become \ufffd. White
-// space between values stays. JSON with nothing to escape is returned as it is.
+// EscapeJSON makes encoded JSON safe to show: every invisible character becomes
+// a \u escape, as a pair of surrogates if necessary, so that the value stays
+// the same. Bytes that are not UTF-8 become \ufffd. White space between values
+// is kept. JSON without such characters is returned unchanged.
 func EscapeJSON(data []byte) []byte {
 	first := FirstInvisible(data)
 	if first < 0 {
@@ -54,8 +54,8 @@ func EscapeJSON(data []byte) []byte {
 	return out
 }
 
-// FirstInvisible returns the offset of the first character to escape, -1 if there
-// is none.
+// FirstInvisible returns the offset of the first character to escape; -1 if
+// there is none.
 func FirstInvisible(data []byte) int {
 	for i := 0; i < len(data); {
 		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {

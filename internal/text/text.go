@@ -1,7 +1,7 @@
-// Package text cuts text to a size without breaking a character, and takes
-// single lines out of it. It is for what others wrote: names, messages, output.
-// It also knows which characters are not seen; internal/terminal makes text safe
-// to show by it.
+// Package text shortens text without splitting a character, and extracts single
+// lines. It is for foreign text: names, messages, output. It also knows which
+// characters are invisible, for internal/terminal, which makes text safe to
+// show.
 package text
 
 import (
@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Ellipsis marks where something was cut.
+// Ellipsis shows where something was cut.
 const Ellipsis = "…"
 
 // Bytes is text in either form.
 type Bytes interface{ ~string | ~[]byte }
 
-// Head returns the first n bytes of s at most, without a character that the cut
-// broke. What was invalid before stays so; see [Valid].
+// Head returns at most the first n bytes of s, without a split character.
+// Invalid bytes are kept; see [Valid].
 func Head[T Bytes](s T, n int) T {
 	if len(s) <= n {
 		return s
@@ -27,8 +27,7 @@ func Head[T Bytes](s T, n int) T {
 	return s[:max(n, 0)]
 }
 
-// Tail returns the last n bytes of s at most, without a character that the cut
-// broke.
+// Tail returns at most the last n bytes of s, without a split character.
 func Tail[T Bytes](s T, n int) T {
 	if len(s) <= n {
 		return s
@@ -40,8 +39,8 @@ func Tail[T Bytes](s T, n int) T {
 	return s[start:]
 }
 
-// Clip is Head with an ellipsis behind what was cut. The ellipsis is not counted
-// in n.
+// Clip is Head with an ellipsis if something was cut, which is not counted in
+// n.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -49,7 +48,7 @@ func Clip(s string, n int) string {
 	return Head(s, n) + Ellipsis
 }
 
-// ClipRunes is Clip with n counted in characters.
+// ClipRunes is Clip with n in characters.
 func ClipRunes(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {
@@ -59,8 +58,7 @@ func ClipRunes(s string, n int) string {
 	return s
 }
 
-// WholeRunes splits off the start of a character at the end of b whose other
-// bytes are still to come.
+// WholeRunes splits off an incomplete character at the end of b.
 func WholeRunes(b []byte) (whole, rest []byte) {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if at := len(b) - i; utf8.RuneStart(b[at]) {
@@ -73,7 +71,7 @@ func WholeRunes(b []byte) (whole, rest []byte) {
 	return b, nil
 }
 
-// Valid returns s with each run of bytes that are no UTF-8 replaced by U+FFFD.
+// Valid replaces each run of invalid UTF-8 bytes in s by U+FFFD.
 func Valid[T Bytes](s T) string { return strings.ToValidUTF8(string(s), "\uFFFD") }
 
 // FirstLine returns s up to its first line break.
@@ -82,8 +80,8 @@ func FirstLine(s string) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
-// FirstSentence returns the first sentence of a text, on one line: up to a full
-// stop before a blank, or to an empty line.
+// FirstSentence returns the first sentence of a text, on one line: up to a
+// period before a blank, or to an empty line.
 func FirstSentence(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n\n")
 	s = strings.Join(strings.Fields(s), " ")
@@ -100,15 +98,15 @@ func FirstSentence(s string) string {
 	}
 }
 
-// abbreviated reports whether the full stop that s ends with is part of a word,
-// as in "e.g." and "1.".
+// abbreviated reports whether the period at the end of s is part of a word, as
+// in "e.g." and "1.".
 func abbreviated(s string) bool {
 	word := s[strings.LastIndexByte(s, ' ')+1:]
 	return strings.HasSuffix(s, ".") && (strings.Count(word, ".") > 1 || len(word) <= 2 || word == "etc." || word == "cf." || word == "vs." || word == "incl.")
 }
 
-// LastLine returns the last line of s that is not blank, without the white space
-// around it; "" where there is none.
+// LastLine returns the last line of s that is not blank, trimmed; "" if there
+// is none.
 func LastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])

@@ -1,6 +1,6 @@
-// Package webaddr judges web addresses that come from outside: whether a person
-// may be sent there, and what is on the public internet. It looks no names up and
-// opens nothing.
+// Package webaddr checks foreign URLs and addresses: whether a person may be
+// sent to a URL, and whether an address is on the public internet. It resolves
+// no names and opens nothing.
 package webaddr
 
 import (
@@ -12,9 +12,9 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Check returns why a person must not be sent to an address: it is not https (or
-// http on this machine), or it is written so that it shows another host than it
-// leads to. nil means that they may be asked.
+// Check returns why a person must not be sent to a URL: it is not https (or
+// http on this machine), or it is written so that it shows a different host
+// from the one it leads to. nil means that the person may be asked.
 func Check(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return errors.New("its address contains invalid characters")
@@ -33,8 +33,8 @@ func Check(address string) error {
 	return errors.New("its address is neither https nor http on this machine")
 }
 
-// Origin returns scheme://host:port of an address in one spelling, with the port
-// always there.
+// Origin returns scheme://host:port of a URL in normal form, always with the
+// port.
 func Origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
@@ -43,8 +43,8 @@ func Origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// IsLoopback reports whether a host, as [url.URL.Hostname] gives it, is this
-// machine by its spelling: localhost or a loopback address.
+// IsLoopback reports whether a host, as returned by [url.URL.Hostname], is
+// written as this machine: localhost or a loopback address.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -53,9 +53,10 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// IsPublic reports whether an address is one of the public internet: not of this
-// machine, a private network or a special purpose, also none that leads to such
-// through a translation of IPv6. An IPv4 address in IPv6 notation is not.
+// IsPublic reports whether an address is on the public internet: not on this
+// machine, in a private network or for a special purpose, and not an IPv6
+// address that is translated to one of these. An IPv4 address in IPv6 notation
+// is not public.
 func IsPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is4In6() || a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) {
 		return false // the last one is Azure's metadata

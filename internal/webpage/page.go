@@ -1,7 +1,7 @@
-// Package webpage writes a registry as one HTML page that needs nothing beside it:
-// no network, no file, no script but its own, and it can be read without that
-// one. Everything that it shows is foreign text and escaped; a content security
-// policy allows the page's own style and script by their hashes and nothing else.
+// Package webpage writes a registry as a self-contained HTML page: it needs no
+// network, no other file and no foreign script, and is readable without its own
+// script. Everything that it shows is foreign text and escaped. A content
+// security policy allows only the page's own style and script, by their hashes.
 package webpage
 
 import (
@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Page is what is shown. All texts are plain text.
+// Page is the content of the page. All texts are plain text.
 type Page struct {
 	Title   string
 	Version string // of toolreg
 	Made    time.Time
 	Tools   []Tool
-	Format  string // of the costs that are shown first
+	Format  string // format whose costs are shown first
 	Costs   []Cost // of all tools together, by format
 	Lock    *Lock  // nil: there is no lock file
 	Hidden  []Hidden
@@ -30,15 +30,15 @@ type Tool struct {
 	Name, DisplayName, Description string
 	Source, Category               string
 	Facts                          []Fact
-	Decision, Reason, Origin       string // what policy says of it: allow, ask, sandbox or deny
+	Decision, Reason, Origin       string // policy's decision: allow, ask, sandbox or deny
 	Params                         []Param
 	Examples                       []Example
 	Costs                          []Cost
-	Change                         *Change // nil: as in the lock file
+	Change                         *Change // nil: unchanged since the lock file was written
 	Schema                         string  // the input schema, indented
 }
 
-// Fact is a line of what else is known of a tool.
+// Fact is another property of a tool.
 type Fact struct{ Name, Value string }
 
 // Param is one param of a tool.
@@ -47,10 +47,10 @@ type Param struct {
 	Required                                           bool
 }
 
-// Example is a command line with what it does.
+// Example is a command line and what it does.
 type Example struct{ Description, Command string }
 
-// Cost is what declarations take in every request.
+// Cost is the cost of declarations in every request.
 type Cost struct {
 	Format        string
 	Bytes, Tokens int
@@ -62,7 +62,7 @@ type Lock struct {
 	Changes []Change
 }
 
-// Change is one difference to the lock file.
+// Change is one difference from the lock file.
 type Change struct {
 	Kind   string // added, removed or changed
 	Source string
@@ -71,10 +71,10 @@ type Change struct {
 	Diff   string // unified
 }
 
-// Hidden is a tool that a setting keeps out.
+// Hidden is a tool that a setting excludes.
 type Hidden struct{ Name, Source, Reason, Setting string }
 
-// Notice is what was noticed while the registry was loaded.
+// Notice is a diagnostic of loading the registry.
 type Notice struct{ Severity, Message, Hint string }
 
 //go:embed page.css
@@ -91,7 +91,7 @@ func Write(w io.Writer, p *Page) error {
 	return err
 }
 
-// hash names a text in a content security policy.
+// hash returns the hash of a text for a content security policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

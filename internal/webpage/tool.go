@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// tool writes one tool: a line to be found by, which opens to the whole.
+// tool writes one tool: a summary line that opens to the details.
 func (d *document) tool(t *Tool) {
 	d.put("<details class=\"tool\" id=\"tool-%s\" data-source=\"%s\" data-category=\"%s\" data-decision=\"%s\">\n<summary>", t.Name, t.Source, t.Category, t.Decision)
 	d.put("<span class=\"name\">%s</span> <span class=\"source\">%s</span> <span class=\"tags\">", t.Name, t.Source)
@@ -40,7 +40,7 @@ func (d *document) tool(t *Tool) {
 	d.put("</div>\n</details>\n")
 }
 
-// decision is a decision of policy in words of a label.
+// decision returns the label of a policy decision.
 func decision(d string) string {
 	switch d {
 	case "allow":

@@ -12,15 +12,16 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// document writes the HTML of a page. html/template would do it too, but it calls
-// methods by name, for which the linker keeps every method of the program.
+// document writes the HTML of a page. It does not use html/template, which
+// calls methods by name and thereby makes the linker keep every method of the
+// program.
 type document struct {
 	page *Page
 	b    strings.Builder
 }
 
-// put writes markup of our own with texts in it, which are made visible and
-// escaped. In attributes the verbs stand in double quotes.
+// put writes our own markup with texts in it, which are made visible and
+// escaped. In attributes the verbs must be in double quotes.
 func (d *document) put(markup string, texts ...any) {
 	for i, t := range texts {
 		if s, ok := t.(string); ok {
@@ -76,7 +77,7 @@ func (d *document) header() {
 	d.put("</ul>\n</header>\n")
 }
 
-// filters are hidden until the script shows them: without it they do nothing.
+// filters are hidden until the script shows them, because they need it.
 func (d *document) filters() {
 	p := d.page
 	d.put("<div role=\"search\" id=\"filters\" hidden>\n<label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"name, description or param\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n")
@@ -95,7 +96,8 @@ func (d *document) filters() {
 	d.put("</select></label>\n<p role=\"status\" id=\"count\"></p>\n</div>\n")
 }
 
-// choice is a list to choose one of several values from, each with its count.
+// choice writes a list from which to choose one of several values, each with
+// its count.
 func (d *document) choice(id, label, all string, values map[string]int) {
 	d.put("<label>%s <select id=\"%s\"><option value=\"\">%s</option>", label, id, all)
 	for _, v := range slices.Sorted(maps.Keys(values)) {
@@ -148,7 +150,7 @@ func (d *document) lock() {
 	d.put("</section>\n")
 }
 
-// diff shows a unified diff, each line by what it does.
+// diff writes a unified diff with a class for each kind of line.
 func (d *document) diff(diff string) {
 	if diff == "" {
 		d.put("<p>The definition as a whole.</p>\n")
@@ -216,7 +218,7 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// grouped writes a number with its thousands set off.
+// grouped formats a number with separated thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

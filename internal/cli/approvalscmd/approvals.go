@@ -113,7 +113,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project)
 	}
-	return t.Print(e)
+	return t.PrintCounted(e, "approval")
 }
 
 func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {

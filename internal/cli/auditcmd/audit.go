@@ -209,11 +209,7 @@ func (p *printer) print(entries []audit.Entry) error {
 		_, err := io.WriteString(e.Out, followed(t.Rows))
 		return err
 	}
-	if e.OutTTY && len(entries) == 0 {
-		e.Note("toolreg: no such calls in the log\n")
-		return nil
-	}
-	return t.Print(e)
+	return t.PrintCounted(e, "call")
 }
 
 // followed formats rows that are printed one by one, without knowing the

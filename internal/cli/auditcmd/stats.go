@@ -76,14 +76,16 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]audit.Count{"stats": counts})
 	}
-	if e.OutTTY && len(counts) == 0 {
-		e.Note("toolreg: no calls in the log\n")
-		return nil
-	}
-	most := 0
+	most, calls := 0, 0
 	for _, c := range counts {
 		most = max(most, c.Calls)
+		calls += c.Calls
 	}
+	if e.OutTTY && len(counts) == 0 {
+		e.Notef("no calls")
+		return nil
+	}
+	e.Summary("%s", cli.Counted(calls, "call"))
 	t := cli.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
 	if saved || !e.OutTTY {

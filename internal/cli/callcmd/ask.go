@@ -100,9 +100,5 @@ func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *t
 		}
 		words = append(words[:len(words):len(words)], said...)
 	}
-	line := "toolreg"
-	for _, word := range words {
-		line += " " + cli.ShellQuote(word)
-	}
-	return line
+	return "toolreg " + cli.ShellWords(words)
 }

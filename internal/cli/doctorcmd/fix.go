@@ -24,11 +24,7 @@ type fix [][]string
 func (f fix) String() string {
 	lines := make([]string, len(f))
 	for i, argv := range f {
-		words := []string{"toolreg"}
-		for _, word := range argv {
-			words = append(words, cli.ShellQuote(word))
-		}
-		lines[i] = strings.Join(words, " ")
+		lines[i] = "toolreg " + cli.ShellWords(argv)
 	}
 	return strings.Join(lines, " && ")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -76,6 +77,7 @@ func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 	for _, d := range s.Diagnostics(reg) {
 		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
+	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Environ).Home())
 	changes := lockPage(p, s.Settings(), reg)
 	for _, t := range tools {
 		p.Tools = append(p.Tools, pageTool(t, session.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
@@ -87,6 +89,36 @@ func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 		}
 	}
 	return p, nil
+}
+
+// shortenPaths writes files of the project relative to its root and those of the
+// user with ~, because the page may be shown to people who should not learn where
+// they are.
+func shortenPaths(p *webpage.Page, root, home string) {
+	var pairs []string
+	for _, dir := range []struct{ path, short string }{{root, ""}, {home, "~" + string(filepath.Separator)}} {
+		if filepath.IsAbs(dir.path) && filepath.Dir(dir.path) != dir.path {
+			pairs = append(pairs, dir.path+string(filepath.Separator), dir.short)
+		}
+	}
+	short := strings.NewReplacer(pairs...)
+	each := func(texts ...*string) {
+		for _, t := range texts {
+			*t = short.Replace(*t)
+		}
+	}
+	for i := range p.Notices {
+		each(&p.Notices[i].Message, &p.Notices[i].Hint)
+	}
+	for i := range p.Hidden {
+		each(&p.Hidden[i].Reason, &p.Hidden[i].Setting)
+	}
+	for i := range p.Tools {
+		each(&p.Tools[i].Reason, &p.Tools[i].Origin)
+		for j := range p.Tools[i].Facts {
+			each(&p.Tools[i].Facts[j].Value)
+		}
+	}
 }
 
 // lockKey identifies a tool in the lock file.
@@ -134,7 +166,7 @@ func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage
 	out := webpage.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.Describe(&t.Definition) {
-		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: p.Example, Description: p.Description})
+		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.ShellWords(p.Example), Description: p.Description})
 	}
 	for _, x := range t.Examples {
 		out.Examples = append(out.Examples, webpage.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})

@@ -97,7 +97,7 @@ func run(ctx context.Context, e *cli.Env) error {
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
-	return t.Print(e)
+	return t.PrintCounted(e, "plugin")
 }
 
 // pluginStates returns the state of each plugin. Reports are in the order of

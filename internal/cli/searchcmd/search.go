@@ -126,8 +126,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 	case e.Globals.JSON:
 		err = e.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
 	default:
-		e.Summary("%d of %s that match; %d searched", len(found), cli.Counted(matched, "tool"), len(tools))
-		err = printTable(e, found)
+		err = printTable(e, found, matched, len(tools))
 	}
 	return cmp.Or(err, o.StrictFailure(reg))
 }
@@ -140,7 +139,12 @@ func newDocument(query string, found []session.Ranked, matched, registered int, 
 	return doc
 }
 
-func printTable(e *cli.Env, found []session.Ranked) error {
+func printTable(e *cli.Env, found []session.Ranked, matched, searched int) error {
+	if len(found) == 0 && e.OutTTY {
+		e.Notef("no matching tools; %d searched", searched)
+		return nil
+	}
+	e.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
 	t := cli.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // offersDocument is the JSON of servers --prompts and --resources. Lists that
@@ -193,17 +194,14 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 		return e.PrintJSON(d)
 	}
 	if o.prompts {
-		return printRows(e, promptTable(prompts))
+		return promptTable(prompts).PrintCounted(e, "prompt")
 	}
-	return printRows(e, resourceTable(resources, templates))
-}
-
-// printRows prints a table, nothing where a terminal would see its header alone.
-func printRows(e *cli.Env, t *cli.Table) error {
-	if e.OutTTY && len(t.Rows) == 0 {
-		return nil
+	table := resourceTable(resources, templates)
+	if len(templates) == 0 {
+		return table.PrintCounted(e, "resource")
 	}
-	return t.Print(e)
+	e.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
+	return table.Print(e)
 }
 
 func promptTable(prompts []mcpclient.Prompt) *cli.Table {
@@ -237,8 +235,9 @@ func resourceTable(resources []mcpclient.Resource, templates []mcpclient.Resourc
 	return t
 }
 
-// describe puts a title before a description.
+// describe puts a title before the first sentence of a description.
 func describe(title, description string) string {
+	description = text.FirstSentence(description)
 	if title == "" || description == "" {
 		return title + description
 	}

@@ -5,12 +5,15 @@ package serverscmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
@@ -23,11 +26,38 @@ type options struct {
 func New(e *cli.Env) *cobra.Command {
 	cmd := newListCommand(e)
 	cmd.Use = "servers [NAME…]"
+	list := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error { return orCommand(cmd, list(cmd, argv)) }
 	cmd.AddCommand(newListCommand(e))
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
 	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e))
 	return cmd
+}
+
+// noServerOrCommandError is that neither a server nor a command has a name.
+type noServerOrCommandError struct {
+	*session.NoServerError
+	command string // that was meant
+}
+
+// Hint says what to do.
+func (e *noServerOrCommandError) Hint() string {
+	return fmt.Sprintf("did you mean %q?", e.command)
+}
+
+// orCommand adds to the error about an unknown server the command that its name
+// may be a misspelling of.
+func orCommand(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*session.NoServerError](err)
+	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {
+		return err
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(unknown.Name); len(near) > 0 {
+		return &noServerOrCommandError{unknown, cmd.CommandPath() + " " + near[0]}
+	}
+	return err
 }
 
 func newListCommand(e *cli.Env) *cobra.Command {

@@ -92,7 +92,7 @@ type Request struct {
 	name   string
 	caller *caller.Caller // on whose behalf it is made; nil: the person at the command line
 
-	several bool // it stands for requests of several clients
+	several bool // it represents requests of several clients
 
 	mu        sync.Mutex
 	questions int      // that the server asked during it
@@ -159,7 +159,7 @@ func (r *Request) Declined() []string {
 	return r.declined
 }
 
-// answered keeps the reason in an answer, if there is one.
+// answered stores the reason in an answer, if there is one.
 func (r *Request) answered(a Answer) {
 	if a.Said == "" {
 		return

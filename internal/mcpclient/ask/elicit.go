@@ -52,7 +52,7 @@ type Answer struct {
 	Said    string          // decline: the person's reason, "" for none; not for the server
 }
 
-// elicit puts the server's question to the person and returns the result of
+// elicit asks the person the server's question and returns the result of
 // elicitation/create. What cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
 	e, err := h.elicitation(params)

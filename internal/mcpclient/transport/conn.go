@@ -58,10 +58,10 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.Conn, nil
 }
 
-// Conn stands between the SDK's session and a connection (stdio, streamable HTTP,
+// Conn is between the SDK's session and a connection (stdio, streamable HTTP,
 // SSE). It keeps raw results (exchange.go), answers the SDK's probe in time
-// (probe.go), and handles notifications itself: the SDK queues them without limit
-// and delivers progress after the result. It is safe for concurrent use.
+// (probe.go), and handles notifications itself: the SDK queues them without
+// limit and delivers progress after the result. It is safe for concurrent use.
 type Conn struct {
 	opts  Options
 	inner mcp.Connection

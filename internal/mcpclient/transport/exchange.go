@@ -111,7 +111,7 @@ func (x *Exchange) capture(method string, r *jsonrpc.Response) {
 }
 
 // AddInput adds members, the answers to what the server asked, to the params of
-// the request for when it is sent again.
+// the request before it is sent again.
 func (x *Exchange) AddInput(members json.RawMessage) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -18,12 +18,12 @@ type handshake struct {
 
 	initializeID     jsonrpc.ID        // of our initialize, invalid if there is none
 	initializeAnswer *jsonrpc.Response // the server's to ours
-	sdkInitializeID  jsonrpc.ID        // of the SDK's initialize that waits for that
+	sdkInitializeID  jsonrpc.ID        // the SDK's initialize that waits for that answer
 
 	answered bool            // initialize was answered, or server/discover with success
 	result   json.RawMessage // of the one in use
 
-	initialized chan struct{} // closed when notifications/initialized was answered, nil where nothing waits for that
+	initialized chan struct{} // closed when notifications/initialized was answered; nil if nothing waits for that
 }
 
 // Handshake reports how far the handshake came: whether the probe was sent, and

@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// limitedBody fails when a body goes over its limit, which io.LimitReader hides.
+// limitedBody fails when a body exceeds its limit, which io.LimitReader would
+// hide.
 type limitedBody struct {
 	io.Closer
 	r     io.Reader
@@ -33,15 +34,15 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedEvents fails when one event of a stream goes over the limit that is in
-// force when it arrives. The SDK has one limit for all events, which has to be
-// that of the largest.
+// limitedEvents fails when one event of a stream exceeds the limit that applies
+// when it arrives. The SDK has one limit for all events, which has to be that
+// of the largest.
 type limitedEvents struct {
 	io.ReadCloser
 	limit  *CurrentLimit
 	failed func(error) error
 	size   int64 // of the event so far
-	blank  bool  // nothing stood on the line so far
+	blank  bool  // whether the line is blank so far
 }
 
 // Read implements [io.Reader].

@@ -13,21 +13,21 @@ import (
 // initialize. The SDK sends server/discover first and falls back to initialize
 // when that is refused, but it waits for the refusal without a limit. Some
 // servers never answer unknown requests, and some take seconds to start; from
-// outside the two look alike. So silence is not a reason to kill or restart
+// outside the two look alike. Therefore silence is no reason to kill or restart
 // anything: if the window passes without an answer, the Conn sends initialize
-// itself, after the probe and on the same connection, and takes whichever answer
-// comes.
+// itself, after the probe and on the same connection, and takes whichever
+// answer comes.
 //
-//   - The probe is refused, or initialize succeeds: legacy. A server that ignores
-//     the probe costs one window, once, where what was spoken is remembered; one
-//     that starts slowly costs nothing.
+//   - The probe is refused, or initialize succeeds: legacy. A server that
+//     ignores the probe costs one window, and only once if the result is
+//     stored; one that starts slowly costs nothing.
 //   - The probe succeeds and initialize is refused, or not answered within
 //     another window: modern.
 //   - Both succeed: legacy, since initialize is what the server saw last.
-//   - The server dies of the probe: it is to be connected anew in legacy mode.
+//   - The server exits because of the probe: connect again in legacy mode.
 //
-// The SDK sees one answer to its server/discover, and where it sends initialize
-// after that, the answer that the Conn already got or waits for.
+// The SDK sees one answer to its server/discover. If it sends initialize after
+// that, it gets the answer that the Conn already has or waits for.
 
 // Mode selects the generations of the protocol to try.
 type Mode int

@@ -95,13 +95,14 @@ func (e *Env) CompleteSession(list func(ctx context.Context, s *session.Session,
 	}
 }
 
-// safe leaves out the words that a terminal would act on or cobra would cut, and
-// from descriptions what a terminal would act on: strangers have thought them up.
+// safe leaves out the words that a terminal would act on, that cobra would cut or
+// that would be flags, and from descriptions what a terminal would act on:
+// strangers have thought them up.
 func safe(list []cobra.Completion) []cobra.Completion {
 	var out []cobra.Completion
 	for _, c := range list {
 		word, description, _ := strings.Cut(c, "\t")
-		if word != "" && strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
+		if word != "" && !strings.HasPrefix(word, "-") && strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
 			out = append(out, cobra.CompletionWithDesc(word, strings.TrimSpace(strings.Map(visible, description))))
 		}
 	}

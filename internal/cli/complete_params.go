@@ -39,7 +39,7 @@ func (e *Env) CompleteArguments(params []args.Param, given []string, word string
 	}
 	var required, optional []cobra.Completion
 	for i, p := range params {
-		if strings.ContainsFunc(p.Name, invisible) || strings.HasPrefix(p.Name, "-") { // that would be a flag
+		if strings.ContainsFunc(p.Name, invisible) {
 			continue
 		}
 		nested := i+1 < len(params) && strings.HasPrefix(params[i+1].Name, p.Name+".")

@@ -128,8 +128,26 @@ func startsPlain(parts []syntax.WordPart) bool {
 		return !p.Dollar && p.Value != "" && p.Value[0] != '-'
 	case *syntax.DblQuoted:
 		return !p.Dollar && startsPlain(p.Parts)
+	case *syntax.CmdSubst: // it may print nothing
+		return printsCommit(p) && (len(parts) == 1 || startsPlain(parts[1:]))
 	}
 	return false
+}
+
+// printsCommit reports whether a substitution prints ids of commits, or what it
+// could not find an id for, and nothing else.
+func printsCommit(p *syntax.CmdSubst) bool {
+	if len(p.Stmts) != 1 {
+		return false
+	}
+	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 3 || call.Args[0].Lit() != "git" || !has("rev-parse merge-base", call.Args[1].Lit()) {
+		return false
+	}
+	return !slices.ContainsFunc(call.Args[2:], func(w *syntax.Word) bool {
+		name := w.Lit()
+		return name == "" || name[0] == '-' && !has("--short --verify", name) || strings.Trim(name, plainChars+"~^") != ""
+	})
 }
 
 func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quoted bool) {
@@ -159,7 +177,7 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 		b.WriteString(guess)
 	case *syntax.CmdSubst:
 		out.known = false
-		out.split = out.split || !quoted
+		out.split = out.split || !quoted && !printsCommit(p)
 		guess := r.echoed(p)
 		out.gap = out.gap || guess == ""
 		b.WriteString(guess)

@@ -281,6 +281,20 @@ func (e *Env) Find(ctx context.Context, s *session.Session, name string, q sessi
 	return f, err
 }
 
+// FindTools is [Env.Find] for a name that may be a glob: it finds the tools that the
+// glob matches, at least one.
+func (e *Env) FindTools(ctx context.Context, s *session.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
+	if !registry.IsGlob(name) {
+		f, err := e.Find(ctx, s, name, session.Query{}, inDocs)
+		return f.Registry, []*registry.Tool{f.Tool}, err
+	}
+	reg, tools, err := s.FindAll(ctx, name)
+	if reg != nil && !inDocs {
+		e.DiagnoseBeside(s.Diagnostics(reg), err)
+	}
+	return reg, tools, err
+}
+
 // DiagnoseBeside prints diagnostics except the failure of a source that is err,
 // because err is printed too.
 func (e *Env) DiagnoseBeside(diags []registry.Diagnostic, err error) {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -42,6 +44,37 @@ type Entry struct {
 }
 
 func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
+
+// isNamed reports whether one of the names or globs is the tool's, alone or as
+// server__tool.
+func (e *Entry) isNamed(names ...string) bool {
+	server, isServer := strings.CutPrefix(e.Source, registry.MCPPrefix)
+	return slices.ContainsFunc(names, func(name string) bool {
+		return registry.MatchName(name, e.Name) || isServer && registry.MatchName(name, registry.ValidName(server+"__"+e.Name))
+	})
+}
+
+// Has reports whether the file holds a tool with a name, or one that a glob matches.
+func (f *File) Has(name string) bool {
+	return slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.isNamed(name) })
+}
+
+// Keep leaves the tools with these names or globs.
+func (f *File) Keep(names []string) {
+	f.Tools = slices.DeleteFunc(f.Tools, func(e Entry) bool { return !e.isNamed(names...) })
+}
+
+// KeepOver leaves the tools with these names or globs, and adds the others of an
+// older file.
+func (f *File) KeepOver(older *File, names []string) {
+	f.Keep(names)
+	for _, e := range older.Tools {
+		if !e.isNamed(names...) {
+			f.Tools = append(f.Tools, e)
+		}
+	}
+	slices.SortFunc(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
+}
 
 // MaxFile limits a lock file, in bytes.
 const MaxFile = 64 << 20

@@ -19,13 +19,16 @@ func MatchName(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}
-	if !strings.ContainsAny(pattern, "*?[{") {
+	if !IsGlob(pattern) {
 		return false
 	}
 	// In names of servers, a slash is an ordinary character.
 	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok
 }
+
+// IsGlob reports whether a name is a pattern for [MatchName].
+func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }
 
 // MatchAny returns the first entry whose pattern matches any of the names.
 func MatchAny(entries []Entry, names ...string) (Entry, bool) {

@@ -58,6 +58,26 @@ func Near(name string, candidates []string) []string {
 	return best[:min(3, len(best))]
 }
 
+// nearGlob is [Near] for a glob: it compares what stands before the first special
+// character with the beginnings of the candidates.
+func nearGlob(glob string, candidates []string) []string {
+	stem := glob[:strings.IndexAny(glob, "*?[{")]
+	begins := map[string][]string{}
+	var cut []string
+	for _, c := range candidates {
+		begin := c[:min(len(c), len(stem))]
+		if begins[begin] == nil {
+			cut = append(cut, begin)
+		}
+		begins[begin] = append(begins[begin], c)
+	}
+	var out []string
+	for _, begin := range Near(stem, cut) {
+		out = append(out, begins[begin]...)
+	}
+	return out[:min(3, len(out))]
+}
+
 // distance returns the Damerau-Levenshtein distance of two strings in bytes, in
 // which swapping adjacent bytes is one operation. It returns limit+1 as soon as
 // the distance exceeds limit.

@@ -49,7 +49,11 @@ func (e *NotFoundError) Error() string {
 		name, version, _ := cutVersion(e.Name)
 		return fmt.Sprintf("tool %s has no version %s; there is %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
 	}
-	msg := fmt.Sprintf("no tool named %s (%d registered)", text.Quote(e.Name), e.Count)
+	what := "named"
+	if IsGlob(e.Name) {
+		what = "matching"
+	}
+	msg := fmt.Sprintf("no tool %s %s (%d registered)", what, text.Quote(e.Name), e.Count)
 	if len(e.Near) > 0 {
 		msg += "; did you mean " + strings.Join(e.Near, ", ") + "?"
 	}
@@ -142,8 +146,29 @@ func (r *Registry) notFound(name string) error {
 		candidates = append(candidates, n)
 	}
 	slices.Sort(candidates)
-	e.Near = Near(name, candidates)
+	if e.Near = Near(name, candidates); IsGlob(name) {
+		e.Near = nearGlob(name, candidates)
+	}
 	return e
+}
+
+// Matching returns the tools whose name or server__tool a glob matches, in
+// registration order, or the tool that has the text as its name. The error is a
+// *NotFoundError.
+func (r *Registry) Matching(glob string) ([]*Tool, error) {
+	if t, err := r.Lookup(glob); err == nil || !IsGlob(glob) {
+		return []*Tool{t}, err
+	}
+	var out []*Tool
+	for _, t := range r.tools {
+		if q := t.Qualified(); MatchName(glob, t.Name) || q != "" && MatchName(glob, q) {
+			out = append(out, t)
+		}
+	}
+	if out == nil {
+		return nil, r.notFound(glob)
+	}
+	return out, nil
 }
 
 // formerly returns the tool that an override took a name from, nil if there is

@@ -61,10 +61,14 @@ func (s *Session) BuiltIn(ctx context.Context) *registry.Registry {
 }
 
 // FindAll finds the tools with several names in one registry, in the order of
-// the registry and in the versions that were named. It loads the whole registry
-// if one of them is a server's tool, because its name depends on all servers.
+// the registry and in the versions that were named. A name may be a glob, which
+// must match a tool. It loads the whole registry if one of them is a glob or a
+// server's tool, because its name depends on all servers.
 // Errors are those of [Session.Find], with the registry that was searched.
 func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
+	if slices.ContainsFunc(names, registry.IsGlob) {
+		return s.matchAll(ctx, names)
+	}
 	var reg *registry.Registry
 	found := make([]Found, len(names))
 	for i, name := range names {
@@ -87,6 +91,30 @@ func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Regis
 		}
 		wanted[t] = true
 	}
+	return reg, inOrder(reg, wanted), nil
+}
+
+// matchAll finds tools by names and globs in the whole registry.
+func (s *Session) matchAll(ctx context.Context, names []string) (*registry.Registry, []*registry.Tool, error) {
+	reg, err := s.All(ctx)
+	if err != nil {
+		return reg, nil, err
+	}
+	wanted := map[*registry.Tool]bool{}
+	for _, name := range names {
+		tools, err := reg.Matching(name)
+		if err != nil {
+			return reg, nil, s.finder.explain(reg, err)
+		}
+		for _, t := range tools {
+			wanted[t] = true
+		}
+	}
+	return reg, inOrder(reg, wanted), nil
+}
+
+// inOrder returns the wanted tools in the order of the registry.
+func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry.Tool {
 	var tools []*registry.Tool
 	for _, t := range reg.Tools() {
 		for _, v := range reg.Versions(t.Name) {
@@ -95,5 +123,5 @@ func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Regis
 			}
 		}
 	}
-	return reg, tools, nil
+	return tools
 }

@@ -94,11 +94,11 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	}
 	tools := slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
 	if name != "" {
-		t, err := reg.Lookup(name)
+		named, err := reg.Matching(name)
 		if err != nil {
 			return err
 		}
-		tools = slices.DeleteFunc(tools, func(other *registry.Tool) bool { return other != t })
+		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
 	}
 	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
 		return err

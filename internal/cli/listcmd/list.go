@@ -39,7 +39,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [TOOL]",
 		Short: "List the tools in the registry",
-		Long: `List the tools in the registry, or show one tool in full.
+		Long: `List the tools in the registry, or those that a glob such as 'read_*' matches, or
+show one tool in full.
 
 They are sorted by name, in JSON by display name. In a pipe each tool is one line:
 name, source, category, display name and the first sentence of the description,
@@ -52,6 +53,7 @@ of, or with --strict any).`,
   toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json
   toolreg list read_file
+  toolreg list 'github__*'
   toolreg list --html tools.html`,
 		Args:              cli.ArgsBetween(0, 1, "at most one tool"),
 		ValidArgsFunction: cli.CompleteArg(e.CompleteTools),
@@ -78,10 +80,10 @@ of, or with --strict any).`,
 			if o.costs.wanted {
 				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
 			}
-			if len(argv) == 1 {
+			if len(argv) == 1 && (!registry.IsGlob(argv[0]) || o.versions || o.examples) {
 				return runOne(cmd.Context(), e, o, argv[0])
 			}
-			return run(cmd.Context(), e, o)
+			return run(cmd.Context(), e, o, argv)
 		},
 	}
 	o.Flags(e, cmd, "strict")
@@ -109,12 +111,12 @@ type document struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-func run(ctx context.Context, e *cli.Env, o *options) error {
+func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: e.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
-	reg, err := o.Load(ctx, s)
+	reg, tools, err := o.tools(ctx, s, globs)
 	interrupted := context.Cause(ctx) // list what was loaded before the interruption
 	if err != nil && interrupted == nil {
 		return err
@@ -124,7 +126,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if !e.HoldsDiagnostics() {
 		e.Diagnose(noticed)
 	}
-	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
+	tools, denied, err := s.Offered(ctx, reg, tools)
 	if err != nil {
 		return err
 	}
@@ -132,6 +134,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	hidden := o.Hidden(slices.Concat(reg.Hidden(), denied))
+	if len(globs) > 0 {
+		hidden = denied
+	}
 	if e.Globals.JSON {
 		doc := document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {
@@ -143,6 +148,21 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		e.NoteGeminiSettings(s.Settings())
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
+}
+
+// tools returns the tools of the selection in the order of listings, or those of
+// them that a glob matches.
+func (o *options) tools(ctx context.Context, s *session.Session, globs []string) (*registry.Registry, []*registry.Tool, error) {
+	reg, err := o.Load(ctx, s)
+	if reg == nil {
+		return nil, nil, err
+	}
+	tools := o.Sorted(reg)
+	if len(globs) == 0 || err != nil {
+		return reg, tools, err
+	}
+	matched, err := reg.Matching(globs[0])
+	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
 }
 
 func listedTools(tools []*registry.Tool, all bool) []listed {
@@ -206,24 +226,27 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	f, err := e.Find(ctx, s, name, session.Query{}, inDocs)
+	reg, found, err := e.FindTools(ctx, s, name, inDocs)
 	if err != nil {
 		return err
 	}
-	tools := []*registry.Tool{f.Tool}
+	tools := found
 	if o.versions {
-		tools = f.Registry.Versions(f.Tool.Name)
+		tools = nil
+		for _, t := range found {
+			tools = append(tools, reg.Versions(t.Name)...)
+		}
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(s.Diagnostics(f.Registry))})
+		return e.PrintJSON(document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(s.Diagnostics(reg))})
 	}
 	if o.examples {
-		return printExamples(e, f.Registry, tools)
+		return printExamples(e, reg, tools)
 	}
 	p := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
 	for _, t := range tools {
 		p.Space()
-		showTool(p, t, session.Definition(f.Registry, t).Name)
+		showTool(p, t, session.Definition(reg, t).Name)
 		if o.all {
 			showUpstream(p, t)
 		}

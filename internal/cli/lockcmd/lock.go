@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ type options struct{ check, all bool }
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "lock",
+		Use:   "lock [TOOL…]",
 		Short: "Pin tool definitions in toolreg.lock",
 		Long: `Write toolreg.lock in the project root: every definition in the registry with
 its fingerprint, which also covers the command or server behind the tool. Keep
@@ -35,16 +36,20 @@ the file in version control, so that a server that changes a description or a
 schema shows in review. MCP servers of your own settings, which others who work
 on the project do not have, are skipped unless you give --all.
 
+With the names of tools, or globs such as 'github__*', only these are pinned or
+compared; the rest of the file stays as it is.
+
 With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
 refuses tools that differ from the file.
 
-Exit codes: 0, 2 (no lock file to check), 8 (a source failed), 9 (they differ).`,
+Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed), 9 (they differ).`,
 		Example: `  toolreg lock
+  toolreg lock 'github__*'
   toolreg lock --check
   toolreg --locked call github__create_issue < params.json`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools),
+		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
 	cmd.Flags().BoolVar(&o.check, "check", false, "compare with toolreg.lock instead of writing it")
@@ -59,7 +64,7 @@ type lockDocument struct {
 	Changes []lock.Change `json:"changes"`
 }
 
-func run(ctx context.Context, e *cli.Env, o *options) error {
+func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	check := o.check
 	if !check && e.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("lock pins the current definitions, but --cached contacts no source"), Hint: "remove --cached; --check works with it"}
@@ -72,7 +77,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	was, err := lock.Read(set.ProjectRoot)
-	if err != nil && check {
+	if err != nil && (check || len(names) > 0 && !errors.Is(err, fs.ErrNotExist)) {
 		return &cli.UsageError{Err: err}
 	}
 	if !o.all {
@@ -98,6 +103,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if was == nil {
 		was = &lock.File{}
 	}
+	if len(names) > 0 {
+		if err := narrow(was, now, reg, names, check); err != nil {
+			return err
+		}
+	}
 	doc := lockDocument{OK: true, File: lock.Name, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
 	if !check {
 		if err := lock.Write(set.ProjectRoot, text.EscapeJSON(now.Encode())); err != nil {
@@ -112,6 +122,25 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if !doc.OK {
 		return &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
+	return nil
+}
+
+// narrow leaves all tools but those named as they were: a file to be written keeps
+// them, and a check does not compare them. Every name must be that of a tool which
+// is or was pinned.
+func narrow(was, now *lock.File, reg *registry.Registry, names []string, check bool) error {
+	for _, name := range names {
+		if !was.Has(name) && !now.Has(name) {
+			_, err := reg.Matching(name)
+			return err
+		}
+	}
+	if check {
+		was.Keep(names)
+		now.Keep(names)
+		return nil
+	}
+	now.KeepOver(was, names)
 	return nil
 }
 

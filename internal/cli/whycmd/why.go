@@ -34,6 +34,9 @@ default; and what would allow it. Nothing is run and nobody is asked.
 Params are given as to call. Without any the answer is for the tool as a whole:
 rules on commands, paths, addresses and params are then ignored.
 
+TOOL may be a glob such as 'github__*', which gives an answer for each tool that
+it matches.
+
 With --explain every rule is listed in order, with the condition that the call
 does not meet and what the call has there.
 
@@ -111,34 +114,59 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err != nil {
 		return err
 	}
-	f, err := e.Find(ctx, s, name, session.Query{}, false)
+	reg, tools, err := e.FindTools(ctx, s, name, false)
 	if err != nil {
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil {
 			return printWhy(e, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)
 		}
 		return err
 	}
-	reg, tool := f.Registry, f.Tool
-	params, err := e.Params(ctx, &o.ParamsOptions, tool, argv)
-	if err != nil {
-		return err
-	}
 	p, err := s.Policy(reg)
 	if err != nil {
 		return err
 	}
-	verdict, note, err := decideOn(ctx, reg, p, tool, registry.Call{Tool: name, Params: params})
+	for i, tool := range tools {
+		params, err := e.Params(ctx, &o.ParamsOptions, tool, argv)
+		if err != nil {
+			return err
+		}
+		call := registry.Call{Tool: tool.Name, Params: params}
+		if !registry.IsGlob(name) {
+			call.Tool = name
+		}
+		d, err := answer(ctx, s, reg, p, tool, call, o.explain)
+		if err != nil {
+			return err
+		}
+		if i > 0 && !e.Globals.JSON {
+			fmt.Fprintln(e.Out)
+		}
+		if err := printWhy(e, d.whyDocument, d.changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered is the answer about one tool.
+type answered struct {
+	whyDocument
+	changes []policy.Change
+}
+
+func answer(ctx context.Context, s *session.Session, reg *registry.Registry, p *policy.Policy, tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
+	verdict, note, err := decideOn(ctx, reg, p, tool, call)
 	if err != nil {
-		return err
+		return answered{}, err
 	}
 	d := whyDocument{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
 		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
 	if note == "" {
-		d.Description, d.Locations = foretell(ctx, tool, registry.Call{Tool: name, Params: params}, s.Settings().Workspace)
+		d.Description, d.Locations = foretell(ctx, tool, call, s.Settings().Workspace)
 	}
-	if o.explain {
-		if d.Rules, err = explain(ctx, p, tool, registry.Call{Tool: name, Params: params}, note != ""); err != nil {
-			return err
+	if explained {
+		if d.Rules, err = explain(ctx, p, tool, call, note != ""); err != nil {
+			return answered{}, err
 		}
 	}
 	if d.Override = cli.NewOverride(tool); d.Override != nil {
@@ -150,7 +178,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if verdict.Decision == policy.Ask {
 		d.Hint = exec.Hint(tool, verdict)
 	}
-	return printWhy(e, d, verdict.Changes)
+	return answered{d, verdict.Changes}, nil
 }
 
 // decideOn decides as call would. For a tool that takes params but was given

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// anthropic declares tools for Anthropic's Messages API. Names match
-// ^[a-zA-Z0-9_-]{1,128}$ there; 64 are used, which older models and Anthropic's
-// models behind other clouds take too. The root of input_schema must be of type
-// object, without oneOf, allOf and anyOf, its properties named by
-// ^[a-zA-Z0-9_.-]{1,64}$, and the schema one of draft 2020-12.
+// anthropic declares tools for Anthropic's Messages API. Names must match
+// ^[a-zA-Z0-9_-]{1,128}$; 64 characters are used, which older models and
+// Anthropic's models on other clouds accept too. The root of input_schema must
+// be of type object, without oneOf, allOf and anyOf, its properties must match
+// ^[a-zA-Z0-9_.-]{1,64}$, and the schema must be one of draft 2020-12.
 func anthropic() Format {
 	return Format{
 		Name:    "anthropic",
@@ -29,7 +29,7 @@ func anthropic() Format {
 	}
 }
 
-// anthropicFields writes what the settings say of a tool.
+// anthropicFields writes the fields that the settings have for a tool.
 func (e *encoder) anthropicFields(t *tool) {
 	e.saidStrict(t)
 	e.flag("defer_loading", t.def.Provider.DeferLoading)
@@ -39,8 +39,8 @@ func (e *encoder) anthropicFields(t *tool) {
 	e.examples(t)
 }
 
-// cacheControl writes the cache point of a tool. With one on a deferred tool the
-// API refuses the request.
+// cacheControl writes the cache point of a tool. The API refuses a request with
+// a cache point on a deferred tool.
 func (e *encoder) cacheControl(t *tool) {
 	if deferred := t.def.Provider.DeferLoading; deferred != nil && *deferred && t.def.Provider.CacheControl != nil {
 		e.leaveField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
@@ -51,8 +51,8 @@ func (e *encoder) cacheControl(t *tool) {
 	}
 }
 
-// refuseOddKeys keeps away a tool whose property names would have the API
-// refuse the whole request. Only the properties at the root are checked there.
+// refuseOddKeys rejects a tool with property names for which the API would
+// refuse the whole request. The API checks only the properties at the root.
 func refuseOddKeys(t *tool) error {
 	rule := nameRule{extra: "_.-", max: 64}
 	properties := t.schema.Get("properties")

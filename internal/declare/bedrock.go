@@ -1,9 +1,9 @@
 package declare
 
 // bedrock declares tools for Amazon Bedrock's Converse API (ToolSpecification):
-// names match [a-zA-Z0-9_-]+ with at most 64 characters, a description is
-// absent or not empty. The models behind it ask for the same plain root as
-// Anthropic's. Options.Request gives the value of toolConfig.
+// names match [a-zA-Z0-9_-]+ with at most 64 characters, and a description is
+// absent or not empty. Its models require the same plain root as Anthropic's.
+// With Options.Request the output is the value of toolConfig.
 func bedrock() Format {
 	return Format{
 		Name:    "bedrock",

@@ -8,31 +8,32 @@ import (
 )
 
 // Deferral says which tools are declared as deferred, for a provider that finds
-// them itself when a model searches (spec section 12). It has an effect only in a
+// them when a model searches (spec section 12). It has an effect only in a
 // format that Defers. The zero value defers nothing.
 type Deferral struct {
 	// Tools are the registered names of the deferred tools.
 	Tools map[string]bool
-	// Namespaces are the descriptions of the sources of deferred tools, by source.
-	// Format openai-responses groups the tools by them: a model sees of a
-	// namespace only its name and description until it searches.
+	// Namespaces are the descriptions of the sources of deferred tools, by
+	// source. The format openai-responses groups the tools by them: until it
+	// searches, a model sees only the name and description of a namespace.
 	Namespaces map[string]string
-	// Search declares the provider's tool for searching.
+	// Search declares the provider's search tool.
 	Search bool
 	// Client declares this search instead, which the client answers
 	// (openai-responses). nil: the provider's server searches.
 	Client *registry.Definition
 }
 
-// Defers reports whether the provider takes deferred tools and finds them itself.
+// Defers reports whether the provider accepts deferred tools and finds them
+// itself.
 func (f Format) Defers() bool { return f.search != nil }
 
 // defers reports whether a tool is declared as deferred.
 func (e *encoder) defers(def *registry.Definition) bool { return e.opts.Defer.Tools[def.Name] }
 
-// deferral returns the definitions in the order in which they are declared, with
-// the deferred ones marked: those of one namespace stand together, where its
-// first one was.
+// deferral returns the definitions in the order of declaration, with the
+// deferred ones marked. Those of one namespace are adjacent, at the position of
+// the first one.
 func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
 	if len(e.opts.Defer.Tools) == 0 {
 		return defs
@@ -67,8 +68,8 @@ func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
 	return out
 }
 
-// namespaceNames returns the name of each source's namespace: a server's own name
-// where no other source has it.
+// namespaceNames returns the name of each source's namespace: a server's own
+// name if no other source has it.
 func (e *encoder) namespaceNames() map[string]string {
 	var sources, names []string
 	for source := range e.opts.Defer.Namespaces {
@@ -89,9 +90,8 @@ func (e *encoder) namespaceNames() map[string]string {
 	return out
 }
 
-// enter closes the namespace that is open and opens that of a tool, where these
-// differ. What follows a closed or an opened namespace needs no separator of its
-// own.
+// enter closes the open namespace and opens that of a tool, if they differ.
+// What follows an opened or closed namespace needs no separator.
 func (e *encoder) enter(t *tool, between string, first bool) {
 	wanted := ""
 	if e.namespaces != nil && e.defers(t.def) {
@@ -124,7 +124,7 @@ func (e *encoder) leaveNamespace() {
 	e.namespace = ""
 }
 
-// searchTool writes the provider's tool for searching.
+// searchTool writes the provider's search tool.
 func (e *encoder) searchTool(between string, first bool) {
 	e.leaveNamespace()
 	if !e.opts.Defer.Search {
@@ -136,8 +136,8 @@ func (e *encoder) searchTool(between string, first bool) {
 	e.format.search(e)
 }
 
-// anthropicSearch declares the search by words, which takes what models write to
-// any search; the other one takes regular expressions.
+// anthropicSearch declares the search by words, because models write words; the
+// other search requires regular expressions.
 func anthropicSearch(e *encoder) {
 	e.raw(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
 }

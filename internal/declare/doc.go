@@ -1,15 +1,14 @@
-// Package declare encodes tool definitions as each model provider wants them
-// (spec section 7), one file per format.
+// Package declare encodes tool definitions for each model provider (spec
+// section 7), one file per format.
 //
-// [Lookup] finds a format, [Format.Encode] writes the declarations of a list
-// of definitions, [Original] turns a name as declared back into the name in
-// the registry. [RestoreEnums] and [RestoreOptional] undo in params what
-// declaring did to a schema, so that a call is checked against the schema the
-// tool itself gave.
+// [Lookup] finds a format, [Format.Encode] writes the declarations of a list of
+// definitions, and [Original] converts a declared name back to the name in the
+// registry. [RestoreEnums] and [RestoreOptional] undo in params what declaring
+// changed in a schema, so that a call is checked against the tool's own schema.
 //
-// The package works on bytes: key order and numbers of a schema survive, and a
-// schema that needs no change goes out as it came but for white space. The same
-// definitions give the same bytes on every run; prompt caches depend on it.
-// Text from outside passes unescaped but for what JSON demands; whoever prints
-// it to a person makes control and invisible characters visible.
+// The package works on bytes: it keeps the key order and numbers of a schema,
+// and a schema that needs no change is unchanged except for white space. The
+// same definitions always produce the same bytes, on which prompt caches
+// depend. Foreign text is escaped only as JSON requires; whoever prints it for
+// a person makes control and invisible characters visible.
 package declare

@@ -8,10 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Encode declares the definitions in their order. A tool that the format
-// cannot express is left out with a diagnostic, the rest stays; where a schema
-// or a name had to change, a diagnostic says how. Whatever the definitions
-// hold, the output is valid.
+// Encode declares the definitions in order. A tool that the format cannot
+// express is omitted with a diagnostic; if a schema or a name had to change, a
+// diagnostic says how. The output is valid for any definitions.
 func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []registry.Diagnostic) {
 	if f.write == nil {
 		return Output{}, nil
@@ -47,7 +46,7 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	return Output{Data: e.out, Declarations: done}, e.diags
 }
 
-// expectedSize guesses the size of the output, so that it grows seldom.
+// expectedSize estimates the size of the output, so that it rarely has to grow.
 func expectedSize(defs []registry.Definition) int {
 	n := 1024
 	for i := range defs {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// changed tells what was done to a tool's schema, if anything.
+// changed reports changes to a tool's schema, if there are any.
 func (e *encoder) changed(t *tool, changes []string) {
 	if len(changes) > 0 {
 		e.diagnose(registry.SeverityInfo, "schema_changed", t,
@@ -25,8 +25,8 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	})
 }
 
-// flattened makes the root of a tool's schema a plain object, without the refused
-// keywords and in the words of draft 2020-12, and returns what it changed.
+// flattened makes the root of a tool's schema a plain object, without the
+// refused keywords and in the syntax of draft 2020-12, and returns the changes.
 func flattened(t *tool, refused ...string) []string {
 	return slices.Concat(
 		rewrite.LowerTypes(t.schema),
@@ -38,7 +38,7 @@ func flattened(t *tool, refused ...string) []string {
 	)
 }
 
-// named opens an object with name and description.
+// named begins an object with name and description.
 func (e *encoder) named(t *tool) {
 	e.raw(`{"name":`)
 	e.string(t.name)
@@ -46,9 +46,9 @@ func (e *encoder) named(t *tool) {
 	e.string(t.def.Description)
 }
 
-// noStrict says, once, that the format has no strict schemas of OpenAI's kind.
-// Those of Anthropic and Bedrock are not used: requests with many such tools are
-// refused there.
+// noStrict reports once that the format does not support OpenAI's strict
+// schemas. Those of Anthropic and Bedrock are not used, because requests with
+// many such tools are refused.
 func (e *encoder) noStrict() {
 	if !e.opts.Strict {
 		return
@@ -61,7 +61,7 @@ func (e *encoder) noStrict() {
 	})
 }
 
-// raw writes text as it is.
+// raw writes text unchanged.
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
 // string writes a JSON string.

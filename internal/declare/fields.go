@@ -19,16 +19,17 @@ func (e *encoder) asksStrict(t *tool) bool {
 	return e.opts.Strict
 }
 
-// Anthropic's limits on a request with strict tools, which Bedrock has too
-// (documentation of structured outputs, "Schema complexity limits").
+// Anthropic's limits on a request with strict tools, which also apply to
+// Bedrock (documentation of structured outputs, "Schema complexity limits").
 const (
 	maxGrammarTools    = 20
 	maxGrammarOptional = 24
 	maxGrammarUnions   = 16
 )
 
-// prepareGrammar makes the schema of a tool strict for Anthropic's models, where
-// the settings ask for that. One that cannot be strict is declared as not strict.
+// prepareGrammar makes a tool's schema strict for Anthropic's models, if the
+// settings ask for it. A schema that cannot be strict is declared as not
+// strict.
 func (e *encoder) prepareGrammar(t *tool) {
 	if !e.asksStrict(t) {
 		return
@@ -57,14 +58,14 @@ func (e *encoder) prepareGrammar(t *tool) {
 	e.changed(t, changes)
 }
 
-// saidStrict writes the field strict of a tool for which the settings have it.
+// saidStrict writes the field strict if the settings have it for the tool.
 func (e *encoder) saidStrict(t *tool) {
 	if t.def.Provider.Strict != nil {
 		e.flag("strict", &t.strict)
 	}
 }
 
-// flag writes a boolean field, nil: none.
+// flag writes a boolean field unless it is nil.
 func (e *encoder) flag(key string, b *bool) {
 	if b != nil {
 		e.raw(`,"` + key + `":` + strconv.FormatBool(*b))
@@ -93,7 +94,8 @@ func (e *encoder) callers(t *tool, foreign func(string) bool) {
 	e.raw("]")
 }
 
-// examples writes params of calls. It ends the life of the tool's schema.
+// examples writes example params. The tool's schema must not be used
+// afterwards.
 func (e *encoder) examples(t *tool) {
 	separator := `,"input_examples":[`
 	for _, raw := range t.def.Provider.InputExamples {
@@ -111,12 +113,12 @@ func (e *encoder) examples(t *tool) {
 	}
 }
 
-// maxCachePoints is how many points a request may have, and those in the
-// system prompt and the messages count too.
+// maxCachePoints is the maximum number of cache points in a request, including
+// those in the system prompt and the messages.
 const maxCachePoints = 4
 
-// cachePoint returns the point that ends with a tool, nil where there is none or
-// where the request would be refused for it.
+// cachePoint returns the cache point after a tool; nil if there is none or the
+// request would be refused for it.
 func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	point := t.def.Provider.CacheControl
 	var err error
@@ -137,7 +139,7 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	return point
 }
 
-// ttl writes how long a cache lives.
+// ttl writes how long a cache lasts.
 func (e *encoder) ttl(point *registry.CacheControl) {
 	if point.TTL != "" {
 		e.raw(`,"ttl":`)
@@ -145,7 +147,7 @@ func (e *encoder) ttl(point *registry.CacheControl) {
 	}
 }
 
-// leaveField tells that a field of the settings is not declared.
+// leaveField reports that a field of the settings is not declared.
 func (e *encoder) leaveField(t *tool, field string, err error) {
 	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
 		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)

@@ -7,44 +7,47 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Format is one shape of declarations. Formats come from [Formats] or
-// [Lookup]; the zero value encodes nothing.
+// Format is a format of declarations. Use [Formats] or [Lookup] to get one; the
+// zero value encodes nothing.
 type Format struct {
-	// Name is what --format takes.
+	// Name is the value of --format.
 	Name string
 	// Summary is one line for a help text.
 	Summary string
-	// Text is set where the output is text for a model or a compiler, not JSON.
+	// Text says that the output is text for a model or a compiler, not JSON.
 	Text bool
 
 	rule    nameRule
 	layout  func(Options) layout
-	prepare func(*encoder, *tool) // fits the schema to the format
-	refuse  func(*tool) error     // why the fitted tool cannot be declared; nil: it always can
+	prepare func(*encoder, *tool) // adapts the schema to the format
+	refuse  func(*tool) error     // returns why the adapted tool cannot be declared; nil: it always can
 	write   func(*encoder, *tool)
-	behind  func(*encoder, *tool) // writes further entries behind the tool's; nil: there are none
+	behind  func(*encoder, *tool) // writes further entries after the tool's; nil: there are none
 
-	search     func(*encoder) // declares the provider's tool that finds deferred tools; nil: it has none
+	search     func(*encoder) // declares the provider's search tool for deferred tools; nil: it has none
 	namespaces bool           // deferred tools are grouped by source
 }
 
-// Options tune an encoding. The zero value gives plain declarations.
+// Options are the options of an encoding. The zero value produces plain
+// declarations.
 type Options struct {
-	// Request wraps the declarations to what the provider's API takes in its
+	// Request wraps the declarations as the provider's API expects them in its
 	// request field for tools.
 	Request bool
-	// Strict makes OpenAI strict schemas (formats openai and openai-responses;
-	// the others are declared as usual, with a diagnostic). A schema that
-	// cannot be made strict is declared as not strict, with a diagnostic.
+	// Strict produces OpenAI strict schemas (formats openai and
+	// openai-responses; others are declared as usual, with a diagnostic). A
+	// schema that cannot be made strict is declared as not strict, with a
+	// diagnostic.
 	Strict bool
-	// GeminiParameters makes format gemini declare every tool by "parameters",
-	// MCP tools too, whatever that cannot say.
+	// GeminiParameters makes the format gemini declare every tool with
+	// "parameters", including MCP tools, even if it cannot express the schema
+	// completely.
 	GeminiParameters bool
-	// GeminiReference makes format gemini declare what the Gemini CLI 0.1.15
-	// does, byte for byte, also where the API refuses it.
+	// GeminiReference makes the format gemini produce the declarations of the
+	// Gemini CLI 0.1.15, byte for byte, even if the API refuses them.
 	GeminiReference bool
-	// Registered are the names of all tools of the registry: what a tool is
-	// declared as depends on them too. The definitions' own may be left out.
+	// Registered are the names of all tools of the registry, on which the
+	// declared names depend too. Those of the definitions may be omitted.
 	Registered []string
 	// Defer says which tools are declared as deferred.
 	Defer Deferral
@@ -52,24 +55,24 @@ type Options struct {
 
 // Output is a finished encoding.
 type Output struct {
-	// Data is the whole document: compact JSON without a newline behind it, or
-	// text that ends in one.
+	// Data is the whole document: compact JSON without a trailing newline, or
+	// text with one.
 	Data []byte
-	// Declarations lists what Data holds, in its order.
+	// Declarations lists the declarations in Data, in order.
 	Declarations []Declaration
 }
 
 // Declaration is one tool within an [Output].
 type Declaration struct {
 	Tool string // registered name
-	Name string // name as declared
-	// Deferred is set where the model does not see the tool before it searches.
+	Name string // declared name
+	// Deferred says that the model does not see the tool until it searches.
 	Deferred bool
 	// Data is the part of Output.Data that declares this tool.
 	Data []byte
 }
 
-// layout is what stands around and between declarations.
+// layout is the text around and between declarations.
 type layout struct{ open, between, close, empty string }
 
 // list is the layout of formats whose declarations are a plain JSON list.
@@ -85,22 +88,22 @@ type encoder struct {
 	diags  []registry.Diagnostic
 
 	namespaces map[string]string // names, by source
-	namespace  string            // source of the one that is open
+	namespace  string            // source of the open namespace
 
-	strictTools int             // anthropic, bedrock: how many are declared as strict,
-	grammar     rewrite.Grammar // and what they cost
-	cachePoints int             // anthropic, bedrock: how many are declared,
-	shortCache  bool            // and whether one of them is of 5m
+	strictTools int             // anthropic, bedrock: number of strict tools,
+	grammar     rewrite.Grammar // and their cost
+	cachePoints int             // anthropic, bedrock: number of cache points,
+	shortCache  bool            // and whether one of them has a TTL of 5m
 }
 
-// tool is one definition on its way to a declaration.
+// tool is a definition while it is being declared.
 type tool struct {
 	def    *registry.Definition
-	name   string       // as declared
+	name   string       // declared name
 	schema *jsonx.Value // input schema; its root is an object
 	bare   bool         // the source gave no schema, or an empty one
 	strict bool         // schema was made strict
 
-	byParameters bool  // gemini: declared by the field parameters
+	byParameters bool  // gemini: declared with the field parameters
 	unfit        error // gemini: why the schema cannot be declared
 }

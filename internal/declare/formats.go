@@ -7,10 +7,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// DefaultFormat is the format used where none is named.
+// DefaultFormat is the format that is used if none is given.
 const DefaultFormat = "gemini"
 
-// Formats returns every format, the default first. The slice is the caller's.
+// Formats returns all formats, the default first. The caller owns the slice.
 func Formats() []Format {
 	return []Format{
 		geminiFormat(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
@@ -18,8 +18,8 @@ func Formats() []Format {
 	}
 }
 
-// Lookup finds a format by its name; "" means [DefaultFormat]. The error is an
-// *UnknownFormatError.
+// Lookup returns the format with a name; "" means [DefaultFormat]. The error is
+// an *UnknownFormatError.
 func Lookup(name string) (Format, error) {
 	if name == "" {
 		name = DefaultFormat
@@ -34,10 +34,10 @@ func Lookup(name string) (Format, error) {
 	return Format{}, &UnknownFormatError{Name: name, Near: registry.Near(name, names), Known: names}
 }
 
-// UnknownFormatError tells that there is no format of that name.
+// UnknownFormatError reports that there is no format of that name.
 type UnknownFormatError struct {
 	Name  string
-	Near  []string // names that look like it, best first
+	Near  []string // similar names, best first
 	Known []string // all names
 }
 

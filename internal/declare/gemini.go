@@ -13,12 +13,12 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP tools
-// by parametersJsonSchema, untouched; all others by parameters, sanitised and
-// fitted to the API's type Schema. The
-// published rule for names is a letter or underscore first, then letters,
-// digits, underscores, colons, dots and dashes, 64 in all (Vertex AI takes no
-// colon; registered names have none).
+// geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP
+// tools with parametersJsonSchema, unchanged; all others with parameters,
+// sanitized and adapted to the API's type Schema. The documented rule for names
+// is: first a letter or underscore, then letters, digits, underscores, colons,
+// dots and dashes, 64 in all (Vertex AI does not accept colons; registered
+// names have none).
 func geminiFormat() Format {
 	return Format{
 		Name:    "gemini",
@@ -48,7 +48,7 @@ func geminiFormat() Format {
 	}
 }
 
-// geminiFields writes what the settings say of a tool.
+// geminiFields writes the fields that the settings have for a tool.
 func (e *encoder) geminiFields(t *tool) {
 	if t.def.Provider.Behavior != "" {
 		e.raw(`,"behavior":`)
@@ -57,9 +57,9 @@ func (e *encoder) geminiFields(t *tool) {
 	e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 }
 
-// prepareGemini sanitises a schema as the Gemini CLI does and, where the API
-// would still refuse it, fits it to the API's type Schema. A schema that the
-// type cannot say is declared by parametersJsonSchema all the same.
+// prepareGemini sanitizes a schema as the Gemini CLI does and, if the API would
+// still refuse it, adapts it to the API's type Schema. A schema that the type
+// cannot express is declared with parametersJsonSchema anyway.
 func (e *encoder) prepareGemini(t *tool) {
 	e.noStrict()
 	if e.opts.GeminiReference {
@@ -70,7 +70,7 @@ func (e *encoder) prepareGemini(t *tool) {
 	switch {
 	case !t.byParameters:
 		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
-	case t.bare && !t.def.IsMCP(), // the reference declares {} for a tool without params
+	case t.bare && !t.def.IsMCP(), // the reference implementation declares {} for a tool without params
 		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
 		t.schema = jsonx.NewObject()
 	case gemini.Foreign(t.schema):
@@ -84,10 +84,10 @@ func (e *encoder) prepareGemini(t *tool) {
 	}
 }
 
-// prepareReference makes of a schema what the Gemini CLI does, and no more.
+// prepareReference changes a schema exactly as the Gemini CLI does.
 func (e *encoder) prepareReference(t *tool) {
 	t.byParameters = !t.def.IsMCP()
-	if !t.bare || !t.byParameters { // its word for no schema of a server's tool is the empty object with properties
+	if !t.bare || !t.byParameters { // for a server's tool without schema it declares an empty object with properties
 		t.schema = e.reread(t)
 	} else {
 		t.schema = jsonx.NewObject()
@@ -98,7 +98,7 @@ func (e *encoder) prepareReference(t *tool) {
 	gemini.Respell(t.schema)
 }
 
-// fitGemini rewrites a schema that sanitising does not help.
+// fitGemini rewrites a schema for which sanitizing is not sufficient.
 func (e *encoder) fitGemini(t *tool) {
 	fitted, err := e.fitter.Fit(t.schema)
 	if err == nil && len(fitted.Lost) > 0 && !e.opts.GeminiParameters {
@@ -123,9 +123,9 @@ func (e *encoder) fitGemini(t *tool) {
 	}
 }
 
-// unclosed takes additionalProperties from the schema of a built-in tool, and
-// reports whether it has no properties: the API's type Schema knows neither the
-// keyword nor an object without properties.
+// unclosed removes additionalProperties from the schema of a built-in tool, and
+// reports whether it has no properties: the API's type Schema supports neither
+// the keyword nor an object without properties.
 func unclosed(n *jsonx.Value) (empty bool) {
 	n.Remove("additionalProperties")
 	for sub := range schema.Within(n) {

@@ -6,8 +6,8 @@ import (
 )
 
 // jsonSchema writes one JSON object with the input schema of each tool under
-// its name, for validators and code generators. A schema that has no title and
-// no description of its own gets the tool's in front; the rest is untouched.
+// its name, for validators and code generators. A schema without title and
+// description gets those of the tool at the front; the rest is unchanged.
 func jsonSchema() Format {
 	return Format{
 		Name:    "json-schema",

@@ -43,8 +43,8 @@ func mcp() Format {
 	}
 }
 
-// mcpOutputSchema returns a tool's own output schema, unless the settings want
-// none or another.
+// mcpOutputSchema returns a tool's own output schema, unless the settings ask
+// for none or another.
 func mcpOutputSchema(d *registry.Definition) []byte {
 	if jsonx.IsNull(d.Provider.OutputSchema) {
 		return d.OutputSchema
@@ -52,14 +52,14 @@ func mcpOutputSchema(d *registry.Definition) []byte {
 	return d.DeclaredOutputSchema()
 }
 
-// prepareMCP makes the root say that it is an object.
+// prepareMCP adds type object to the root.
 func (e *encoder) prepareMCP(t *tool) {
 	e.noStrict()
 	e.changed(t, append(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema)...))
 }
 
-// further writes one more value of a definition, or tells why it is left out.
-// It ends the life of the tool's schema.
+// further writes one more value of a definition, or reports why it is omitted.
+// The tool's schema must not be used afterwards.
 func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
 	if jsonx.IsNull(raw) {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
 )
 
-// mistral declares functions for Mistral's chat completions, which takes
-// OpenAI's shape and its rule for names.
+// mistral declares functions for Mistral's chat completions, which use OpenAI's
+// format and its rule for names.
 func mistral() Format {
 	return Format{
 		Name:    "mistral",

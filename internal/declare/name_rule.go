@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// nameRule says what a provider takes as the name of a tool: ASCII letters,
-// digits, underscores and the extra characters.
+// nameRule is a provider's rule for names of tools: ASCII letters, digits,
+// underscores and the extra characters.
 type nameRule struct {
 	extra       string
-	letterFirst bool // a letter or an underscore comes first
-	max         int  // characters
+	letterFirst bool // must begin with a letter or an underscore
+	max         int  // maximum length in characters
 	reserved    func(string) bool
 }
 
-// anyName is the rule that takes every registered name.
+// anyName is the rule that accepts every registered name.
 func anyName() nameRule { return nameRule{extra: ".-", max: 64} }
 
-// assign returns what each registered name is declared as, "" for one that is
-// empty or stands there twice.
+// assign returns the declared name of each registered name; "" for an empty or
+// duplicate one.
 func (r nameRule) assign(names []string) []string {
 	out := make([]string, len(names))
 	taken := make(map[string]bool, len(names))
@@ -43,8 +43,8 @@ func (r nameRule) assign(names []string) []string {
 	return out
 }
 
-// assignChanged gives the names that had to change: out holds the cleaned
-// names, taken those that belong to somebody as they are.
+// assignChanged assigns the names that had to change: out has the cleaned
+// names, taken those that are used unchanged.
 func (r nameRule) assignChanged(names []string, changed []int, taken map[string]bool, out []string) {
 	wanted := make(map[string]int, len(changed))
 	for _, i := range changed {
@@ -59,7 +59,8 @@ func (r nameRule) assignChanged(names []string, changed []int, taken map[string]
 	for _, i := range changed {
 		taken[out[i]] = true
 	}
-	// In the order of the alphabet, so that the result does not hang on that of names.
+	// In alphabetical order, so that the result does not depend on the order of
+	// names.
 	slices.SortFunc(contested, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	for _, i := range contested {
 		out[i] = r.distinct(out[i], names[i], taken)
@@ -67,8 +68,8 @@ func (r nameRule) assignChanged(names []string, changed []int, taken map[string]
 	}
 }
 
-// distinct appends as much of the hash of the registered name as makes the
-// declared name unlike any taken one.
+// distinct appends as much of the hash of the registered name as necessary to
+// make the declared name unique.
 func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := hex.EncodeToString(sum[:])
@@ -82,7 +83,7 @@ func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 	}
 }
 
-// fit returns name as the rule takes it; a name that obeys comes back as it is.
+// fit returns name in a form that the rule accepts; a valid name is unchanged.
 func (r nameRule) fit(name string) string {
 	out := name
 	if !r.obeys(name) {
@@ -98,7 +99,7 @@ func (r nameRule) fit(name string) string {
 	return out
 }
 
-// clean replaces each character that is not taken by an underscore.
+// clean replaces each invalid character by an underscore.
 func (r nameRule) clean(name string) string {
 	out := strings.Map(func(c rune) rune {
 		if c < 0x80 && r.takes(byte(c)) {

@@ -6,11 +6,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Names maps each name as declared in a format to the registered name. It is
-// one to one: two tools never share a declared name. What a tool is called
-// depends on the set of names alone, not on their order. A name that the
-// format takes is declared as it is; another one is cleaned, and where that is
-// ambiguous gets "_" and 6 hex digits of the hash of the registered name.
+// Names maps each declared name in a format to the registered name. Declared
+// names are unique. They depend only on the set of names, not on their order. A
+// name that the format accepts is declared unchanged; another one is cleaned,
+// and if that is ambiguous, it gets "_" and 6 hex digits of the hash of the
+// registered name.
 func Names(format string, registered []string) (map[string]string, error) {
 	f, err := Lookup(format)
 	if err != nil {
@@ -25,8 +25,8 @@ func Names(format string, registered []string) (map[string]string, error) {
 	return out, nil
 }
 
-// OriginalNames is [Names] for names that a model or a person gives. With format
-// "" it holds those of every format, "" for one that formats do not agree on. An
+// OriginalNames is [Names] for names given by a model or a person. If format is
+// "", it has the names of all formats, mapped to "" if formats differ. An
 // unknown format has none.
 func OriginalNames(format string, registered []string) map[string]string {
 	out := map[string]string{}
@@ -48,12 +48,12 @@ func OriginalNames(format string, registered []string) map[string]string {
 	return out
 }
 
-// Keeps reports whether the format declares a name as it is, whatever other
-// tools there are.
+// Keeps reports whether the format declares a name unchanged, regardless of
+// other tools.
 func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
 
-// names returns what each definition is declared as among all registered names,
-// "" for one without a name or with that of an earlier one.
+// names returns the declared name of each definition among all registered
+// names; "" for one without a name or with that of an earlier one.
 func (f Format) names(defs []registry.Definition, opts Options) []string {
 	own := make([]string, len(defs))
 	for i := range defs {

@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// openai declares functions for OpenAI's chat completions, whose published
+// openai declares functions for OpenAI's chat completions, whose documented
 // rule for names is ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of
 // type object with properties and without oneOf, anyOf, allOf, enum and not.
 func openai() Format {
@@ -32,8 +32,8 @@ func openai() Format {
 	}
 }
 
-// openaiResponses declares functions for OpenAI's Responses API. It takes an
-// absent strict as true, so strict is always there.
+// openaiResponses declares functions for OpenAI's Responses API. It treats an
+// absent strict as true, so strict is always written.
 func openaiResponses() Format {
 	return Format{
 		Name:    "openai-responses",
@@ -58,7 +58,7 @@ func openaiResponses() Format {
 	}
 }
 
-// dashedNames is the rule of every API that takes ^[a-zA-Z0-9_-]{1,64}$.
+// dashedNames is the rule of every API that accepts ^[a-zA-Z0-9_-]{1,64}$.
 func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {

@@ -6,15 +6,16 @@ import (
 	"github.com/toolreg/toolreg/internal/declare/typescript"
 )
 
-// promptHead opens the text. The line it asks for is what `call --batch` reads.
+// promptHead is the beginning of the text. `call --batch` reads the lines for
+// which it asks.
 const promptHead = `You can call the tools below. To call one, write a single line of JSON:
 {"id":"1","name":"TOOL","params":{…}}
 Each tool's params follow its JSON Schema. Results carry the id of the call.
 `
 
 // prompt writes the tools as text for a system prompt, for models without an
-// API for tools. What comes from a tool is indented, so that no description can
-// pass for another tool or for the instructions.
+// API for tools. Text of tools is indented, so that no description can look
+// like another tool or the instructions.
 func prompt() Format {
 	return Format{
 		Name:    "prompt",
@@ -37,8 +38,8 @@ func prompt() Format {
 	}
 }
 
-// indented writes every line of text behind the prefix, whatever ends lines in
-// it, with valid UTF-8.
+// indented writes every line of text with a prefix, for any kind of line break,
+// as valid UTF-8.
 func (e *encoder) indented(prefix, text string) {
 	for line := range strings.SplitSeq(typescript.Lines(text), "\n") {
 		e.raw(strings.TrimRight(prefix+line, " \t"))

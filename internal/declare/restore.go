@@ -10,37 +10,38 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// RestoreEnums undoes in params what format gemini does to enums and const: where
-// the tool's own schema lists values that are no strings and params hold one of
-// them as the string it was declared as, the original value comes back. A
-// string that the schema itself allows stays a string. Everything else keeps
-// its bytes but for white space; where nothing is to restore, or where schema
-// or params cannot be read or hold a key twice, params come back as they are.
+// RestoreEnums undoes in params what the format gemini does to enums and const:
+// if the tool's own schema has values that are not strings, and params have one
+// of them as the string with which it was declared, the original value is
+// restored. A string that the schema itself allows stays a string. Everything
+// else keeps its bytes except for white space; if there is nothing to restore,
+// or schema or params cannot be parsed or have duplicate keys, params are
+// unchanged.
 func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
 }
 
-// RestoreOptional undoes in params what strict declarations ask for: a null
-// for an optional param is dropped, unless the tool's own schema allows null
-// there. Like [RestoreEnums] it touches nothing else.
+// RestoreOptional undoes in params what strict declarations require: a null for
+// an optional param is removed, unless the tool's own schema allows null there.
+// Like [RestoreEnums] it changes nothing else.
 func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })
 }
 
-// minSteps and stepsPerByte bound the work on params; a schema can ask for any
-// amount.
+// minSteps and stepsPerByte limit the work on params, because a schema can
+// require any amount.
 const (
 	minSteps     = 100_000
 	stepsPerByte = 8
 )
 
-// restorer walks params along the schema that describes them.
+// restorer walks params along their schema.
 type restorer struct {
 	refs    *schema.Refs
-	steps   int // still to be spent
+	steps   int // steps left
 	changed bool
 
-	byString map[*jsonx.Value]map[string]*jsonx.Value // values of an enum by what declares them
+	byString map[*jsonx.Value]map[string]*jsonx.Value // values of an enum by their declared strings
 }
 
 func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jsonx.Value)) json.RawMessage {
@@ -64,16 +65,16 @@ func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jso
 	return v.AppendTo(nil)
 }
 
-// spend counts n steps, about the keys and values looked at, and reports
-// whether they may be made.
+// spend uses n steps, about the number of keys and values examined, and reports
+// whether enough were left.
 func (r *restorer) spend(n int) bool {
 	r.steps -= n
 	return r.steps >= 0
 }
 
-// enter returns the schema that s stands for, nil where there is none or no
-// further step may be made. Depth counts the schemas above s that describe the
-// same value: references may lead back to them.
+// enter returns the schema to which s resolves; nil if there is none or no
+// steps are left. depth counts the schemas above s that describe the same
+// value, because references may be recursive.
 func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	if !s.Is(jsonx.Object) || depth > maxNesting || !r.spend(1+len(s.Members)) {
 		return nil
@@ -85,9 +86,9 @@ func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	return s
 }
 
-// enums follows the path of gemini.Sanitize and of gemini.Fitter.
+// enums follows the same path as gemini.Sanitize and gemini.Fitter.
 func (r *restorer) enums(s, v *jsonx.Value, depth int) {
-	if v.Kind < jsonx.String { // no text, and nothing within
+	if v.Kind < jsonx.String { // neither text nor a container
 		return
 	}
 	if s = r.enter(s, depth); s == nil {
@@ -109,7 +110,7 @@ func (r *restorer) enums(s, v *jsonx.Value, depth int) {
 	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
 }
 
-// itemSchema returns the schema of the item at a place of a list.
+// itemSchema returns the schema of the item at an index of a list.
 func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	items := s.Get("items")
 	places, rest := s.Get("prefixItems"), items
@@ -122,7 +123,7 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return rest
 }
 
-// enum restores a value of an enum, or of the enum of one that const is.
+// enum restores a value of an enum or const.
 func (r *restorer) enum(s, v *jsonx.Value) {
 	if !v.Is(jsonx.String) {
 		return
@@ -136,8 +137,9 @@ func (r *restorer) enum(s, v *jsonx.Value) {
 	}
 }
 
-// declared maps the strings that an enum is declared by to its values, once for
-// each enum. A string is declared by itself, whatever else looks like it.
+// declared maps the strings with which an enum is declared to its values, once
+// per enum. A string is declared as itself, even if another value looks the
+// same.
 func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	if known, ok := r.byString[enum]; ok {
 		return known
@@ -159,7 +161,7 @@ func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	return values
 }
 
-// someTakes reports whether one of the branches plainly allows the string v.
+// someTakes reports whether one of the branches clearly allows the string v.
 func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
 	return slices.ContainsFunc(branches, func(b *jsonx.Value) bool {
 		if depth > maxNesting || !r.spend(1) {
@@ -193,7 +195,8 @@ func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *
 	}
 }
 
-// optional drops nulls from objects, wherever the schema tells what is there.
+// optional removes nulls from objects wherever the schema describes the
+// members.
 func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 	if !v.Is(jsonx.Object) && !v.Is(jsonx.Array) {
 		return
@@ -226,11 +229,11 @@ func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 	}
 }
 
-// maxNesting bounds how deep schemas within one place are looked through.
+// maxNesting limits the nesting of schemas for one position.
 const maxNesting = 20
 
-// takesNull reports whether a schema allows null. In doubt it says yes, and
-// the null stays for validation to judge.
+// takesNull reports whether a schema allows null. If unsure, it returns true,
+// and validation decides about the null.
 func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
 	if !s.Is(jsonx.Object) {
 		return !s.Is(jsonx.False)

@@ -2,12 +2,12 @@ package declare
 
 import "unicode/utf8"
 
-// density is how text becomes tokens: ASCII characters for each token, and tokens
-// for each other character.
+// density is how text becomes tokens: ASCII characters per token, and tokens
+// per other character.
 type density struct{ ascii, other float64 }
 
-// densityOf returns what was measured with the provider's tokenizer, or with the
-// nearest that is published, over the declarations of the servers in
+// densityOf returns what was measured with the provider's tokenizer, or with
+// the most similar published one, on the declarations of the servers in
 // testdata/servers (testdata/tokens has the counts and how to repeat them).
 func densityOf(format string) density {
 	switch format {
@@ -20,12 +20,12 @@ func densityOf(format string) density {
 	case "typescript":
 		return density{3.67, 0.82} // Claude, as below
 	}
-	return density{3.85, 0.82} // Claude: the densest, for formats of no provider too
+	return density{3.85, 0.82} // Claude, the highest density; also used for formats without a provider
 }
 
-// Tokens estimates how many tokens a model of the format's provider reads data as:
-// by the number of its characters, within about a tenth for a whole request. What
-// the provider puts around declarations is not in it.
+// Tokens estimates how many tokens data has for a model of the format's
+// provider, by the number of characters, within about a tenth for a whole
+// request. It does not include what the provider adds around declarations.
 func (f Format) Tokens(data []byte) int {
 	other, wide := 0, 0 // characters outside ASCII, and their bytes
 	for i := 0; i < len(data); {

@@ -6,8 +6,9 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// typescriptFormat writes one function signature per tool, for models that write
-// code and for people. Names become identifiers that are no reserved words.
+// typescriptFormat writes one function signature per tool, for models that
+// write code and for people. Names become identifiers that are not reserved
+// words.
 func typescriptFormat() Format {
 	return Format{
 		Name:    "typescript",
@@ -31,11 +32,11 @@ func typescriptFormat() Format {
 	}
 }
 
-// params writes the one parameter, an object; it may be left out where no
-// property is required.
+// params writes the only parameter, an object, which is optional if no property
+// is required.
 func (e *encoder) params(n *jsonx.Value) {
 	root, err := schema.NewRefs(n).Resolve(n)
-	if err != nil { // not for a schema whose root was checked
+	if err != nil { // cannot happen: the root was checked
 		root = n
 	}
 	further, p := root.Get("additionalProperties"), root.Get("properties")
@@ -50,8 +51,8 @@ func (e *encoder) params(n *jsonx.Value) {
 	e.out = typescript.AppendType(e.out, n)
 }
 
-// returned writes the type of the result. It ends the life of the tool's
-// schema.
+// returned writes the type of the result. The tool's schema must not be used
+// afterwards.
 func (e *encoder) returned(t *tool) {
 	if len(t.def.OutputSchema) > 0 {
 		if n, err := e.object(t.def.OutputSchema); err == nil {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// groups are words that people and tools use for the same, a group per line. They
-// are general words: the field's verbs, nouns and abbreviations, no product's.
+// groups are words that people and tools use with the same meaning, one group
+// per line. They are general verbs, nouns and abbreviations of the field, not
+// those of a product.
 const groups = `
 add create insert make new register
 delete remove drop erase destroy clear rid discard
@@ -57,7 +58,7 @@ pr pull request
 mr merge request
 `
 
-// alike returns the stems that mean the same as a stem.
+// alike returns the stems with the same meaning as a stem.
 func alike() map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(groups) {

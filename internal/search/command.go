@@ -11,15 +11,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Candidates is how many of the best hits a [Command] gets to reorder, or the
-// limit of the query where that is more.
+// Candidates is how many of the best hits a [Command] receives, or the limit of
+// the query if that is greater.
 const Candidates = 50
 
-// maxOrder is the output of a Command that is read, in bytes.
+// maxOrder is the maximum output of a Command, in bytes.
 const maxOrder = 1 << 20
 
-// Command is a program of the user's that reorders hits, such as one that asks an
-// embedding model (spec section 12).
+// Command is a user's program that reorders hits, for example with an embedding
+// model (spec section 12).
 type Command struct {
 	Argv    []string
 	Dir     string
@@ -27,7 +27,7 @@ type Command struct {
 	Timeout time.Duration // 0: none
 }
 
-// Candidate is a hit as the program reads it.
+// Candidate is a hit as the program receives it.
 type Candidate struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -36,16 +36,16 @@ type Candidate struct {
 	Score       float64         `json:"score"`
 }
 
-// request is what the program reads on its stdin.
+// request is the program's stdin.
 type request struct {
 	Query string      `json:"query"`
 	Limit int         `json:"limit"`
 	Tools []Candidate `json:"tools"`
 }
 
-// Order runs the program and returns the indexes of the candidates that it names,
-// in its order. unknown are names that it was not given. The error tells what is
-// wrong with the program or with what it printed.
+// Order runs the program and returns the indexes of the candidates in its
+// order. unknown are names that are not candidates. The error says what is
+// wrong with the program or its output.
 func (c Command) Order(ctx context.Context, query string, limit int, candidates []Candidate) (order []int, unknown []string, err error) {
 	input, err := json.Marshal(request{query, limit, candidates})
 	if err != nil {
@@ -76,7 +76,7 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 	return order, unknown, nil
 }
 
-// indexes finds the candidates of the names, each once.
+// indexes finds the candidates with the names, without duplicates.
 func indexes(names []string, candidates []Candidate) (order []int, unknown []string) {
 	at := make(map[string]int, len(candidates))
 	for i, c := range candidates {

@@ -7,19 +7,19 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Bounds of what is read of an input schema, which comes from outside.
+// Limits on how much of an untrusted input schema is read.
 const (
 	maxDepth  = 8
 	maxParams = 500
 )
 
-// Of returns what is searched of a definition. serverDescription is what the
-// settings or the server itself say of its server.
+// Of returns the searchable text of a definition. serverDescription is the
+// description of its server in the settings or from the server itself.
 func Of(d *registry.Definition, serverDescription string) Document {
 	doc := Document{Name: d.PlainName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
 		Server: d.Server, ServerDescription: serverDescription}
 	if d.IsMCP() {
-		doc.DisplayName = "" // made of the other two
+		doc.DisplayName = "" // derived from the other two
 	}
 	doc.addParams(d.InputSchema, 0)
 	return doc

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Document is what is searched of one tool. The zero value matches nothing.
+// Document is the searchable text of one tool. The zero value matches nothing.
 type Document struct {
 	Name, DisplayName, Description string
 	Tags                           []string
@@ -17,10 +17,10 @@ type Document struct {
 // Param is a param of a tool.
 type Param struct{ Name, Description string }
 
-// field is what a word counts in one part of a document.
+// field has the weights of words in one part of a document.
 type field struct {
-	weight float32 // of a word that is there once
-	usual  float32 // words that such a text has; in a longer one each counts less
+	weight float32 // weight of a word that occurs once
+	usual  float32 // usual length in words; in a longer text each word counts less
 }
 
 // The fields, tuned on one half of testdata/questions.txt.
@@ -34,15 +34,16 @@ var (
 	fieldServerDescription = field{0.5, 10}
 )
 
-// discount is how much of a word's weight depends on the length of its text: BM25's b.
+// discount is how much a word's weight depends on the length of its text:
+// BM25's b.
 const discount = 0.6
 
-// minPart is how many documents are worth another goroutine, each of which stems
-// words for itself.
+// minPart is the number of documents for which another goroutine is worthwhile,
+// given that each stems words separately.
 const minPart = 2000
 
-// Index holds the words of documents. It is safe for concurrent use; the zero
-// value holds none.
+// Index has the words of documents. It is safe for concurrent use; the zero
+// value is empty.
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
 	names    []string             // of the documents
@@ -51,17 +52,17 @@ type Index struct {
 	alike    map[string][]string
 }
 
-// posting is a document that has a word.
+// posting is a document that contains a word.
 type posting struct {
 	document int32
-	weight   float32 // what the word counts in all its fields
+	weight   float32 // weight of the word in all fields together
 }
 
-// server is the name of a server, as stems. They are not counted in the texts of
-// its own tools, which they do not tell from each other.
+// server is the name of a server, as stems. They are not counted in the texts
+// of its own tools, which they do not distinguish.
 type server struct{ words []string }
 
-// New returns an index of documents, which it does not keep.
+// New returns an index of documents, which it does not retain.
 func New(documents []Document) *Index {
 	return newIndex(documents, min(runtime.GOMAXPROCS(0), 1+len(documents)/minPart))
 }
@@ -86,7 +87,7 @@ func newIndex(documents []Document, workers int) *Index {
 	return x
 }
 
-// addServers notes the servers and names of the documents.
+// addServers records the servers and names of the documents.
 func (x *Index) addServers(documents []Document) {
 	known := map[string]int32{}
 	for i := range documents {
@@ -106,7 +107,7 @@ func (x *Index) addServers(documents []Document) {
 type part struct {
 	document int32            // the one being added
 	terms    map[string]int32 // index into postings by the word as written
-	stems    map[string]int32 // the same by stem
+	stems    map[string]int32 // index into postings by stem
 	postings [][]posting
 
 	recent      [4096]recent // by hash of the word
@@ -133,7 +134,7 @@ func (p *part) addDocument(d *Document, passed []string) {
 	p.document++
 }
 
-// add counts the words of a field of the document.
+// add counts the words in a field of the document.
 func (p *part) add(f field, texts ...string) {
 	p.found = p.found[:0]
 	for _, text := range texts {
@@ -160,8 +161,8 @@ type recent struct {
 	term int32
 }
 
-// term returns the index of a word's stem. The same words come again and again,
-// so that most are found at once and few are stemmed.
+// term returns the index of a word's stem. Words recur often, so most are found
+// in the cache and few are stemmed.
 func (p *part) term(word string) int32 {
 	hash := uint32(len(word))
 	for i := range len(word) {
@@ -190,7 +191,7 @@ func (p *part) stem(stem string) int32 {
 	return i
 }
 
-// merged joins the parts in their order.
+// merged joins the parts in order.
 func merged(parts []*part) map[string][]posting {
 	out := make(map[string][]posting, len(parts[0].stems))
 	for _, p := range parts {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// What a query's words count, tuned as the fields are.
+// Weights of a query's words, tuned like the fields.
 const (
-	saturation  = 1.5 // how soon more of the same word counts no more: BM25's k1
+	saturation  = 1.5 // how quickly repetitions of a word stop counting: BM25's k1
 	serverBonus = 2.5 // of a word of the server's name
-	alikeWeight = 0.5 // of a word that means the same, in parts of the word itself
-	typoWeight  = 0.8 // of a word that one typing error makes of it
+	alikeWeight = 0.5 // of a synonym, relative to the word itself
+	typoWeight  = 0.8 // of a word that differs by one typo
 )
 
 const (
-	maxWords = 100 // of a query that are looked for
-	minTypo  = 4   // bytes of a word that may have a typing error
+	maxWords = 100 // maximum words of a query
+	minTypo  = 4   // minimum bytes of a word for tolerating a typo
 )
 
 // Hit is a document that a query found.
@@ -25,8 +25,8 @@ type Hit struct {
 	Score    float64 // above 0
 }
 
-// Words returns the words of a query that are looked for: stems, each once, without
-// words that every text has unless there are no others.
+// Words returns the words of a query to search for: stems without duplicates,
+// and without stop words unless there are no others.
 func Words(query string) []string {
 	var all, telling []string
 	eachWord(query, func(word string) {
@@ -50,9 +50,9 @@ func Words(query string) []string {
 	return telling
 }
 
-// Rank returns the documents that have a word of the query, the best first, at
-// most limit of them, and how many there are in all. Equal ones are in order of
-// their names.
+// Rank returns the documents that contain a word of the query, the best first
+// and at most limit of them, and the number of all matches. Equal ones are
+// sorted by name.
 func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
@@ -61,7 +61,8 @@ func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	}
 	for i, score := range r.scores {
 		if score > 0 {
-			// More of the query's words are better than one of them often.
+			// Matching more of the query's words is better than matching one of
+			// them often.
 			score *= math.Sqrt(r.covered[i] / r.total)
 		}
 		if score += r.bonus[x.serverOf[i]]; score > 0 {
@@ -74,20 +75,20 @@ func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	return hits[:min(limit, len(hits))], len(hits)
 }
 
-// ranking is the work of one query.
+// ranking is the state of one query.
 type ranking struct {
 	*Index
 	scores  []float64 // by document
-	covered []float64 // by document: the rarity of the query's words that it has
+	covered []float64 // by document: the rarity of the query's words that it contains
 	total   float64   // the same of all words
 	bonus   []float64 // by server
 
 	weights []float32 // by document, of the word being added
-	touched []int32   // the documents that have it
+	touched []int32   // the documents that contain it
 	named   []int32   // the servers that have it in their names
 }
 
-// add scores the documents and servers that have a word.
+// add scores the documents and servers that contain a word.
 func (r *ranking) add(word string) {
 	r.touched, r.named = r.touched[:0], r.named[:0]
 	r.find(word, 1)
@@ -105,8 +106,8 @@ func (r *ranking) add(word string) {
 	}
 }
 
-// score scores the documents that have the current word, and returns its rarity
-// among all, 0 where none has it.
+// score scores the documents that contain the current word, and returns its
+// rarity among all; 0 if none contains it.
 func (r *ranking) score() float64 {
 	if len(r.touched) == 0 {
 		return 0
@@ -141,7 +142,7 @@ func (r *ranking) findIn(word string, factor float32) {
 	}
 }
 
-// near returns the known words that one typing error makes of a word, in order.
+// near returns the known words that differ from a word by one typo, in order.
 func (x *Index) near(word string) (found []string) {
 	if len(word) < minTypo {
 		return nil
@@ -162,7 +163,8 @@ func (x *Index) near(word string) (found []string) {
 	return slices.Compact(found)
 }
 
-// rarity is BM25's measure of how much a word that is in some of all texts tells.
+// rarity is BM25's inverse document frequency of a word that occurs in some of
+// all texts.
 func rarity(all, some int) float64 {
 	return math.Log(1 + (float64(all-some)+0.5)/(float64(some)+0.5))
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// maxWord is the length in bytes beyond which a word is cut: what is longer is an
-// identifier or data, and nobody types it.
+// maxWord is the length in bytes at which a word is cut: longer ones are
+// identifiers or data, which nobody types.
 const maxWord = 64
 
-// kind is what a letter does to the word that it stands in.
+// kind says how a character affects the word that contains it.
 type kind uint8
 
 const (
-	separator kind = iota // no letter
-	lower                 // a small letter, or one without case
-	upper                 // a capital
+	separator kind = iota // not a letter
+	lower                 // a lower-case letter, or one without case
+	upper                 // an upper-case letter
 	digit                 // a digit or a mark
-	single                // a word of its own
+	single                // a word of one character
 )
 
 func kindOf(r rune) kind {
@@ -46,18 +46,18 @@ func kindOf(r rune) kind {
 	return separator
 }
 
-// eachWord calls f with each word of text as it is written: runs of letters and
-// digits, divided where the case changes (readFile, HTMLPage). Of scripts that put
-// no spaces between words each character is a word.
+// eachWord calls f with each word of text as written: runs of letters and
+// digits, split where the case changes (readFile, HTMLPage). In scripts without
+// spaces between words, each character is a word.
 func eachWord(text string, f func(string)) {
-	start, last := -1, separator // start: of the word, -1 where none has begun
-	before := 0                  // where the last letter begins
+	start, last := -1, separator // start of the word, -1 if none has begun
+	before := 0                  // start of the last letter
 	for i, r := range text {
 		k := kindOf(r)
 		if start >= 0 {
 			from := i
 			if k == lower && last == upper {
-				from = before // The last capital of several begins the next word: HTML, Page.
+				from = before // The last of several capitals begins the next word: HTML, Page.
 			}
 			if k == separator || k == single || k == upper && last == lower || from < i && from > start {
 				f(text[start:from])
@@ -80,7 +80,7 @@ func eachWord(text string, f func(string)) {
 	}
 }
 
-// folded returns a word in lower case, and cut where nobody types that much.
+// folded returns a word in lower case, cut to the maximum length.
 func folded(word string) string {
 	if len(word) > maxWord {
 		word = strings.ToValidUTF8(word[:maxWord], "")
@@ -88,23 +88,23 @@ func folded(word string) string {
 	return strings.ToLower(word)
 }
 
-// isUnspaced reports whether a letter is of a script that is written without
-// spaces between words.
+// isUnspaced reports whether a letter belongs to a script without spaces
+// between words.
 func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// stem returns what the forms of a word share.
+// stem returns the common part of a word's forms.
 func stem(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf || word[i] <= '9' {
-			return word // no English word
+			return word // not an English word
 		}
 	}
 	return english.Stem(word, true)
 }
 
-// stems returns the stems of the words of a text, each once.
+// stems returns the stems of the words of a text without duplicates.
 func stems(text string) (out []string) {
 	eachWord(text, func(word string) {
 		if s := stem(folded(word)); !slices.Contains(out, s) {
@@ -114,9 +114,9 @@ func stems(text string) (out []string) {
 	return out
 }
 
-// oneTypo reports whether two words differ by a letter that is missing, wrong or
-// in its neighbor's place. The first letter is rarely wrong, and without it slack
-// would be black.
+// oneTypo reports whether two words differ by one missing, wrong or swapped
+// letter. The first letter must match, because it is rarely wrong, and
+// otherwise slack would match black.
 func oneTypo(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

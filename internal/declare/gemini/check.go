@@ -9,29 +9,29 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Problem is one thing in a schema that the API refuses.
+// Problem is a part of a schema that the API refuses.
 type Problem struct {
 	Code    string // one word
 	Pointer string // JSON Pointer into the schema
 	Message string
 }
 
-// Check returns what of a schema the API refuses, nil where it takes it.
+// Check returns what the API refuses in a schema; nil if it accepts the schema.
 func Check(schema *jsonx.Value) []Problem {
 	var c checker
 	c.schema(schema)
 	return c.found
 }
 
-// Takes reports whether the API takes a schema.
+// Takes reports whether the API accepts a schema.
 func Takes(schema *jsonx.Value) bool {
 	c := checker{quick: true}
 	c.schema(schema)
 	return !c.refused
 }
 
-// Foreign reports whether a schema holds what the API refuses and [Sanitize]
-// leaves as it is, which spares most schemas both.
+// Foreign reports whether a schema has something that the API refuses and
+// [Sanitize] does not change. It saves most schemas the work of both.
 func Foreign(n *jsonx.Value) bool {
 	if !n.Is(jsonx.Object) {
 		return true
@@ -53,16 +53,16 @@ func Foreign(n *jsonx.Value) bool {
 	return items != nil && Foreign(items)
 }
 
-// checker looks through one schema.
+// checker checks one schema.
 type checker struct {
 	found   []Problem
-	refused bool     // something is among them
-	quick   bool     // one problem is enough, and nobody asks which
-	path    []string // of the schema that is looked at
+	refused bool     // whether something is refused
+	quick   bool     // stop at the first problem
+	path    []string // path of the current schema
 }
 
-// refuse notes a problem with the schema at path, or with what the steps from
-// there lead to.
+// refuse records a problem with the schema at path, or with the value at the
+// given steps from it.
 func (c *checker) refuse(code string, steps []string, format string, args ...any) {
 	c.refused = true
 	if c.quick {
@@ -111,7 +111,7 @@ func (c *checker) format(n *jsonx.Value) {
 	}
 }
 
-// typ checks the type and what it asks for.
+// typ checks the type and its requirements.
 func (c *checker) typ(n *jsonx.Value) {
 	typ, anyOf, properties := n.Get("type"), n.Get("anyOf"), n.Get("properties")
 	name := strings.ToLower(typ.Text())
@@ -133,7 +133,7 @@ func (c *checker) typ(n *jsonx.Value) {
 	}
 }
 
-// lists checks what stands in required and enum.
+// lists checks the values of required and enum.
 func (c *checker) lists(n *jsonx.Value) {
 	if required := n.Get("required"); required != nil {
 		properties := n.Get("properties")

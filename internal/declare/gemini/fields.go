@@ -11,7 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// properties rewrites those of an object. One that cannot be said goes, if it may.
+// properties rewrites the properties of an object. It removes one that cannot
+// be expressed, if it is optional.
 func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 	properties := n.Get("properties")
 	if !properties.Is(jsonx.Object) || len(properties.Members) == 0 {
@@ -47,7 +48,8 @@ func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 	return nil
 }
 
-// property rewrites one property; it returns nil where that has to go.
+// property rewrites one property; it returns nil if the property must be
+// removed.
 func (f *Fitter) property(m *jsonx.Member, required bool, depth int) (*jsonx.Value, error) {
 	value, err := f.schema(m.Value, depth+1)
 	switch {
@@ -62,13 +64,13 @@ func (f *Fitter) property(m *jsonx.Member, required bool, depth int) (*jsonx.Val
 	return value, err
 }
 
-// array rewrites what a list holds.
+// array rewrites the items of a list.
 func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 	fitted, err := f.schema(f.item(n, out), depth+1)
 	switch {
 	case errors.Is(err, errFree):
 		return errFree
-	case errors.Is(err, errNone): // an empty list is all that is valid
+	case errors.Is(err, errNone): // only an empty list is valid
 		fitted = f.anything(jsonx.NewObject())
 	case err != nil:
 		return err
@@ -77,8 +79,8 @@ func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 	return nil
 }
 
-// item returns the schema of what a list holds. The places of a tuple become
-// one schema; out gets the length of one that has no further places.
+// item returns the schema of the items of a list. The schemas of a tuple become
+// one schema; out gets the length of a tuple without further items.
 func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	items, places := n.Get("items"), n.Get("prefixItems")
 	rest := items
@@ -101,7 +103,7 @@ func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(list...)))
 }
 
-// copyTexts copies what is said to the model.
+// copyTexts copies the texts for the model.
 func copyTexts(n, out *jsonx.Value) {
 	for i := range n.Members {
 		if m := &n.Members[i]; (m.Name == "title" || m.Name == "description") && m.Value.Is(jsonx.String) {
@@ -110,7 +112,8 @@ func copyTexts(n, out *jsonx.Value) {
 	}
 }
 
-// limits copies the keywords that both sides know, and tells which go.
+// limits copies the keywords that both dialects have, and reports which are
+// dropped.
 func (f *Fitter) limits(n, out *jsonx.Value) {
 	typ := strings.ToLower(out.Get("type").Text())
 	for i := range n.Members {
@@ -144,8 +147,8 @@ func (f *Fitter) limits(n, out *jsonx.Value) {
 	}
 }
 
-// exclusive writes a limit that a value must not reach as one that it may, which
-// is the next one where values are whole.
+// exclusive rewrites an exclusive limit as an inclusive one, which for integers
+// is the next one.
 func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 	limit, step := "minimum", int64(1)
 	if m.Name == "exclusiveMaximum" {
@@ -162,7 +165,7 @@ func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 	out.Set(limit, value)
 }
 
-// isRewritten reports whether the fitter looks at a keyword elsewhere.
+// isRewritten reports whether the fitter handles a keyword elsewhere.
 func isRewritten(name string) bool {
 	switch name {
 	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf", "prefixItems", "additionalItems", "patternProperties":

@@ -10,36 +10,37 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// Fitter rewrites JSON Schemas into the type Schema: references are inlined,
-// null becomes nullable, const an enum of one, oneOf and allOf become anyOf and
-// one schema, tuples lists. What only narrows what is allowed, such as
-// additionalProperties or multipleOf, goes; calls are still checked against it.
+// Fitter rewrites JSON Schemas to the type Schema: references are inlined, null
+// becomes nullable, const an enum with one value, oneOf and allOf become anyOf
+// and one schema, tuples lists. What only restricts values, such as
+// additionalProperties or multipleOf, is removed; calls are still checked
+// against it.
 //
-// The zero value is ready. It reuses its memory from schema to schema.
+// The zero value is ready to use. It reuses its memory from schema to schema.
 type Fitter struct {
 	refs    *schema.Refs
 	changes []string
 	lost    []string
 	inside  []*jsonx.Value // targets of references that are being inlined
-	nodes   int            // written so far
-	work    int            // members looked at so far
+	nodes   int            // nodes written so far
+	work    int            // members examined so far
 
-	newValues  []jsonx.Value // what the schema is made of
+	newValues  []jsonx.Value // memory of the new schema
 	newMembers []jsonx.Member
 }
 
-// Fitted is a schema in the words of the type Schema.
+// Fitted is a schema in the type Schema.
 type Fitted struct {
-	Schema  *jsonx.Value // good until the fitter's next
+	Schema  *jsonx.Value // valid until the next call of the fitter
 	Changes []string     // what was rewritten
-	// Lost is what the type cannot say at all, such as an object with keys of
-	// any name. The schema is valid all the same, but says less.
+	// Lost is what the type cannot express at all, such as an object with
+	// arbitrary keys. The schema is valid, but less specific.
 	Lost []string
 }
 
-// Bounds on the schema that inlining makes, in nodes, on the work, in members
-// of objects, and on nesting, references followed: a schema from outside can
-// ask for any amount.
+// Limits on the result of inlining in nodes, on the work in members of objects,
+// and on nesting including references, because an untrusted schema can require
+// any amount.
 const (
 	maxNodes = 20_000
 	maxWork  = 2_000_000
@@ -48,20 +49,20 @@ const (
 
 var errTooLarge = errors.New("its schema is too large with its references inlined")
 
-// What the API has no words for.
+// What the type cannot express.
 var (
 	errFree = errors.New("an object with properties of any name")
 	errNone = errors.New("a value that is never valid")
 )
 
-// Fit returns root rewritten. The error says why it cannot be. Root stays as it
-// is.
+// Fit returns root rewritten. The error says why this is impossible. Root is
+// not modified.
 func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
 	*f = Fitter{refs: schema.NewRefs(root), newValues: f.newValues[:0], newMembers: f.newMembers[:0]}
 	root = f.plainRoot(root)
 	fitted, err := f.schema(root, 0)
 	switch {
-	case err == errFree: // no params, or none that have a name
+	case err == errFree: // no params, or none with a name
 		if allowsMore(root) {
 			f.lose("params of any name")
 		}
@@ -89,8 +90,8 @@ func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 	return root
 }
 
-// allowsMore reports whether an object schema says that properties it does not
-// name are allowed.
+// allowsMore reports whether an object schema allows properties that it does
+// not name.
 func allowsMore(n *jsonx.Value) bool {
 	further, patterns := n.Get("additionalProperties"), n.Get("patternProperties")
 	return further != nil && !further.Is(jsonx.False) || patterns.Is(jsonx.Object) && len(patterns.Members) > 0
@@ -110,14 +111,14 @@ func (f *Fitter) object(n int) *jsonx.Value {
 	return &f.newValues[len(f.newValues)-1]
 }
 
-// changed notes what was rewritten, once.
+// changed records a change without duplicates.
 func (f *Fitter) changed(what string) { f.changes = noted(f.changes, what) }
 
-// lose notes what cannot be said, once.
+// lose records what cannot be expressed, without duplicates.
 func (f *Fitter) lose(what string) { f.lost = noted(f.lost, what) }
 
-// noted adds a text that is not there yet. The list ends with a word that there
-// is more: a schema from outside can hold any number of things to note.
+// noted adds a text unless it exists. A long list ends with a note that there
+// is more, because an untrusted schema can have any number of them.
 func noted(list []string, what string) []string {
 	const more, most = "and more", 20
 	switch {
@@ -131,8 +132,8 @@ func noted(list []string, what string) []string {
 	return list
 }
 
-// schema returns n rewritten as a new node. The error is errFree or errNone
-// where nothing can stand in its place, errTooLarge where the whole is lost.
+// schema returns n rewritten as a new node. The error is errFree or errNone if
+// nothing can replace it, and errTooLarge if the whole schema is too large.
 func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	f.nodes++
 	f.work += len(n.Members)
@@ -159,7 +160,8 @@ func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.plain(n, depth)
 }
 
-// reference inlines the target of a reference; what stands beside it wins.
+// reference inlines the target of a reference; keywords next to it take
+// precedence.
 func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	target := f.refs.Lookup(n.Get("$ref").Text())
 	switch {
@@ -189,7 +191,8 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.schema(merged, depth+1)
 }
 
-// anything stands for any value: the API requires a type, so the common ones.
+// anything returns a schema for any value: the API requires a type, so it has
+// the common ones.
 func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	f.lose("a value of any type")
 	union := jsonx.NewArray()
@@ -201,15 +204,15 @@ func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("anyOf", union))
 }
 
-// plain rewrites a schema without alternatives. One of several types becomes
-// the union of a schema for each.
+// plain rewrites a schema without alternatives. A schema with several types
+// becomes a union with a schema for each.
 func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	types, null := f.types(n)
 	switch {
 	case len(types) > 1:
 		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
 		return f.union(rest, splitTypes(n, types), depth)
-	case len(types) == 0 && null: // null and nothing else
+	case len(types) == 0 && null: // only null
 		out := schema.OfType("null")
 		copyTexts(n, out)
 		return out, nil
@@ -219,7 +222,7 @@ func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.typed(n, types[0], null, depth)
 }
 
-// typed rewrites a schema of one type; null says that it takes null too.
+// typed rewrites a schema of one type; null says that it also accepts null.
 func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx.Value, error) {
 	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
 	if named := n.Get("type"); named.IsText(typ) {

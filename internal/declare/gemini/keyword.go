@@ -18,8 +18,8 @@ func isKeyword(name string) bool {
 	return false
 }
 
-// takesValue reports whether a keyword has a value of the kind that its field
-// takes.
+// takesValue reports whether a keyword has a value of the kind that the field
+// requires.
 func takesValue(m *jsonx.Member) bool {
 	v := m.Value
 	switch m.Name {
@@ -40,7 +40,7 @@ func takesValue(m *jsonx.Member) bool {
 	return true
 }
 
-// isType reports whether the API's enum Type has a name, in whatever case.
+// isType reports whether the API's enum Type has a name, ignoring case.
 func isType(name string) bool {
 	switch strings.ToLower(name) {
 	case "string", "number", "integer", "boolean", "array", "object", "null":
@@ -49,8 +49,8 @@ func isType(name string) bool {
 	return false
 }
 
-// takesFormat reports whether a format goes with a type. Newer endpoints take
-// more of strings; those of 2025 refuse the whole request.
+// takesFormat reports whether a format is valid for a type. Newer endpoints
+// accept more formats of strings; those of 2025 refuse the whole request.
 func takesFormat(typ, format string) bool {
 	switch typ {
 	case "string":
@@ -63,7 +63,7 @@ func takesFormat(typ, format string) bool {
 	return true
 }
 
-// speaksOf reports whether a keyword says anything of values of a type.
+// speaksOf reports whether a keyword applies to values of a type.
 func speaksOf(keyword, typ string) bool {
 	switch keyword {
 	case "minItems", "maxItems":

@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Respell rewrites a document in place as JavaScript writes what it has read:
-// numbers as the doubles that they are, strings with as few escapes as can be,
-// and keys that are indexes of a list in front, in their order.
+// Respell rewrites a document in place as JavaScript would after parsing it:
+// numbers as doubles, strings with as few escapes as possible, and keys that
+// are array indexes first, in order.
 func Respell(n *jsonx.Value) {
 	switch n.Kind {
 	case jsonx.Number:
@@ -30,8 +30,8 @@ func Respell(n *jsonx.Value) {
 	}
 }
 
-// place is where JavaScript puts a key among the others: an index by its number,
-// every other key behind all of them.
+// place returns the position of a key in JavaScript's order: indexes by number,
+// before all other keys.
 func place(key string) uint64 {
 	const behind = 1<<32 - 1
 	i, err := strconv.ParseUint(key, 10, 64)

@@ -6,14 +6,14 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Sanitize rewrites a schema in place as the Gemini API of mid-2025 wants it:
-// beside anyOf no default; enums are strings without null and make their type
-// STRING; a format that is neither enum nor date-time goes from the type
-// STRING. Only anyOf, items and properties are walked. It reports whether it got
-// everywhere; a schema whose anyOf is no list stays as it is.
+// Sanitize rewrites a schema in place for the Gemini API of mid-2025: it
+// removes default next to anyOf; makes enums strings without null and of type
+// STRING; and removes formats other than enum and date-time from the type
+// STRING. It walks only anyOf, items and properties. It reports whether it
+// reached everything; a schema whose anyOf is not a list is not changed.
 //
 // The steps and their order are those of the Gemini CLI 0.1.15, so that the
-// same schema gives the same declaration.
+// same schema results in the same declaration.
 func Sanitize(n *jsonx.Value) (whole bool) {
 	if !n.Is(jsonx.Object) {
 		return true
@@ -40,7 +40,7 @@ func Sanitize(n *jsonx.Value) (whole bool) {
 	return whole
 }
 
-// sanitizeAll sanitises what stands in a list or an object.
+// sanitizeAll sanitizes the elements of a list or an object.
 func sanitizeAll(n *jsonx.Value) (whole bool) {
 	whole = true
 	for i := range n.Members {
@@ -52,7 +52,7 @@ func sanitizeAll(n *jsonx.Value) (whole bool) {
 	return whole
 }
 
-// sanitizeEnum writes the values of an enum as strings.
+// sanitizeEnum rewrites the values of an enum as strings.
 func sanitizeEnum(n *jsonx.Value) {
 	enum := n.Get("enum")
 	if !enum.Is(jsonx.Array) {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// truthy says whether JavaScript takes a value as true in a condition; a
-// missing one is not.
+// truthy reports whether a value is true in a JavaScript condition; a missing
+// one is not.
 func truthy(n *jsonx.Value) bool {
 	if n == nil {
 		return false
@@ -26,8 +26,8 @@ func truthy(n *jsonx.Value) bool {
 	return true
 }
 
-// String returns what JavaScript's String() makes of a JSON value: a value of
-// an enum is declared by it.
+// String returns the result of JavaScript's String() for a JSON value, with
+// which a value of an enum is declared.
 func String(n *jsonx.Value) string {
 	switch n.Kind {
 	case jsonx.String:
@@ -48,14 +48,14 @@ func String(n *jsonx.Value) string {
 	return n.Token
 }
 
-// scriptNumber prints a JSON number as JavaScript would after reading it
-// (ECMA-262, Number::toString): the shortest digits that give the same double,
-// with an exponent from 1e21 up and below 1e-6.
+// scriptNumber formats a JSON number as JavaScript would after parsing it
+// (ECMA-262, Number::toString): the shortest digits of the same double, with an
+// exponent from 1e21 and below 1e-6.
 func scriptNumber(token string) string {
 	f, _ := strconv.ParseFloat(token, 64)
 	switch {
 	case f == 0:
-		return "0" // of either sign
+		return "0" // positive or negative
 	case math.IsInf(f, 1):
 		return "Infinity"
 	case math.IsInf(f, -1):

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// types returns the types of n, null apart. Where none are named they are those
-// of what the other keywords speak of.
+// types returns the types of n without null, and whether null is one of them.
+// Without explicit types, it uses those to which the other keywords apply.
 func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	typ := n.Get("type")
 	named := []*jsonx.Value{typ}
@@ -38,8 +38,8 @@ func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	return nil, false
 }
 
-// guessedType is the type that the values or the keywords of a schema tell of,
-// "" where none do.
+// guessedType returns the type that the values or keywords of a schema imply;
+// "" if they imply none.
 func guessedType(n *jsonx.Value) string {
 	if name := typeOfValues(n); name != "" {
 		return name
@@ -63,14 +63,14 @@ func typeOfValues(n *jsonx.Value) string {
 		case name == "null" || name == found:
 		case found == "":
 			found = name
-		default: // its values are declared as strings in any case
+		default: // its values are declared as strings anyway
 			return "string"
 		}
 	}
 	return found
 }
 
-// constants are the values of const or enum, nil where there is neither.
+// constants returns the values of const or enum; nil if there is neither.
 func constants(n *jsonx.Value) []*jsonx.Value {
 	if c := n.Get("const"); c != nil {
 		return []*jsonx.Value{c}
@@ -81,8 +81,8 @@ func constants(n *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// values returns enum or const as a list without null and what the API refuses,
-// nil where nothing is in it.
+// values returns enum or const as a list without null and what the API refuses;
+// nil if it is empty.
 func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	list := constants(n)
 	switch {
@@ -105,8 +105,8 @@ func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(items...)
 }
 
-// splitTypes makes one schema for each type, each with the values of it; the
-// other keywords of n are ignored where they speak of another type.
+// splitTypes returns one schema for each type with its values; other keywords
+// of n are ignored if they apply to another type.
 func splitTypes(n *jsonx.Value, types []string) []*jsonx.Value {
 	out := make([]*jsonx.Value, len(types))
 	for i, t := range types {
@@ -129,7 +129,7 @@ func isOf(v *jsonx.Value, typ string) bool {
 
 func isNullName(n *jsonx.Value) bool { return strings.EqualFold(n.Text(), "null") }
 
-// isNullable reports whether a schema says so in OpenAPI's word.
+// isNullable reports whether a schema has OpenAPI's nullable.
 func isNullable(n *jsonx.Value) bool {
 	word := n.Get("nullable")
 	return word.Is(jsonx.True)

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// branches returns the alternatives of a schema, nil where it has none.
+// branches returns the alternatives of a schema; nil if it has none.
 func branches(n *jsonx.Value) []*jsonx.Value {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if list := n.Get(keyword); list.Is(jsonx.Array) && len(list.Items) > 0 {
@@ -18,9 +18,9 @@ func branches(n *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// unites reports whether alternatives say what a value is. Where n says so
-// itself and they add conditions alone, such as which properties belong
-// together, they are left to validation.
+// unites reports whether alternatives say what a value is. If n itself does,
+// and they only add conditions, such as which properties belong together, they
+// are left to validation.
 func unites(n *jsonx.Value, list []*jsonx.Value) bool {
 	if n.Get("type") == nil {
 		return true
@@ -31,8 +31,8 @@ func unites(n *jsonx.Value, list []*jsonx.Value) bool {
 	})
 }
 
-// union rewrites alternatives. anyOf stands alone, as the API wants it, so what
-// n says beside it goes into each.
+// union rewrites alternatives. The API requires anyOf to be the only keyword,
+// so the other keywords of n are added to each alternative.
 func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.Value, error) {
 	if n.Get("oneOf") != nil {
 		f.changed("oneOf converted to anyOf")
@@ -64,8 +64,8 @@ func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.V
 	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(fitted...))), nil
 }
 
-// alternatives rewrites each of the list; null says that one of them is null
-// and no more.
+// alternatives rewrites each of the list; null says that one of them is only
+// null.
 func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (fitted []*jsonx.Value, null bool, err error) {
 	for _, branch := range list {
 		b, err := f.schema(f.withRest(branch, n), depth+1)
@@ -87,7 +87,7 @@ func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (f
 	return distinct(fitted), null, nil
 }
 
-// distinct drops what stands twice.
+// distinct removes duplicates.
 func distinct(list []*jsonx.Value) []*jsonx.Value {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(n *jsonx.Value) bool {
@@ -98,7 +98,7 @@ func distinct(list []*jsonx.Value) []*jsonx.Value {
 	})
 }
 
-// withRest returns a branch with what stands beside the alternatives.
+// withRest returns a branch with the keywords next to the alternatives.
 func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	if !branch.Is(jsonx.Object) {
 		return branch
@@ -121,7 +121,8 @@ func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	return merged
 }
 
-// ofUnion reports whether a keyword beside alternatives says nothing of each.
+// ofUnion reports whether a keyword next to alternatives does not apply to each
+// of them.
 func ofUnion(name string) bool {
 	switch name {
 	case "anyOf", "oneOf", "default", "nullable", "$defs", "definitions":
@@ -134,7 +135,8 @@ func saysMoreThanType(have map[string]*jsonx.Value) bool {
 	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
 }
 
-// mergedProperties returns the properties of both; those of the second win.
+// mergedProperties returns the properties of both; those of the second take
+// precedence.
 func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
 	f.work += len(first.Members) + len(second.Members)
 	out := jsonx.NewObject(slices.Clone(first.Members)...)
@@ -152,8 +154,8 @@ func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
 	return out
 }
 
-// merged returns n with the schemas of allOf as part of it. Beyond the bound on
-// work it is not whole.
+// merged returns n with the schemas of allOf merged into it, incompletely if
+// that exceeds the limit on work.
 func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
 	if n.Get("allOf") == nil {
 		return n
@@ -179,7 +181,7 @@ func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
 	return n
 }
 
-// merge adds what a schema says to n, which has to hold as well.
+// merge adds to n the constraints of a schema that must hold too.
 func (f *Fitter) merge(n, more *jsonx.Value) {
 	f.work += len(n.Members) + len(more.Members)
 	have := n.ByName()

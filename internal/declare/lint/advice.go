@@ -10,14 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// What advice warns of.
+// Limits above which advice is given.
 const (
 	advisedTools = 40
 	manyTokens   = 10_000
 	fatTool      = 2_000 // tokens
 )
 
-// advice looks at the definitions themselves, whatever the provider.
+// advice checks the definitions themselves, regardless of the provider.
 func advice(defs []registry.Definition) []Finding {
 	var out []Finding
 	total := 0
@@ -61,7 +61,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 	return out
 }
 
-// undescribed names the params at the root that have no description.
+// undescribed returns the params at the root that have no description.
 func undescribed(schema *jsonx.Value) []string {
 	properties := schema.Get("properties")
 	if properties == nil {
@@ -76,8 +76,8 @@ func undescribed(schema *jsonx.Value) []string {
 	return out
 }
 
-// invisible finds a character that no screen shows: format characters and
-// controls other than white space.
+// invisible finds an invisible character: format characters and controls other
+// than white space.
 func invisible(text string) (rune, bool) {
 	for _, r := range text {
 		if unicode.Is(unicode.Cf, r) && r != '\u200d' || unicode.IsControl(r) && !unicode.IsSpace(r) {

@@ -1,4 +1,4 @@
-// Package lint says of declarations what a provider would refuse, what it would
-// ignore, and what costs more than it need. It declares with package declare
-// and looks at what came of it.
+// Package lint reports what a provider would refuse or ignore in declarations,
+// and what costs more than necessary. It declares with package declare and
+// checks the result.
 package lint

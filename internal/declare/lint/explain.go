@@ -8,22 +8,22 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Explanation tells what declaring did to one tool.
+// Explanation describes how declaring changed one tool.
 type Explanation struct {
 	Tool  string `json:"tool"`
-	Name  string `json:"name,omitempty"`  // as declared
-	Field string `json:"field,omitempty"` // of the declaration that holds the schema
-	// Changes says in words what was changed; empty where nothing was, or where
-	// the provider's own form is all there is to it.
+	Name  string `json:"name,omitempty"`  // declared name
+	Field string `json:"field,omitempty"` // field of the declaration that has the schema
+	// Changes describes what was changed; it is empty if nothing was changed
+	// except for the provider's own syntax.
 	Changes []string `json:"changes"`
-	// LeftOut says why the tool is not declared, "" where it is.
+	// LeftOut says why the tool is not declared; "" if it is.
 	LeftOut string `json:"leftOut,omitempty"`
-	// Own and Declared are the two schemas over several lines.
+	// Own and Declared are the two schemas on several lines.
 	Own      string `json:"-"`
 	Declared string `json:"-"`
 }
 
-// Explain declares the definitions and tells of each what was changed.
+// Explain declares the definitions and describes for each what was changed.
 func Explain(f declare.Format, defs []registry.Definition, opts declare.Options) []Explanation {
 	out, diags := f.Encode(defs, opts)
 	declared := make(map[string]declare.Declaration, len(out.Declarations))
@@ -43,7 +43,7 @@ func Explain(f declare.Format, defs []registry.Definition, opts declare.Options)
 	return list
 }
 
-// addAll adds what Encode noticed of the tool.
+// addAll adds the diagnostics of Encode about the tool.
 func (e *Explanation) addAll(diags []registry.Diagnostic) {
 	for _, d := range diags {
 		switch {

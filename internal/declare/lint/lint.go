@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Lint declares the definitions in each format and returns what was noticed:
-// tools in their order, for each the worst first.
+// Lint declares the definitions in each format and returns the findings: tools
+// in order, for each the most severe first.
 func Lint(formats []declare.Format, defs []registry.Definition, opts declare.Options) []Finding {
 	opts.Strict = false
 	var all []Finding
@@ -25,7 +25,7 @@ func Lint(formats []declare.Format, defs []registry.Definition, opts declare.Opt
 	return sortedFindings(joinFormats(all, len(formats)), defs)
 }
 
-// joinFormats makes one finding of those that differ by format alone.
+// joinFormats combines findings that differ only in their format.
 func joinFormats(all []Finding, formats int) []Finding {
 	at := map[string]int{}
 	var out []Finding
@@ -58,7 +58,7 @@ func sortedFindings(all []Finding, defs []registry.Definition) []Finding {
 	return all
 }
 
-// lintFormat declares in one format and looks at what came of it.
+// lintFormat declares in one format and checks the result.
 func lintFormat(f declare.Format, defs []registry.Definition, opts declare.Options) []Finding {
 	out, diags := f.Encode(defs, opts)
 	found := make([]Finding, 0, len(diags))
@@ -80,14 +80,14 @@ func lintFormat(f declare.Format, defs []registry.Definition, opts declare.Optio
 	return found
 }
 
-// diagnosed grades what Encode noticed: a tool that is left out would have been
-// refused.
+// diagnosed converts a diagnostic of Encode: a tool that is omitted would have
+// been refused.
 func diagnosed(f declare.Format, d registry.Diagnostic) Finding {
 	severity := registry.SeverityWarning
 	switch {
 	case d.Code == "declaration_left_out":
 		severity = registry.SeverityError
-	case d.Code == "name_changed" && f.Text: // nobody refuses a text
+	case d.Code == "name_changed" && f.Text: // text is never refused
 		severity = registry.SeverityInfo
 	}
 	message := d.Message
@@ -98,8 +98,8 @@ func diagnosed(f declare.Format, d registry.Diagnostic) Finding {
 	return Finding{Severity: severity, Code: d.Code, Formats: []string{f.Name}, Tool: d.Tool, Message: message, Hint: d.Hint}
 }
 
-// maxTools is how many tools the API of a format takes in one request, 0 where
-// it says nothing.
+// maxTools is the maximum number of tools in a request of a format's API; 0 if
+// it is not documented.
 func maxTools(format string) int {
 	switch format {
 	case "gemini":
@@ -110,11 +110,11 @@ func maxTools(format string) int {
 	return 0
 }
 
-// maxOpenAIDescription is what OpenAI took until 2025, and what Azure and others
-// that speak its API still do, in characters.
+// maxOpenAIDescription was OpenAI's limit until 2025, and still applies to
+// Azure and other APIs like it, in characters.
 const maxOpenAIDescription = 1024
 
-// lintDeclaration looks at one tool as it is declared.
+// lintDeclaration checks the declaration of one tool.
 func lintDeclaration(f declare.Format, d declare.Declaration, description string) []Finding {
 	var found []Finding
 	note := func(severity registry.Severity, code, pointer, message, hint string) {

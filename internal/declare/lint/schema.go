@@ -8,7 +8,7 @@ import (
 )
 
 // declaredSchema finds the schema of params in a declaration, and its key; nil
-// in formats of text and where there is no declaration.
+// in text formats and if there is no declaration.
 func declaredSchema(f declare.Format, data []byte) (schema *jsonx.Value, key string) {
 	if f.Text {
 		return nil, ""
@@ -27,7 +27,7 @@ func declaredSchema(f declare.Format, data []byte) (schema *jsonx.Value, key str
 	return schemaIn(n)
 }
 
-// schemaIn finds the schema in a declaration of whatever format.
+// schemaIn finds the schema in a declaration of any format.
 func schemaIn(n *jsonx.Value) (schema *jsonx.Value, key string) {
 	for _, wrapper := range []string{"function", "toolSpec"} {
 		if inner := n.Get(wrapper); inner != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// DropDeadRefs drops references that lead nowhere within the schema: APIs
-// look them up and refuse the whole request where they find nothing. What is
-// left of the schema takes more; calls are still checked against the whole.
-// Source is the text that root was read from.
+// DropDeadRefs removes references without a target in the schema, because APIs
+// resolve them and refuse the whole request if they cannot. The resulting
+// schema accepts more; calls are still checked against the original. source is
+// the text from which root was parsed.
 func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	if !bytes.Contains(source, []byte(`$ref"`)) {
-		return nil // which spares most schemas the walk
+		return nil // most schemas need no walk
 	}
 	d := deadRefs{refs: schema.NewRefs(root)}
 	d.drop(root)
@@ -55,8 +55,7 @@ func (d *deadRefs) leads(n *jsonx.Value, ref string) bool {
 	return d.anchors[name]
 }
 
-// collect finds the names that schemas give themselves, in the words of any
-// draft.
+// collect finds the names that schemas define for themselves, in any draft.
 func (d *deadRefs) collect(n *jsonx.Value) {
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
 		if name := n.Get(keyword).Text(); name != "" {

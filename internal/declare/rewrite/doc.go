@@ -1,9 +1,10 @@
-// Package rewrite changes JSON Schemas in place so that the API of a provider
-// takes them: words of older drafts and of OpenAPI become those of draft
-// 2020-12, the root becomes a plain object, references that lead nowhere go,
-// and [Strict] makes the subset that OpenAI holds a model to.
+// Package rewrite changes JSON Schemas in place so that a provider's API
+// accepts them: syntax of older drafts and of OpenAPI becomes that of draft
+// 2020-12, the root becomes a plain object, references without a target are
+// removed, and [Strict] produces the subset to which OpenAI can constrain a
+// model.
 //
-// Each function returns in words what it changed, nothing where the schema
-// stays as it was. The rewritten schema allows no less than the tool's own
-// does, but for optional values in strict schemas, which are null.
+// Each function returns descriptions of its changes; none if the schema is
+// unchanged. The rewritten schema allows everything that the tool's own does,
+// except that in strict schemas optional values are null instead of absent.
 package rewrite

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// CheckRoot reports why a schema cannot be that of a tool's params: the value
-// it describes must be an object.
+// CheckRoot returns why a schema cannot be that of a tool's params: the value
+// that it describes must be an object.
 func CheckRoot(root *jsonx.Value) error {
 	if !root.Is(jsonx.Object) {
 		return errors.New("its schema is not an object")
@@ -27,8 +27,8 @@ func CheckRoot(root *jsonx.Value) error {
 	return nil
 }
 
-// TypeRoot makes "type":"object" stand at the root, as MCP and every JSON
-// Schema based API ask for. It returns what it changed.
+// TypeRoot adds "type":"object" at the root, as MCP and every API based on JSON
+// Schema requires. It returns its changes.
 func TypeRoot(root *jsonx.Value) (changes []string) {
 	typ := root.Get("type")
 	switch {
@@ -43,7 +43,7 @@ func TypeRoot(root *jsonx.Value) (changes []string) {
 }
 
 // InlineRoot replaces a reference at the root by its target, for APIs that
-// look for the properties there.
+// expect the properties there.
 func InlineRoot(root *jsonx.Value) (changes []string) {
 	if root.Get("$ref") == nil {
 		return nil
@@ -63,9 +63,9 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 	return []string{"the reference at the root replaced by its target"}
 }
 
-// FlattenRoot removes the keywords that APIs refuse at the root of a schema, and
-// with it the whole request. What the branches say of properties is kept, so
-// that a model knows the params; which belong together is left to validation.
+// FlattenRoot removes the keywords at the root of a schema for which APIs
+// refuse the whole request. The properties of branches are kept, so that a
+// model knows the params; validation checks which of them belong together.
 func FlattenRoot(root *jsonx.Value, refused ...string) (changes []string) {
 	f := flattener{refs: schema.NewRefs(root), root: root}
 	for _, keyword := range refused {
@@ -84,7 +84,7 @@ func FlattenRoot(root *jsonx.Value, refused ...string) (changes []string) {
 	return changes
 }
 
-// flattener moves what branches say of properties to the root.
+// flattener moves the properties of branches to the root.
 type flattener struct {
 	refs       *schema.Refs
 	root       *jsonx.Value
@@ -92,8 +92,9 @@ type flattener struct {
 	required   map[string]bool
 }
 
-// adopt adds the properties of a branch that the root does not have yet; what
-// the branch requires is required where the branch always holds.
+// adopt adds the properties of a branch that the root does not have yet.
+// Required properties of the branch become required if the branch always
+// applies.
 func (f *flattener) adopt(branch *jsonx.Value, always bool) {
 	branch, err := f.refs.Resolve(branch)
 	if err != nil {
@@ -141,8 +142,8 @@ func (f *flattener) adoptRequired(required *jsonx.Value) {
 	}
 }
 
-// FillArrays gives every array schema its items, without which OpenAI
-// refuses the request, and reports whether one had none.
+// FillArrays adds items to every array schema without them, for which OpenAI
+// would refuse the request, and reports whether there was one.
 func FillArrays(n *jsonx.Value) (changed bool) {
 	if schema.HasType(n, "array") && n.Get("items") == nil {
 		n.Set("items", jsonx.NewObject())

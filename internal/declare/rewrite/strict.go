@@ -11,9 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// stricter turns a schema into the subset that an API can hold a model to:
-// objects are closed and keywords outside the subset go. In OpenAI's every
-// property is required, and what was optional takes null instead.
+// stricter converts a schema to the subset to which an API can constrain a
+// model: objects are closed and keywords outside the subset are removed. In
+// OpenAI's subset every property is required, and optional ones accept null
+// instead.
 type stricter struct {
 	refs     *schema.Refs
 	grammar  bool // the subset is that of Anthropic's models
@@ -31,9 +32,9 @@ var (
 	errAnyName  = errors.New("an object in it accepts properties of any name")
 )
 
-// Strict makes root an OpenAI strict schema and returns what it changed. The
-// error says why that cannot be: the schema's meaning would be lost, or it is
-// beyond OpenAI's limits. Root is spoilt then.
+// Strict makes root an OpenAI strict schema and returns its changes. The error
+// says why that is impossible: the schema's meaning would be lost, or it
+// exceeds OpenAI's limits. Root must not be used then.
 func Strict(root *jsonx.Value) (changes []string, err error) {
 	s := stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}}
 	if err := s.schema(root, 0); err != nil {
@@ -42,8 +43,8 @@ func Strict(root *jsonx.Value) (changes []string, err error) {
 	return s.changes(), s.size.check()
 }
 
-// Grammar is what a schema costs of the grammar that a request with strict tools
-// of Anthropic's models is compiled to.
+// Grammar is the contribution of a schema to the grammar that is compiled for a
+// request with strict tools of Anthropic's models.
 type Grammar struct {
 	Optional int // properties that are not required
 	Unions   int // parts with several types
@@ -66,8 +67,8 @@ func StrictGrammar(root *jsonx.Value) (changes []string, cost Grammar, err error
 	return s.changes(), s.found, nil
 }
 
-// recursive reports whether a schema leads back to itself. State has the schemas
-// that were looked at, with true while one is being looked at.
+// recursive reports whether a schema is recursive. state has the visited
+// schemas; true means that the visit is in progress.
 func (s *stricter) recursive(n *jsonx.Value, state map[*jsonx.Value]bool) bool {
 	if within, seen := state[n]; seen {
 		return within
@@ -143,7 +144,7 @@ func (s *stricter) branches(list []*jsonx.Value, depth int) error {
 	return nil
 }
 
-// typed rewrites what the types of a schema speak of.
+// typed rewrites the keywords that apply to the types of a schema.
 func (s *stricter) typed(n *jsonx.Value, depth int) error {
 	if n.Get("type").Is(jsonx.Array) {
 		s.found.Unions++
@@ -163,7 +164,8 @@ func (s *stricter) typed(n *jsonx.Value, depth int) error {
 	return s.scalar(n)
 }
 
-// prune rewrites what has another word in the subset and drops what has none.
+// prune rewrites keywords that have another name in the subset and removes the
+// others.
 func (s *stricter) prune(n *jsonx.Value) error {
 	if all := n.Get("allOf"); all != nil {
 		if len(all.Items) != 1 || !mergeable(n, all.Items[0]) {
@@ -183,7 +185,7 @@ func (s *stricter) prune(n *jsonx.Value) error {
 	return s.drop(n)
 }
 
-// drop drops the keywords that the subset does not have.
+// drop removes the keywords that the subset does not have.
 func (s *stricter) drop(n *jsonx.Value) error {
 	kept := make([]jsonx.Member, 0, len(n.Members))
 	for _, m := range n.Members {
@@ -200,8 +202,8 @@ func (s *stricter) drop(n *jsonx.Value) error {
 	return nil
 }
 
-// definitions rewrites the schemas that references lead to and returns the
-// keywords that hold them.
+// definitions rewrites the schemas that references refer to and returns the
+// keywords that contain them.
 func (s *stricter) definitions(n *jsonx.Value) (kept []string, err error) {
 	for _, keyword := range []string{"$defs", "definitions"} {
 		defs := n.Get(keyword)
@@ -219,7 +221,8 @@ func (s *stricter) definitions(n *jsonx.Value) (kept []string, err error) {
 	return kept, nil
 }
 
-// only drops every keyword but the named ones; a reference stands alone.
+// only removes all but the named keywords; a reference must be the only
+// keyword.
 func (s *stricter) only(n *jsonx.Value, names []string) {
 	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
 		if slices.Contains(names, m.Name) {

@@ -7,18 +7,18 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// OpenAI's published limits on strict schemas (guide to structured outputs,
+// OpenAI's documented limits on strict schemas (guide to structured outputs,
 // "supported schemas").
 const (
 	maxStrictDepth      = 10
 	maxStrictProperties = 5000
 	maxStrictEnum       = 1000
 	maxStrictText       = 120_000 // characters of names and values
-	manyStrictEnum      = 250     // values of one enum, beyond which
-	maxStrictEnumText   = 15_000  // characters of its values are bounded
+	manyStrictEnum      = 250     // number of values of one enum above which
+	maxStrictEnumText   = 15_000  // the characters of its values are limited
 )
 
-// size is what of a schema OpenAI limits.
+// size has the quantities that OpenAI limits.
 type size struct {
 	properties int
 	values     int // of enums
@@ -28,7 +28,7 @@ type size struct {
 // name counts the characters of a name or a value.
 func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
 
-// enum counts the values of an enum. The error says that they are too many.
+// enum counts the values of an enum. The error says that there are too many.
 func (s *size) enum(values []*jsonx.Value) error {
 	text := size{}
 	for _, v := range values {
@@ -42,7 +42,7 @@ func (s *size) enum(values []*jsonx.Value) error {
 	return nil
 }
 
-// check says which limit is exceeded.
+// check returns which limit is exceeded.
 func (s *size) check() error {
 	switch {
 	case s.properties > maxStrictProperties:
@@ -56,8 +56,9 @@ func (s *size) check() error {
 }
 
 // keeps reports whether the subset has a keyword with this value. That of
-// Anthropic's models knows no bounds (documentation of structured outputs, "JSON
-// Schema limitations"); its patterns are few, so none is kept.
+// Anthropic's models has no limits on values (documentation of structured
+// outputs, "JSON Schema limitations") and supports only few patterns, so none
+// is kept.
 func (s *stricter) keeps(m jsonx.Member) bool {
 	switch m.Name {
 	case "format":

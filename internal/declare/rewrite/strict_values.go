@@ -28,7 +28,7 @@ func (s *stricter) object(n *jsonx.Value, depth int) error {
 	return s.properties(n, properties, depth)
 }
 
-// properties rewrites the properties of an object and says which are required.
+// properties rewrites the properties of an object and makes them required.
 func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 	required := schema.Required(n)
 	names := make([]*jsonx.Value, 0, len(properties.Members))
@@ -54,7 +54,7 @@ func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 	return nil
 }
 
-// scalar makes sure that a value says of what type it is.
+// scalar ensures that a value has a type.
 func (s *stricter) scalar(n *jsonx.Value) error {
 	values, constant := n.Get("enum"), n.Get("const")
 	if s.grammar && (isCompound(constant) || values != nil && slices.ContainsFunc(values.Items, isCompound)) {
@@ -82,8 +82,8 @@ func (s *stricter) scalar(n *jsonx.Value) error {
 
 func isCompound(v *jsonx.Value) bool { return v.Is(jsonx.Object) || v.Is(jsonx.Array) }
 
-// typesOf returns the type of values as a keyword has it: a name, or a list of
-// several.
+// typesOf returns the types of values for the type keyword: a name, or a list
+// of several.
 func typesOf(values []*jsonx.Value) *jsonx.Value {
 	var types []*jsonx.Value
 	for _, v := range values {
@@ -98,7 +98,7 @@ func typesOf(values []*jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(types...)
 }
 
-// nullable returns a schema that also takes null.
+// nullable returns a schema that also accepts null.
 func nullable(n *jsonx.Value) *jsonx.Value {
 	typ, anyOf := n.Get("type"), n.Get("anyOf")
 	switch {
@@ -126,8 +126,8 @@ func with(list, item *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
 }
 
-// mergeable reports whether the only branch of an allOf can take its parent's
-// place without the two saying different things.
+// mergeable reports whether the only branch of an allOf can replace its parent
+// without contradictions.
 func mergeable(n, branch *jsonx.Value) bool {
 	if !branch.Is(jsonx.Object) {
 		return false

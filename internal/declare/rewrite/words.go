@@ -7,8 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// LowerTypes writes the types of OpenAPI as Gemini's own declarations spell
-// them, STRING, OBJECT and so on, in the words of JSON Schema.
+// LowerTypes converts OpenAPI types as in Gemini's own declarations, such as
+// STRING and OBJECT, to those of JSON Schema.
 func LowerTypes(root *jsonx.Value) (changes []string) {
 	if lowerType(root) {
 		return []string{"types written in lower case"}
@@ -30,9 +30,8 @@ func lowerType(n *jsonx.Value) (changed bool) {
 	return changed
 }
 
-// ModernWords writes what JSON Schema said otherwise before draft 2020-12 in
-// its words: APIs check schemas against that draft and refuse a request that
-// holds others.
+// ModernWords converts syntax from before draft 2020-12, because APIs check
+// schemas against that draft and refuse requests with older syntax.
 func ModernWords(root *jsonx.Value) (changes []string) {
 	if modernize(root) {
 		return []string{"keywords of older drafts written as in 2020-12"}
@@ -49,7 +48,7 @@ func modernize(n *jsonx.Value) (changed bool) {
 	changed = exclusiveLimit(n, "minimum", "exclusiveMinimum") || changed
 	changed = exclusiveLimit(n, "maximum", "exclusiveMaximum") || changed
 	if required := n.Get("required"); required != nil && !required.Is(jsonx.Array) {
-		n.Remove("required") // draft 3 said it with a boolean beside each property
+		n.Remove("required") // draft 3 had a boolean in each property
 		changed = true
 	}
 	for sub := range schema.Within(n) {
@@ -58,7 +57,7 @@ func modernize(n *jsonx.Value) (changed bool) {
 	return changed
 }
 
-// exclusiveLimit turns the boolean of draft 4 into the limit itself.
+// exclusiveLimit converts the boolean of draft 4 to the limit itself.
 func exclusiveLimit(n *jsonx.Value, limit, exclusive string) bool {
 	flag := n.Get(exclusive)
 	if !flag.Is(jsonx.True) && !flag.Is(jsonx.False) {

@@ -2,8 +2,8 @@ package typescript
 
 import "strings"
 
-// AppendComment writes text as a documentation comment behind the indent, none
-// where the text is blank.
+// AppendComment writes text as an indented documentation comment; nothing if
+// the text is blank.
 func AppendComment(dst []byte, indent, text string) []byte {
 	text = strings.TrimSpace(Lines(text))
 	if text == "" {
@@ -23,7 +23,8 @@ func AppendComment(dst []byte, indent, text string) []byte {
 	return append(dst, indent+" */\n"...)
 }
 
-// Lines makes every kind of line end a newline and bad bytes U+FFFD.
+// Lines converts all kinds of line breaks to newlines and invalid bytes to
+// U+FFFD.
 func Lines(text string) string {
 	if isPlain(text) {
 		return text

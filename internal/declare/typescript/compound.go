@@ -5,7 +5,7 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// array writes a list, or a tuple where the schema speaks of places.
+// array writes a list, or a tuple if the schema has one.
 func (w *writer) array(n *jsonx.Value, indent string, depth int) {
 	tuple, items := n.Get("prefixItems"), n.Get("items")
 	if items.Is(jsonx.Array) { // as before draft 2020-12

@@ -1,5 +1,4 @@
 // Package typescript writes JSON Schemas as TypeScript types, and texts as
-// documentation comments. Nothing that a schema holds can end the comment or
-// the type it is written in, and a type has at most some 64 KB: what is beyond
-// is unknown.
+// documentation comments. Nothing in a schema can end the comment or the type
+// around it. A type is limited to about 64 KB; the rest is unknown.
 package typescript

@@ -9,18 +9,18 @@ import (
 )
 
 // AppendType writes the type of the values that a schema describes, for a line
-// that has no indent.
+// without indent.
 func AppendType(dst []byte, root *jsonx.Value) []byte {
 	w := writer{refs: schema.NewRefs(root), out: dst, start: len(dst)}
 	w.schema(root, "", 0)
 	return w.out
 }
 
-// maxBytes bounds the type written for one schema: references that double at
-// each step can ask for any amount. Beyond it parts are unknown.
+// maxBytes limits the type of one schema, because references can double it at
+// each step. Beyond the limit, parts are unknown.
 const maxBytes = 64 << 10
 
-// maxNesting bounds how deep schemas are followed.
+// maxNesting limits the depth to which schemas are followed.
 const maxNesting = 20
 
 // writer writes one type.
@@ -28,16 +28,16 @@ type writer struct {
 	refs  *schema.Refs
 	out   []byte
 	start int            // length of out before the type
-	stack []*jsonx.Value // schemas being written, against circles
+	stack []*jsonx.Value // schemas being written, to detect cycles
 }
 
 func (w *writer) raw(s string) { w.out = append(w.out, s...) }
 
-// full reports whether the type is as long as it may get.
+// full reports whether the type has reached its maximum length.
 func (w *writer) full() bool { return len(w.out)-w.start > maxBytes }
 
-// schema writes the type of a schema; indent is that of the line it begins on.
-// A missing one takes anything.
+// schema writes the type of a schema; indent is that of its first line. A
+// missing schema accepts anything.
 func (w *writer) schema(n *jsonx.Value, indent string, depth int) {
 	n, err := w.refs.Resolve(n)
 	if err != nil || !n.Is(jsonx.Object) || depth > maxNesting ||
@@ -57,8 +57,8 @@ func (w *writer) schema(n *jsonx.Value, indent string, depth int) {
 	w.stack = w.stack[:len(w.stack)-1]
 }
 
-// keywords writes the keywords of one schema; those that all hold at once are
-// an intersection.
+// keywords writes the keywords of one schema; those that apply together form an
+// intersection.
 func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	start := len(w.out)
 	and := func() {
@@ -107,7 +107,7 @@ func (w *writer) union(branches []*jsonx.Value, indent string, depth int) {
 	w.raw(")")
 }
 
-// types writes what the type keyword says, alone or as a list; group puts the
+// types writes the type keyword, a single type or a list; group puts the
 // alternatives of a list in parentheses.
 func (w *writer) types(n, typ *jsonx.Value, indent string, depth int, group bool) {
 	names := []*jsonx.Value{typ}

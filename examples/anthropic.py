@@ -37,7 +37,7 @@ def ask(tools, messages):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    tools = json.loads(toolreg("schema", "--format", "anthropic", "--request", stdin=b""))
+    tools = json.loads(toolreg("schema", "--format", "anthropic", "--request", "--defer", "auto", stdin=b""))
     messages = [{"role": "user", "content": sys.argv[1]}]
     while True:
         response = ask(tools, messages)

@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 printf 'x-api-key: %s\nanthropic-version: 2023-06-01\nContent-Type: application/json\n' "$ANTHROPIC_API_KEY" > "$dir/headers"
 
-toolreg schema --format anthropic --request > "$dir/tools.json"
+toolreg schema --format anthropic --request --defer auto > "$dir/tools.json"
 jq -n --arg text "$1" '[{role: "user", content: $text}]' > "$dir/messages.json"
 while :; do
 	jq -n --arg model "$model" --slurpfile tools "$dir/tools.json" --slurpfile messages "$dir/messages.json" \

@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 printf 'x-goog-api-key: %s\nContent-Type: application/json\n' "$GEMINI_API_KEY" > "$dir/headers"
 
-toolreg schema --format gemini --request > "$dir/tools.json"
+toolreg schema --format gemini --request --defer auto > "$dir/tools.json"
 jq -n --arg text "$1" '[{role: "user", parts: [{text: $text}]}]' > "$dir/contents.json"
 while :; do
 	jq -n --slurpfile tools "$dir/tools.json" --slurpfile contents "$dir/contents.json" \

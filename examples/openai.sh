@@ -12,7 +12,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 printf 'Authorization: Bearer %s\nContent-Type: application/json\n' "$OPENAI_API_KEY" > "$dir/headers"
 
-toolreg schema --format openai --request > "$dir/tools.json"
+toolreg schema --format openai --request --defer auto > "$dir/tools.json"
 jq -n --arg text "$1" '[{role: "user", content: $text}]' > "$dir/messages.json"
 while :; do
 	jq -n --arg model "$model" --slurpfile tools "$dir/tools.json" --slurpfile messages "$dir/messages.json" \

@@ -33,7 +33,7 @@ type response struct {
 }
 
 func run(prompt string) error {
-	tools, err := toolreg(nil, "schema", "--format", "openai-responses", "--request")
+	tools, err := toolreg(nil, "schema", "--format", "openai-responses", "--request", "--defer", "auto")
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func toolreg(stdin []byte, args ...string) ([]byte, error) {
 // ask sends the conversation and returns the response.
 func ask(tools json.RawMessage, input []json.RawMessage) ([]byte, error) {
 	body, err := json.Marshal(map[string]any{
-		"model": cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5-mini"), "tools": tools, "input": input,
+		"model": cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5.4"), "tools": tools, "input": input,
 	})
 	if err != nil {
 		return nil, err

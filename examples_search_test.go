@@ -1,0 +1,304 @@
+//go:build !windows
+
+package toolreg_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestExamplesSearch runs the example agents over 300 tools. The model searches,
+// calls what it found, and calls it again in a later turn; each turn runs toolreg
+// anew. The declarations are the same in every turn, and few.
+func TestExamplesSearch(t *testing.T) {
+	bin := t.TempDir()
+	build(t, ".", filepath.Join(bin, "toolreg"), "./cmd/toolreg")
+	build(t, filepath.Join("examples", "go"), filepath.Join(bin, "agent"), ".")
+	examples, err := filepath.Abs("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, command string
+		api           *searching
+	}{
+		{"openai.sh", filepath.Join(examples, "openai.sh"), searchingOpenAI()},
+		{"gemini.sh", filepath.Join(examples, "gemini.sh"), searchingGemini()},
+		{"anthropic.sh", filepath.Join(examples, "anthropic.sh"), searchingAnthropic()},
+		{"anthropic.py", filepath.Join(examples, "anthropic.py"), searchingAnthropic()},
+		{"go", filepath.Join(bin, "agent"), searchingResponses()},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(tt.api)
+			defer server.Close()
+			dir := manyTools(t)
+			cmd := exec.CommandContext(t.Context(), tt.command, "What changed in invoice 217?")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+				"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+				"NO_PROXY=127.0.0.1", "TOOLREG_SEARCH_CLIENT=true",
+				"OPENAI_API_KEY=key", "ANTHROPIC_API_KEY=key", "GEMINI_API_KEY=key",
+				"OPENAI_BASE_URL="+server.URL+"/v1", "ANTHROPIC_BASE_URL="+server.URL, "GEMINI_BASE_URL="+server.URL)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || string(out) != "Found twice.\n" {
+				t.Errorf("printed %q, %v\n%s", out, err, stderr.String())
+			}
+		})
+	}
+}
+
+// manyTools returns a folder whose user settings have 300 tools, each of which
+// prints its params.
+func manyTools(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var tools []doc
+	for i := range 300 {
+		tools = append(tools, doc{"name": fmt.Sprint("invoice_", i), "description": fmt.Sprintf("Shows what changed in invoice number %d.", i),
+			"parameters": doc{"type": "object", "properties": doc{"year": doc{"type": "integer"}}, "required": []string{"year"}}})
+	}
+	list, err := json.Marshal(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := json.Marshal(doc{"toolDiscoveryCommand": []string{"cat", filepath.Join(dir, "tools.json")}, "toolCallCommand": []string{"sh", "-c", "cat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tools.json": list, "config/toolreg/settings.json": settings} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// searching is a provider's API with a model that searches for a tool and calls it
+// in two turns.
+type searching struct {
+	path string
+	// turns are the model's responses before the last one, said that one.
+	turns []any
+	said  any
+	// answer checks the answer to a turn, which the messages end with.
+	answer func(turn int, messages any) error
+	// messages is the field with the conversation, declared checks the tools.
+	messages string
+	declared func(tools any) error
+
+	tools any // of the first request
+	at    int
+}
+
+func (s *searching) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := s.turn(r)
+	if err != nil {
+		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *searching) turn(r *http.Request) (any, error) {
+	var body doc
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.URL.Path != s.path {
+		return nil, fmt.Errorf("%s: %v", r.URL.Path, err)
+	}
+	if s.at == 0 {
+		s.tools = body["tools"]
+		if err := s.declared(s.tools); err != nil {
+			return nil, err
+		}
+	} else if err := s.answer(s.at, body[s.messages]); err != nil {
+		return nil, fmt.Errorf("after turn %d: %w", s.at, err)
+	}
+	if !reflect.DeepEqual(s.tools, body["tools"]) {
+		return nil, fmt.Errorf("turn %d declares other tools", s.at+1)
+	}
+	s.at++
+	if s.at > len(s.turns) {
+		return s.said, nil
+	}
+	return s.turns[s.at-1], nil
+}
+
+// wanted is the tool that the model looks for, and year what it asks in a turn.
+const wanted = "invoice_217"
+
+func year(turn int) doc { return doc{"year": 2020 + turn} }
+
+func asText(v any) string {
+	data, _ := json.Marshal(v) // documents always encode
+	return string(data)
+}
+
+// checkResult checks the result of a call in a turn.
+func checkResult(turn int, result string) error {
+	if want := asText(year(turn)); result != want {
+		return fmt.Errorf("the call was answered by %.300q, want %q", result, want)
+	}
+	return nil
+}
+
+// checkSearch checks the answer of search_tools.
+func checkSearch(result string) error {
+	var found struct {
+		Tools []struct {
+			Name   string
+			Params doc
+		}
+	}
+	if err := json.Unmarshal([]byte(result), &found); err != nil || len(found.Tools) == 0 || found.Tools[0].Name != wanted || found.Tools[0].Params["required"] == nil {
+		return fmt.Errorf("the search was answered by %.300q: %v", result, err)
+	}
+	return nil
+}
+
+// checkReached checks that few tools are declared, the wanted one not, but the
+// three that find it.
+func checkReached(names []string) error {
+	all := " " + strings.Join(names, " ") + " "
+	if len(names) > 200 || strings.Contains(all, " "+wanted+" ") || !strings.HasSuffix(all, " search_tools describe_tools call_tool ") {
+		return fmt.Errorf("%d tools are declared: %s", len(names), all)
+	}
+	return nil
+}
+
+func namesIn(list any, path ...any) (names []string) {
+	entries, _ := list.([]any)
+	for _, e := range entries {
+		names = append(names, text(e, path...))
+	}
+	return names
+}
+
+func searchingOpenAI() *searching {
+	call := func(name string, arguments any) any {
+		return doc{"choices": []any{doc{"finish_reason": "tool_calls", "message": doc{"role": "assistant", "content": nil,
+			"tool_calls": []any{doc{"id": "c", "type": "function", "function": doc{"name": name, "arguments": asText(arguments)}}}}}}}
+	}
+	return &searching{
+		path: "/v1/chat/completions", messages: "messages",
+		declared: func(tools any) error { return checkReached(namesIn(tools, "function", "name")) },
+		turns: []any{call("search_tools", doc{"query": "invoice 217"}), call("call_tool", doc{"name": wanted, "params": year(2)}),
+			call("call_tool", doc{"name": wanted, "params": year(3)})},
+		said: doc{"choices": []any{doc{"finish_reason": "stop", "message": doc{"role": "assistant", "content": "Found twice."}}}},
+		answer: func(turn int, messages any) error {
+			if turn == 1 {
+				return checkSearch(text(messages, -1, "content"))
+			}
+			return checkResult(turn, text(messages, -1, "content"))
+		},
+	}
+}
+
+func searchingGemini() *searching {
+	turn := func(part doc) any {
+		return doc{"candidates": []any{doc{"finishReason": "STOP", "content": doc{"role": "model", "parts": []any{part}}}}}
+	}
+	call := func(name string, args any) any { return turn(doc{"functionCall": doc{"name": name, "args": args}}) }
+	return &searching{
+		path: "/v1beta/models/gemini-2.5-flash:generateContent", messages: "contents",
+		declared: func(tools any) error { return checkReached(namesIn(dig(tools, 0, "functionDeclarations"), "name")) },
+		turns: []any{call("search_tools", doc{"query": "invoice 217"}), call("call_tool", doc{"name": wanted, "params": year(2)}),
+			call("call_tool", doc{"name": wanted, "params": year(3)})},
+		said: turn(doc{"text": "Found twice."}),
+		answer: func(turn int, contents any) error {
+			response := dig(contents, -1, "parts", 0, "functionResponse")
+			if turn == 1 {
+				return checkSearch(text(response, "response", "output"))
+			}
+			if text(response, "name") != "call_tool" {
+				return fmt.Errorf("the answer is named %q", text(response, "name"))
+			}
+			return checkResult(turn, text(response, "response", "output"))
+		},
+	}
+}
+
+// searchingAnthropic searches itself.
+func searchingAnthropic() *searching {
+	message := func(stop string, content ...any) any {
+		return doc{"type": "message", "role": "assistant", "stop_reason": stop, "content": content}
+	}
+	call := func(turn int) doc { return doc{"type": "tool_use", "id": "c", "name": wanted, "input": year(turn)} }
+	return &searching{
+		path: "/v1/messages", messages: "messages",
+		declared: func(tools any) error {
+			list, _ := tools.([]any)
+			if len(list) != 313 || text(tools, -1, "type") != "tool_search_tool_bm25_20251119" {
+				return fmt.Errorf("%d tools are declared, the last is %s", len(list), asText(dig(tools, -1)))
+			}
+			for _, d := range list {
+				if text(d, "name") == wanted && dig(d, "defer_loading") != true {
+					return fmt.Errorf("%s is not deferred", wanted)
+				}
+			}
+			return nil
+		},
+		turns: []any{
+			message("tool_use", doc{"type": "server_tool_use", "id": "s", "name": "tool_search_tool_bm25", "input": doc{"query": "invoice 217"}},
+				doc{"type": "tool_search_tool_result", "tool_use_id": "s", "content": doc{"type": "tool_search_tool_search_result",
+					"tool_references": []any{doc{"type": "tool_reference", "tool_name": wanted}}}}, call(1)),
+			message("tool_use", call(2)),
+		},
+		said: message("end_turn", doc{"type": "text", "text": "Found twice."}),
+		answer: func(turn int, messages any) error {
+			if dig(messages, -1, "content", 1) != nil || text(messages, -1, "content", 0, "tool_use_id") != "c" {
+				return fmt.Errorf("the answer is %s", asText(dig(messages, -1)))
+			}
+			return checkResult(turn, text(messages, -1, "content", 0, "content", 0, "text"))
+		},
+	}
+}
+
+// searchingResponses leaves the search to its client.
+func searchingResponses() *searching {
+	turn := func(item doc) any { return doc{"output": []any{item}} }
+	call := func(i int) any {
+		return turn(doc{"type": "function_call", "id": "fc", "call_id": "c", "name": wanted, "namespace": "command", "arguments": asText(year(i)), "status": "completed"})
+	}
+	return &searching{
+		path: "/v1/responses", messages: "input",
+		declared: func(tools any) error {
+			names := namesIn(tools, "name")
+			if text(tools, -1, "type") != "tool_search" || text(tools, -1, "execution") != "client" || len(names) > 200 {
+				return fmt.Errorf("%d tools are declared, the last is %s", len(names), asText(dig(tools, -1)))
+			}
+			return nil
+		},
+		turns: []any{turn(doc{"type": "tool_search_call", "id": "tsc", "call_id": "t", "execution": "client", "status": "completed", "arguments": doc{"query": "invoice 217"}}), call(2), call(3)},
+		said:  turn(doc{"type": "message", "role": "assistant", "content": []any{doc{"type": "output_text", "text": "Found twice."}}}),
+		answer: func(turn int, input any) error {
+			last := dig(input, -1)
+			if turn > 1 {
+				if text(last, "namespace") != "command" || text(input, -2, "namespace") != "command" {
+					return fmt.Errorf("the call and its answer lost their namespace: %s", asText(last))
+				}
+				return checkResult(turn, text(last, "output"))
+			}
+			found := dig(last, "tools", 0)
+			if text(last, "type") != "tool_search_output" || text(last, "call_id") != "t" || text(found, "type") != "namespace" || text(found, "name") != "command" ||
+				text(found, "tools", 0, "name") != wanted || dig(found, "tools", 0, "defer_loading") != true {
+				return fmt.Errorf("the search was answered by %.500s", asText(last))
+			}
+			return nil
+		},
+	}
+}

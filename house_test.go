@@ -42,7 +42,7 @@ func rooms() map[string][]string {
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/declare", "internal/declare/lint", "internal/deferred", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/searchcmd":       {"internal/cli", "internal/cli/schemacmd", "internal/declare", "internal/registry", "internal/session"},
-		"internal/cli/servecmd":        {"internal/cli", "internal/registry", "internal/serve", "internal/session", "internal/settings"},
+		"internal/cli/servecmd":        {"internal/cli", "internal/lock", "internal/registry", "internal/serve", "internal/session", "internal/settings"},
 		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/content", "internal/exec", "internal/imports", "internal/jsonx", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/settingscmd":     {"internal/cli", "internal/settings", "internal/settings/edit", "internal/settings/table"},
 		"internal/cli/trustcmd":        {"internal/cli", "internal/registry", "internal/settings", "internal/terminal", "internal/trust"},

@@ -271,6 +271,18 @@ func (e *Env) locked() (bool, error) {
 	return locked, nil
 }
 
+// Again makes a session from settings that are read anew, without asking anybody.
+// If that fails, the earlier settings stay.
+func (e *Env) Again(session func() (*session.Session, error)) (*session.Session, error) {
+	before := e.loaded
+	e.loaded, e.Globals.NonInteractive = loaded{}, true
+	s, err := session()
+	if err != nil {
+		e.loaded = before
+	}
+	return s, err
+}
+
 // Find finds a tool and prints diagnostics, unless the result includes them.
 func (e *Env) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
 	f, err := s.Find(ctx, name, q)

@@ -61,6 +61,12 @@ func (s *Selection) Matches(t *registry.Tool) bool {
 		(!s.optional || t.Optional)
 }
 
+// MatchesServer reports whether tools of a server can be selected by where they come
+// from.
+func (s *Selection) MatchesServer(name string) bool {
+	return s.isFrom(registry.MCPPrefix+name, name, "")
+}
+
 // Hidden returns the hidden tools whose source matches, since their other
 // properties are unknown. It reuses the slice.
 func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {

@@ -47,23 +47,20 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 }
 
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
-	o, err := s.offered(ctx)
-	if err != nil {
-		return registry.Result{}, err
-	}
+	o, done := s.use()
+	defer done()
 	t := o.tools[req.Params.Name]
+	if t == nil {
+		return registry.Result{}, errReplaced
+	}
 	f := session.Found{Registry: o.registry, Tool: t}
 	params, err := registry.DecodeParams(t.Name, req.Params.Arguments)
 	if err != nil {
-		return registry.Result{}, s.opts.Session.RefusedParams(ctx, t, err)
+		return registry.Result{}, o.session.RefusedParams(ctx, t, err)
 	}
 	call := registry.Call{Tool: req.Params.Name, Params: session.Restored(t, params)}
-	if token := req.Params.GetProgressToken(); token != nil {
-		call.Progress = func(p registry.Progress) {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
-		}
-	}
-	return s.opts.Session.Call(ctx, f, call)
+	call.Progress = progressOf(ctx, req.Session, req.Params.GetProgressToken())
+	return o.session.Call(ctx, f, call)
 }
 
 // explain describes the error of a call for the model, and what somebody can do

@@ -12,11 +12,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
 )
 
 // offers are the prompts and resources of servers.
 type offers struct {
-	prompts   map[string]*prompt // by the prompt's own name, if it is free, and by server__name
+	prompts   map[string]*prompt // by the server's name, if it is free, and by server__name
 	resources map[string]*resource
 	templates map[string]*resource
 }
@@ -35,11 +36,11 @@ type resource struct {
 	like   *mcp.ResourceTemplate
 }
 
-// loadOffers lists what the servers offer besides tools. A failure of one does
-// not affect the others.
-func (s *Server) loadOffers(ctx context.Context) offers {
+// loadOffers asks the servers that are there what they offer beside tools. What one
+// of them cannot say leaves the others' alone.
+func (s *Server) loadOffers(ctx context.Context, from *session.Session) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}}
-	servers, _, err := s.opts.Session.Servers()
+	servers, _, err := from.Servers()
 	if err != nil {
 		return o
 	}
@@ -64,7 +65,7 @@ func (s *Server) loadOffers(ctx context.Context) offers {
 	return o
 }
 
-// wants reports whether the prompts and resources of a server are offered.
+// wants reports whether what a server offers is offered on.
 func (s *Server) wants(server string) bool { return s.opts.Servers == nil || s.opts.Servers(server) }
 
 func (s *Server) noteFailure(server *mcpclient.Source, err error) {
@@ -73,8 +74,8 @@ func (s *Server) noteFailure(server *mcpclient.Source, err error) {
 	}
 }
 
-// addPrompt adds a prompt under its own name if that is free, and otherwise
-// under server__name, which always works.
+// addPrompt takes a prompt under its own name where that is free, else under
+// server__name, which always works.
 func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
@@ -88,7 +89,7 @@ func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Pro
 	}
 }
 
-// addResource adds a resource, unless an earlier server has one with its URI.
+// addResource takes a resource, unless an earlier server has one of its URI.
 func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	if first, taken := to[uri]; taken {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
@@ -100,8 +101,8 @@ func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	}
 }
 
-// convert converts what a server listed to the SDK's type; nil if that is
-// impossible.
+// convert turns what a server listed into the SDK's type; nil where it does not
+// fit.
 func convert[T any](from any) *T {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -114,9 +115,12 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// addOffers registers prompts and resources with the SDK, which panics at
-// invalid URIs.
-func (s *Server) addOffers(server *mcp.Server, o *offers) {
+// changeOffers registers prompts and resources with the SDK, which panics at URIs
+// that are none.
+func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
+	server.RemovePrompts(gone(old.prompts, o.prompts)...)
+	server.RemoveResources(gone(old.resources, o.resources)...)
+	server.RemoveResourceTemplates(gone(old.templates, o.templates)...)
 	for name, p := range o.prompts {
 		if is := convert[mcp.Prompt](p.is); is != nil && name == p.declared {
 			is.Name = p.declared
@@ -132,14 +136,14 @@ func (s *Server) addOffers(server *mcp.Server, o *offers) {
 		add()
 	}
 	for uri, r := range o.resources {
-		add(uri, r, func() { server.AddResource(r.is, s.readResource(r.server)) })
+		add(uri, r, func() { server.AddResource(r.is, s.readResource) })
 	}
 	for uri, r := range o.templates {
-		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResource(r.server)) })
+		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
 	}
 }
 
-// progressOf passes on the progress of a client's request.
+// progressOf passes on progress of what a client requested.
 func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func(registry.Progress) {
 	if token == nil {
 		return nil
@@ -149,19 +153,20 @@ func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func
 	}
 }
 
-// getPrompt makes the server fill in a prompt.
+// getPrompt has the server fill in a prompt.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	o, err := s.offered(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p := o.prompts[req.Params.Name]
 	arguments, err := json.Marshal(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	v, ask, err := s.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
+			o, done := s.use()
+			defer done()
+			p := o.prompts[req.Params.Name]
+			if p == nil {
+				return nil, errReplaced
+			}
 			return p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
 		})
 	switch {
@@ -178,32 +183,51 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	return out, nil
 }
 
-// readResource reads resources of a server.
-func (s *Server) readResource(server *mcpclient.Source) mcp.ResourceHandler {
+// errReplaced tells that what a request is about went away with a change of the
+// settings.
+var errReplaced = errors.New("the settings have changed, and this is not offered any more")
+
+// readResource reads a resource of a server.
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return s.read(ctx, req, func(o *offers) *resource { return o.resources[req.Params.URI] })
+}
+
+// readResourceLike reads resources of a template.
+func (s *Server) readResourceLike(template string) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.RequestState, req.Params.InputResponses},
-			func(ctx context.Context) (any, error) {
-				return server.ReadResource(ctx, req.Params.URI, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
-			})
-		refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
-		switch {
-		case isRefused && refused.Missing():
-			return nil, mcp.ResourceNotFoundError(req.Params.URI)
-		case err != nil:
-			return nil, refusal(err)
-		case ask != nil:
-			return &mcp.ReadResourceResult{InputRequests: ask.requests, RequestState: ask.state}, nil
-		}
-		reading, _ := v.(mcpclient.Reading)
-		out := &mcp.ReadResourceResult{}
-		if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
-			return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
-		}
-		return out, nil
+		return s.read(ctx, req, func(o *offers) *resource { return o.templates[template] })
 	}
 }
 
-// refusal returns an error for a client. A server's error keeps its code.
+func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find func(*offers) *resource) (*mcp.ReadResourceResult, error) {
+	v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.RequestState, req.Params.InputResponses},
+		func(ctx context.Context) (any, error) {
+			o, done := s.use()
+			defer done()
+			r := find(&o.offers)
+			if r == nil {
+				return nil, errReplaced
+			}
+			return r.server.ReadResource(ctx, req.Params.URI, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
+		})
+	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
+	switch {
+	case isRefused && refused.Missing():
+		return nil, mcp.ResourceNotFoundError(req.Params.URI)
+	case err != nil:
+		return nil, refusal(err)
+	case ask != nil:
+		return &mcp.ReadResourceResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+	}
+	reading, _ := v.(mcpclient.Reading)
+	out := &mcp.ReadResourceResult{}
+	if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
+		return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
+	}
+	return out, nil
+}
+
+// refusal is an error for a client. That of a server keeps its code.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
 		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
@@ -211,12 +235,10 @@ func refusal(err error) error {
 	return err
 }
 
-// complete makes the server complete an argument of a prompt or a template.
+// complete has the server complete an argument of a prompt or a template.
 func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	o, err := s.offered(ctx)
-	if err != nil {
-		return nil, err
-	}
+	o, done := s.use()
+	defer done()
 	params := *req.Params
 	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
 	if params.Ref == nil {
@@ -239,7 +261,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	return result, nil
 }
 
-// resourceServer returns the server of a resource; nil if none has it.
+// resourceServer returns the server of a resource; nil where none has it.
 func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	if r := o.resources[uri]; r != nil {
 		return r.server
@@ -247,12 +269,10 @@ func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	return nil
 }
 
-// subscribe subscribes to changes of a resource.
+// subscribe asks for news of a resource.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	o, err := s.offered(ctx)
-	if err != nil {
-		return err
-	}
+	o, done := s.use()
+	defer done()
 	server := o.resourceServer(req.Params.URI)
 	if server == nil {
 		return mcp.ResourceNotFoundError(req.Params.URI)
@@ -260,11 +280,11 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return refusal(server.Subscribe(ctx, req.Params.URI, s.resourceChanged))
 }
 
-// unsubscribe ends one client's subscription. The server continues to send
-// changes, because other clients may be subscribed.
+// unsubscribe ends what subscribe began for one client. The server goes on telling:
+// other clients may want to know.
 func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
 
-// resourceChanged notifies the subscribed clients.
+// resourceChanged tells the clients that want to know.
 func (s *Server) resourceChanged(uri string) {
 	s.mu.Lock()
 	servers := make([]*mcp.Server, 0, len(s.servers))

@@ -74,8 +74,11 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	server := New(Options{Session: s, Select: func(_ context.Context, reg *registry.Registry) ([]*registry.Tool, error) { return reg.Tools(), nil }})
-	if err := server.Load(t.Context()); err != nil {
+	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []*registry.Tool, error) {
+		reg, err := s.All(ctx)
+		return reg, reg.Tools(), err
+	}})
+	if err := server.Load(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	return server
@@ -183,7 +186,7 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"ms": 60000}})
+		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
 	}()
 	waitFor(t, func() bool { return s.running() == 1 })
 	r, err := asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m"}})
@@ -307,7 +310,7 @@ func TestBrokenOffCallsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"ms": 60000}})
+			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
 			done <- err
 		}()
 		waitFor(t, func() bool { return s.running() == 1 })

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,29 +22,27 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// instructions describe this server to a client's model.
+// instructions tell a client's model what this server is.
 const instructions = "Tools from several sources behind one policy. Some calls ask the user first; a refused call says which rule refused it."
 
-// Options configure a [Server]. Session and Select are required.
+// Options configure a [Server]. Select is required.
 type Options struct {
-	// Session has the tools and makes the calls. Its Asker is [Asker].
-	Session *session.Session
-	// Select returns the tools of the registry to offer, in its order.
-	Select func(context.Context, *registry.Registry) ([]*registry.Tool, error)
-	// Servers reports whether to offer the prompts and resources of a server.
-	// nil: those of all servers.
+	// Select loads what it needs of a session and returns the registry and the tools of
+	// it that are offered, in its order.
+	Select func(context.Context, *session.Session) (*registry.Registry, []*registry.Tool, error)
+	// Servers reports whether prompts and resources of a server are offered too. nil:
+	// those of all.
 	Servers func(name string) bool
-	// Version is the version of toolreg, for clients.
+	// Version is that of toolreg, for clients.
 	Version string
-	// Idle is how long a server may be without calls before its session is
-	// closed; 0 means forever.
+	// Idle is how long a server may be without a call before its session is closed;
+	// 0 means for ever.
 	Idle time.Duration
-	// MaxCalls is the maximum number of running calls per client; 0 means no
-	// limit.
+	// MaxCalls is how many calls a client may have running; 0 means no limit.
 	MaxCalls int
-	// Log receives log messages of the protocol implementation. nil: silent.
+	// Log receives what the protocol's machinery has to say. nil: silent.
 	Log *slog.Logger
-	// Warn reports problems that do not stop the server. It may be nil.
+	// Warn reports what does not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
 }
 
@@ -58,21 +57,26 @@ type Server struct {
 	mu      sync.Mutex
 	offer   *offer
 	failed  error                  // why there is no offer
-	servers map[string]*mcp.Server // by the name of the client
-	calls   map[any]int            // number of running calls, by client
+	servers map[string]*mcp.Server // by the name of the caller
+	calls   map[any]int            // running, by what tells clients apart
 	waiting map[string]*waitingCall
 }
 
-// offer is what is offered to clients.
+// offer is what clients are offered: the tools of one session. It is replaced when
+// the settings have changed, and its session closed when its last call has ended.
 type offer struct {
+	session  *session.Session
 	registry *registry.Registry
-	tools    map[string]*registry.Tool  // by declared name
-	raw      map[string]json.RawMessage // declarations, by declared name
+	tools    map[string]*registry.Tool  // by the name as declared
+	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	offers
+
+	users    int  // requests that use it; guarded by Server.mu
+	replaced bool // likewise
 }
 
-// New returns a server that offers nothing until [Server.Load] has finished.
+// New returns a server that offers nothing before [Server.Load] is done.
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -86,27 +90,61 @@ func New(opts Options) *Server {
 		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
 }
 
-// Load runs the sources and offers their tools. Requests that need them wait
-// for it. Call it once. The error is about rules that cannot be read, or the
-// cause of ctx.
-func (s *Server) Load(ctx context.Context) error {
-	o, err := s.load(ctx)
+// Load runs the sources of a session and offers their tools, in place of those of an
+// earlier session, which is closed once its calls have ended. The server closes no
+// other. Until the first Load is done requests wait for it. The session's Asker is
+// [Asker]. The error is that of rules that cannot be read, or the cause of ctx; then
+// what was offered before stays.
+func (s *Server) Load(ctx context.Context, from *session.Session) error {
+	o, err := s.load(ctx, from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.life, s.offer, s.failed = ctx, o, err
-	if o != nil {
-		for _, server := range s.servers {
-			s.addTools(server, o)
+	old := s.offer
+	if first := s.life == nil; first {
+		s.life = ctx
+		defer close(s.ready)
+		if s.opts.Idle > 0 {
+			go s.closeIdle(ctx)
 		}
 	}
-	close(s.ready)
-	if s.opts.Idle > 0 && err == nil {
-		go s.closeIdle(ctx)
+	if err != nil {
+		s.failed = err
+		return err
 	}
-	return err
+	s.offer = o
+	for _, server := range s.servers {
+		s.change(server, old, o)
+	}
+	if old != nil {
+		old.replaced = true
+		s.closeUnused(old)
+	}
+	return nil
 }
 
-// closeIdle closes servers without calls, until ctx is done.
+// closeUnused closes the session of an offer that was replaced and that no request
+// uses any more. s.mu is held.
+func (s *Server) closeUnused(o *offer) {
+	if o.replaced && o.users == 0 {
+		go o.session.Close()
+	}
+}
+
+// use returns the offer for a request, which has to call done at its end.
+func (s *Server) use() (o *offer, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o = s.offer
+	o.users++
+	return o, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		o.users--
+		s.closeUnused(o)
+	}
+}
+
+// closeIdle closes servers that nobody calls, until ctx is done.
 func (s *Server) closeIdle(ctx context.Context) {
 	tick := time.NewTicker(min(max(s.opts.Idle/10, 10*time.Millisecond), time.Minute))
 	defer tick.Stop()
@@ -116,7 +154,13 @@ func (s *Server) closeIdle(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		on, _, err := s.opts.Session.Servers()
+		s.mu.Lock()
+		o := s.offer
+		s.mu.Unlock()
+		if o == nil {
+			continue
+		}
+		on, _, err := o.session.Servers()
 		if err != nil {
 			return
 		}
@@ -126,26 +170,24 @@ func (s *Server) closeIdle(ctx context.Context) {
 	}
 }
 
-func (s *Server) load(ctx context.Context) (*offer, error) {
-	reg, err := s.opts.Session.All(ctx)
+func (s *Server) load(ctx context.Context, from *session.Session) (*offer, error) {
+	reg, tools, err := s.opts.Select(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.opts.Select(ctx, reg)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range s.opts.Session.Diagnostics(reg) {
+	for _, d := range from.Diagnostics(reg) {
 		s.opts.Warn(d)
 	}
 	o, err := s.newOffer(reg, tools)
-	if err == nil {
-		o.offers = s.loadOffers(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return o, err
+	o.session = from
+	o.offers = s.loadOffers(ctx, from)
+	return o, nil
 }
 
-// newOffer declares tools in the format mcp, with the names that they have in
+// newOffer declares tools as the format mcp does, with the names that they have in
 // the whole registry.
 func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offer, error) {
 	format, err := declare.Lookup("mcp")
@@ -172,17 +214,34 @@ func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offe
 	return o, nil
 }
 
-// addTools registers tools with the SDK, which keeps their order and cursors
-// and notifies clients of changes. In listings the SDK's tools are replaced by
-// the declarations (see listTools).
-func (s *Server) addTools(server *mcp.Server, o *offer) {
-	for _, t := range o.declared {
-		server.AddTool(t, s.callTool)
+// change registers with the SDK what is new in an offer and takes away what is gone;
+// old may be nil. The SDK keeps order and cursors and tells clients of changes. What
+// it lists of tools is replaced by the declarations.
+func (s *Server) change(server *mcp.Server, old, o *offer) {
+	if old == nil {
+		old = &offer{}
 	}
-	s.addOffers(server, &o.offers)
+	server.RemoveTools(gone(old.tools, o.tools)...)
+	for _, t := range o.declared {
+		if !bytes.Equal(old.raw[t.Name], o.raw[t.Name]) {
+			server.AddTool(t, s.callTool)
+		}
+	}
+	s.changeOffers(server, &old.offers, &o.offers)
 }
 
-// For returns the SDK's server for clients with a name.
+// gone returns the keys that are in old alone.
+func gone[T any](old, now map[string]T) []string {
+	var out []string
+	for key := range old {
+		if _, ok := now[key]; !ok {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// For returns the SDK's server for clients that go by a name.
 func (s *Server) For(name string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,13 +262,13 @@ func (s *Server) For(name string) *mcp.Server {
 	})
 	server.AddReceivingMiddleware(s.receive(name))
 	if s.offer != nil {
-		s.addTools(server, s.offer)
+		s.change(server, nil, s.offer)
 	}
 	s.servers[name] = server
 	return server
 }
 
-// receive handles requests of clients with a name before the SDK does.
+// receive looks at the requests of clients that go by a name before the SDK does.
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -240,7 +299,7 @@ func needsOffer(method string) bool {
 	return false
 }
 
-// offered waits until the offer is complete.
+// offered waits for what there is to offer.
 func (s *Server) offered(ctx context.Context) (*offer, error) {
 	select {
 	case <-s.ready:
@@ -255,8 +314,9 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	return s.offer, nil
 }
 
-// resolve replaces the name in a request by the offered name: server__tool and
-// aliases work as in `toolreg call`. An unknown tool is a protocol error.
+// resolve gives a request the name of what it is about as it is offered:
+// server__tool and aliases work here as they do in `toolreg call`. An unknown tool
+// is an error of the protocol.
 func (o *offer) resolve(req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
@@ -295,8 +355,7 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
 }
 
-// admit counts a call of a client, unless the client has too many running
-// calls.
+// admit counts a call of a client, unless it has too many running.
 func (s *Server) admit(c any) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package servecmd implements the command serve, which offers the registry as
-// an MCP server.
+// Package servecmd is the command serve: the registry as an MCP server.
 package servecmd
 
 import (
@@ -32,7 +31,7 @@ type options struct {
 	printConfig string
 }
 
-// New returns the command serve.
+// New is the command serve.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -68,7 +67,7 @@ Exit codes: 0, 1, 2, 143.`,
 	return cmd
 }
 
-// check returns an error for flags that cannot be combined.
+// check refuses flags that do not go together.
 func (o *options) check() error {
 	switch {
 	case o.http == "" && (o.tokenFile != "" || o.noAuth) && os.Getenv("LISTEN_FDS") == "":
@@ -88,33 +87,51 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+	watch := newWatcher(e)
+	from, err := o.session(ctx, e)
 	if err != nil {
 		return err
 	}
-	set := s.Settings().Serve
-	server := serve.New(serve.Options{Session: s, Select: o.offered(s), Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
-	load := make(chan error, 1)
-	go func() { load <- server.Load(ctx) }()
+	set := from.Settings().Serve
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
+	go func() {
+		if err := server.Load(ctx, from); err != nil {
+			return // requests are answered with it
+		}
+		watch.follow(ctx, from, func() (*session.Session, error) { return o.reload(ctx, e, server) })
+	}()
 	if o.http != "" || os.Getenv("LISTEN_FDS") != "" {
 		return o.serveHTTP(ctx, e, server, set)
 	}
 	return server.Stdio(ctx, e.In, e.Out.Unescaped(), o.drain)
 }
 
-// offered selects the tools to offer: those that the flags select, except tools
-// whose every call is denied.
-func (o *options) offered(s *session.Session) func(context.Context, *registry.Registry) ([]*registry.Tool, error) {
-	return func(ctx context.Context, reg *registry.Registry) ([]*registry.Tool, error) {
-		if err := o.CheckCategory(reg); err != nil {
-			return nil, err
-		}
-		tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
-		return tools, err
-	}
+// session makes a session whose questions go to clients.
+func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, error) {
+	return e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
-// serveHTTP listens until ctx is done, then waits for running requests.
+// reload offers what changed settings say.
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*session.Session, error) {
+	from, err := e.Again(func() (*session.Session, error) { return o.session(ctx, e) })
+	if err != nil {
+		return nil, err
+	}
+	return from, server.Load(ctx, from)
+}
+
+// offered selects the tools to offer: those that the flags leave and whose every
+// call is not denied.
+func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Registry, []*registry.Tool, error) {
+	reg, err := o.Load(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
+	return reg, tools, err
+}
+
+// serveHTTP listens until ctx is done, then waits for what runs.
 func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -147,7 +164,8 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	return o.drained(ctx, hs, handler)
 }
 
-// drained waits for running requests for at most the duration of --drain.
+// drained waits for the requests that are being answered, for as long as --drain
+// says.
 func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.HTTP) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
@@ -159,13 +177,13 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 	return nil
 }
 
-// listen opens the address, or uses the socket that systemd passes.
+// listen opens the address, or takes the socket that systemd hands over.
 func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
 			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: exactly one socket for this process is expected")}
 		}
-		const first = 3 // first of the descriptors that are passed
+		const first = 3 // of the descriptors that are handed over
 		file := os.NewFile(first, "LISTEN_FDS")
 		defer file.Close()
 		return net.FileListener(file)
@@ -184,7 +202,7 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// tokens reads the file of tokens, or creates a token.
+// tokens reads the file of tokens, or makes one token.
 func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:

@@ -1,6 +1,6 @@
-// Package caller says on whose behalf a call is made where one process works for
-// several clients. It travels in the context of the call. Without it the call is
-// that of the person who started the program.
+// Package caller identifies the client for which a call is made, if one process
+// serves several clients. The caller is part of the context of the call.
+// Without it, the call is that of the person who started the program.
 package caller
 
 import (
@@ -10,21 +10,24 @@ import (
 
 // Caller is one client of a server process.
 type Caller struct {
-	// ID tells clients apart: calls whose IDs are equal are of the same client.
+	// ID identifies the client: calls with equal IDs belong to the same client.
 	ID any
-	// Name is that under which its approvals are kept: of its token, "stdio", or
-	// "local". Never empty.
+	// Name is the name under which its approvals are stored: that of its token,
+	// "stdio", or "local". Never empty.
 	Name string
-	// Client and Version are what the client says of itself, for the audit log.
+	// Client and Version are the client's own name and version, for the audit
+	// log.
 	Client, Version string
-	// Capabilities are what the client may be asked for, as it sent them: a JSON
-	// object of the protocol, for servers that are told with each request. nil: ours.
+	// Capabilities are the client's capabilities as it sent them, a JSON object
+	// of the protocol, for servers that receive them with each request. nil:
+	// our own.
 	Capabilities json.RawMessage
-	// Input answers what a server asks for in a result (revision 2026-07-28,
-	// input_required), which it gets as the server sent it. It returns the members to
-	// add to the params of the request. nil: the questions are put one by one.
+	// Input answers the questions in a server's result (revision 2026-07-28,
+	// input_required), which it receives as the server sent it. It returns the
+	// members to add to the params of the request. nil: the questions are asked
+	// one by one.
 	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
-	// Peer is what the server process itself keeps of the client.
+	// Peer is the server process's own data about the client.
 	Peer any
 }
 
@@ -33,7 +36,7 @@ type key struct{}
 // With returns a context for calls of c.
 func With(ctx context.Context, c *Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// From returns on whose behalf ctx works; nil is the person at the command line.
+// From returns the caller of ctx; nil is the person at the command line.
 func From(ctx context.Context) *Caller {
 	c, _ := ctx.Value(key{}).(*Caller)
 	return c

@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Answer is what a model is told of tools. Its JSON is the text of the result.
+// Answer is an answer about tools for a model. Its JSON is the text of the
+// result.
 type Answer struct {
 	Tools    []Described `json:"tools"`
-	Matched  *int        `json:"matched,omitempty"`  // of a search: how many match in all
-	Searched int         `json:"searched,omitempty"` // of a search: among how many
-	// Unavailable are the sources that failed. Their tools cannot be found, so that
-	// a search must not be taken to say that there are none.
+	Matched  *int        `json:"matched,omitempty"`  // for a search: number of all matches
+	Searched int         `json:"searched,omitempty"` // for a search: number of tools searched
+	// Unavailable are the sources that failed. Their tools cannot be found, so
+	// a search without results does not mean that there are none.
 	Unavailable []string `json:"unavailable,omitempty"`
 	Notes       []string `json:"notes,omitempty"`
 }
@@ -26,22 +27,22 @@ type Described struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"` // the input schema
-	Error       string          `json:"error,omitempty"`  // why there is nothing else
+	Error       string          `json:"error,omitempty"`  // why there is no other information
 }
 
-// Describe returns all that a call of a tool needs, under the name that it is
-// called by.
+// Describe returns everything that a call of a tool needs, under the name for
+// the call.
 func Describe(name string, d *registry.Definition) Described {
 	params := d.InputSchema
 	if schema, err := jsonx.Parse(params, jsonx.Options{}); err != nil || !schema.Is(jsonx.Object) {
 		params = json.RawMessage(`{"type":"object","properties":{}}`)
-	} else if schema.Remove("$schema") { // says nothing to a model
+	} else if schema.Remove("$schema") { // useless to a model
 		params = schema.AppendTo(nil)
 	}
 	return Described{Name: name, Description: d.Description, Params: params}
 }
 
-// Missing says that there is no tool of a name, and names those that look like it.
+// Missing reports that there is no tool of a name, with similar names.
 func Missing(name string, near []string) Described {
 	message := "there is no such tool"
 	if len(near) > 0 {
@@ -50,12 +51,12 @@ func Missing(name string, near []string) Described {
 	return Described{Name: name, Error: message}
 }
 
-// maxAnswered bounds the params that a search returns, in tokens.
+// maxAnswered limits the params that a search returns, in tokens.
 const maxAnswered = 4_000
 
-// Shorten leaves what goes beyond the size of a search's answer to
-// describe_tools: from there on a tool has its name and the first sentence of its
-// description.
+// Shorten limits the size of a search's answer: tools beyond the limit have
+// only their name and the first sentence of their description, and the model
+// can use describe_tools.
 func (a *Answer) Shorten(describe string) {
 	shortened, tokens := false, 0
 	for i := range a.Tools {
@@ -70,7 +71,7 @@ func (a *Answer) Shorten(describe string) {
 	}
 }
 
-// Text is the answer as the model reads it.
+// Text returns the answer as the model reads it.
 func (a Answer) Text() (string, error) {
 	if len(a.Unavailable) > 0 {
 		a.Notes = append(a.Notes, "These sources failed, so their tools cannot be found at the moment: "+strings.Join(a.Unavailable, ", ")+".")

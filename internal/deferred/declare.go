@@ -13,29 +13,30 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say what to declare of a registry. Budget, in tokens, is for all that a
-// model sees of the declarations before it searches.
+// Options say what to declare of a registry. Budget, in tokens, is the limit
+// for everything that a model sees of the declarations before it searches.
 type Options struct {
-	All    bool // defer every tool that is not always declared, whatever fits
+	All    bool // defer every tool that need not always be declared, even if it fits
 	Budget int
 	// Always reports whether the settings name a tool as one never to defer.
 	Always func(*registry.Definition) bool
-	// Client has the client answer the searches of a provider that can have that.
+	// Client makes the client answer the searches of a provider that supports
+	// this.
 	Client   bool
 	Overview Overview
 }
 
-// Result is what was declared.
+// Result is the result of declaring.
 type Result struct {
 	declare.Output
 	Diagnostics []registry.Diagnostic
-	Deferred    int // tools that a model sees only when it searches; 0: Output is all there is
-	Tokens      int // of what a model sees before it searches, estimated
+	Deferred    int // number of tools that a model sees only when it searches; 0: Output has all tools
+	Tokens      int // estimated tokens of what a model sees before it searches
 }
 
-// Declare encodes definitions in their order, those beyond the budget deferred.
-// Where all fit, the output is that of Format.Encode to the byte. The same input
-// gives the same output.
+// Declare encodes definitions in order and defers those beyond the budget. If
+// all fit, the output is exactly that of Format.Encode. The same input produces
+// the same output.
 func Declare(f declare.Format, defs []registry.Definition, encode declare.Options, o Options) Result {
 	whole, diags := f.Encode(defs, encode)
 	all := Result{Output: whole, Diagnostics: diags, Tokens: f.Tokens(whole.Data)}
@@ -57,18 +58,18 @@ func Declare(f declare.Format, defs []registry.Definition, encode declare.Option
 	return least
 }
 
-// plan is the choice of the tools to declare.
+// plan is the selection of the tools to declare.
 type plan struct {
 	format  declare.Format
 	defs    []registry.Definition
 	encode  declare.Options
 	options Options
-	whole   declare.Output // of all tools, declared as usual
+	whole   declare.Output // all tools, declared as usual
 	kept    map[string]bool
 }
 
-// keepAlways keeps the tools that the settings name. It reports whether they name
-// others to defer in any case.
+// keepAlways keeps the tools that the settings name. It reports whether they
+// name others to defer in any case.
 func (p *plan) keepAlways() (marked bool) {
 	for i := range p.defs {
 		d := &p.defs[i]
@@ -82,8 +83,8 @@ func (p *plan) keepAlways() (marked bool) {
 	return marked
 }
 
-// fill keeps further tools in their order until one does not fit into the room
-// that is left, in tokens.
+// fill keeps further tools in order until one does not fit in the remaining
+// room, in tokens.
 func (p *plan) fill(room int) {
 	at := make(map[string]*registry.Definition, len(p.defs))
 	for i := range p.defs {
@@ -100,7 +101,7 @@ func (p *plan) fill(room int) {
 	}
 }
 
-// declare encodes the tools that are kept with what makes the others found.
+// declare encodes the kept tools and what the model needs to find the others.
 func (p *plan) declare() Result {
 	encode, defs := p.encode, p.defs
 	if p.format.Defers() {
@@ -122,7 +123,7 @@ func (p *plan) declare() Result {
 	return Result{Output: out, Diagnostics: diags, Deferred: len(p.defs) - len(p.kept), Tokens: seen}
 }
 
-// deferral is what the provider's own search needs.
+// deferral returns what the provider's own search needs.
 func (p *plan) deferral() declare.Deferral {
 	d := declare.Deferral{Search: true}
 	if p.options.Client && p.format.Name == "openai-responses" {
@@ -139,7 +140,7 @@ func (p *plan) deferral() declare.Deferral {
 	return d
 }
 
-// named are the declared names of tools, by source.
+// named returns the declared names of tools, by source.
 func (p *plan) named(tools map[string]bool) map[string][]string {
 	source := make(map[string]string, len(p.defs))
 	for i := range p.defs {
@@ -154,8 +155,8 @@ func (p *plan) named(tools map[string]bool) map[string][]string {
 	return out
 }
 
-// taken reports the names that tools of the registry have, and those that they are
-// declared as.
+// taken returns a function that reports the registered and declared names of
+// the registry's tools.
 func (p *plan) taken() func(string) bool {
 	names := slices.Clone(p.encode.Registered)
 	for i := range p.defs {
@@ -164,14 +165,14 @@ func (p *plan) taken() func(string) bool {
 	return Taken(p.format.Name, names)
 }
 
-// Taken reports whether a tool of the registry has a name, or is declared by it in
-// a format.
+// Taken returns a function that reports whether a tool of the registry has a
+// name, or is declared with it in a format.
 func Taken(format string, registered []string) func(string) bool {
-	declared, _ := declare.Names(format, registered) // of an unknown format: none
+	declared, _ := declare.Names(format, registered) // nil for an unknown format
 	return func(name string) bool { return declared[name] != "" || slices.Contains(registered, name) }
 }
 
-// Bounds of the descriptions of namespaces, in bytes: of each, and of all where
+// Limits of the descriptions of namespaces, in bytes: of each, and of all if
 // there are many.
 const (
 	maxDescription  = 400
@@ -179,8 +180,8 @@ const (
 	maxDescriptions = 16_000
 )
 
-// namespaces describes sources for a model that sees no tool of them: by what the
-// settings say, and the names of tools.
+// namespaces describes sources for a model that sees none of their tools, by
+// their descriptions in the settings and the names of their tools.
 func (o Overview) namespaces(names map[string][]string) map[string]string {
 	limit := max(minDescription, min(maxDescription, maxDescriptions/max(len(o.Sources), 1)))
 	out := make(map[string]string, len(o.Sources))
@@ -202,14 +203,14 @@ func (o Overview) namespaces(names map[string][]string) map[string]string {
 	return out
 }
 
-// Found encodes tools that a search found as a provider that defers them takes the
-// answer to a search.
+// Found encodes tools that a search found in the format in which a provider
+// that defers them expects the answer to a search.
 func (o Overview) Found(f declare.Format, defs []registry.Definition, registered []string) []json.RawMessage {
 	d := declare.Deferral{Tools: map[string]bool{}, Namespaces: o.namespaces(nil)}
 	for i := range defs {
 		d.Tools[defs[i].Name] = true
 	}
 	out, _ := f.Encode(defs, declare.Options{Registered: registered, Defer: d})
-	tools, _ := jsonx.Elements(out.Data) // what was encoded is a list
+	tools, _ := jsonx.Elements(out.Data) // the encoder's output is a list
 	return tools
 }

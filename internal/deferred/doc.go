@@ -1,9 +1,10 @@
-// Package deferred declares a part of a large registry and lets the model find the
-// rest (spec section 12). [Declare] decides which tools are declared within a
-// budget of tokens; the others are declared as deferred where the provider finds
-// such tools itself, and reached by three tools of this package elsewhere:
-// search_tools, describe_tools and call_tool.
+// Package deferred declares only a part of a large registry and lets the model
+// find the rest (spec section 12). [Declare] decides which tools are declared
+// within a budget of tokens. The others are declared as deferred if the
+// provider finds such tools itself. Otherwise they are reached through three
+// tools of this package: search_tools, describe_tools and call_tool.
 //
-// The package decides and writes texts. Searching and calling are session's part:
-// it answers those three in any later run, without knowing what was declared.
+// The package decides and writes texts. Package session searches and calls: it
+// answers these three tools in any later run, without knowing what was
+// declared.
 package deferred

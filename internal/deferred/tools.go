@@ -8,18 +8,18 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The tools by which a model reaches what is not declared.
+// The tools with which a model reaches tools that are not declared.
 const (
 	SearchTools   = "search_tools"
 	DescribeTools = "describe_tools"
 	CallTool      = "call_tool"
 )
 
-// prefix comes before the name of one of these tools where a tool of the registry
+// prefix is added to the name of one of these tools if a tool of the registry
 // has that name.
 const prefix = "toolreg_"
 
-// Limits on what a model may ask for at once.
+// Limits on what a model may request at once.
 const (
 	DefaultFound = 5
 	maxFound     = 20
@@ -27,8 +27,8 @@ const (
 	maxQuery     = 10_000 // characters
 )
 
-// Kind returns which of the three tools a name means, "" if it means none. It is
-// for names that no tool of the registry has.
+// Kind returns which of the three tools a name means; "" if it means none. It
+// is for names that no tool of the registry has.
 func Kind(name string) string {
 	for strings.HasPrefix(name, prefix) {
 		name = name[len(prefix):]
@@ -40,20 +40,20 @@ func Kind(name string) string {
 	return ""
 }
 
-// Overview is what there is to search.
+// Overview describes what can be searched.
 type Overview struct {
 	Tools   int
 	Sources []Source // those that have tools, in registry order
 }
 
-// Source is a source of tools, with what is known of it.
+// Source is a source of tools with its description.
 type Source struct {
 	Name        string // as in [registry.Definition]
 	Description string // of a server, from the settings; may be empty
 	Tools       int
 }
 
-// Definitions are the three tools, named so that no name is taken.
+// Definitions returns the three tools, with names that are not taken.
 func (o Overview) Definitions(taken func(name string) bool) []registry.Definition {
 	names := map[string]string{}
 	for _, name := range []string{SearchTools, DescribeTools, CallTool} {
@@ -90,22 +90,23 @@ const callSchema = `{"type":"object","properties":{` +
 	`"params":{"type":"object","description":"Params of the tool, as an object that matches its schema"}},` +
 	`"required":["name"],"additionalProperties":false}`
 
-// ClientSearch is the definition of a provider's search that the client answers.
+// ClientSearch returns the definition of a provider's search that the client
+// answers.
 func (o Overview) ClientSearch() *registry.Definition {
 	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(SearchSchema)}
 }
 
-// searchText says what a search finds, so that a model knows of what it does not
-// see.
+// searchText describes what a search finds, so that a model knows about tools
+// that it does not see.
 func (o Overview) searchText() string {
 	return fmt.Sprintf("Finds tools that are not listed here. There are %s: %s. Search before you conclude that there is no tool for a task.",
 		counted(o.Tools), o.list())
 }
 
-// maxListed bounds how many sources are named.
+// maxListed limits how many sources are named.
 const maxListed = 60
 
-// list names the sources with the numbers of their tools, servers last.
+// list lists the sources with their numbers of tools, servers last.
 func (o Overview) list() string {
 	var parts, servers []string
 	more := 0
@@ -128,7 +129,7 @@ func (o Overview) list() string {
 	return strings.Join(parts, ", ")
 }
 
-// words names a source.
+// words describes a source.
 func (s Source) words() string {
 	kind, name, _ := strings.Cut(s.Name, ":")
 	switch {

@@ -24,7 +24,8 @@ import (
 // approvalsFile is the name of the file in the state directory.
 const approvalsFile = "approvals.json"
 
-// approvalsVersion is the newest layout of the file that this program reads.
+// approvalsVersion is the newest version of the file format that this program
+// reads.
 const approvalsVersion = 1
 
 // Approval is one remembered answer (spec section 8.5).
@@ -38,15 +39,15 @@ type Approval struct {
 	// Folder distinguishes the root from a later folder at the same path. If it
 	// differs, it is another project, for which no answer was given.
 	Folder string `json:"folder,omitempty"`
-	// Client is the name of the client of `toolreg serve` that the answer came
-	// from, and for which alone it counts; "" is the person at the command line.
+	// Client is the name of the client of `toolreg serve` that gave the answer,
+	// and to which alone it applies; "" is the person at the command line.
 	Client string `json:"client,omitempty"`
-	// Tools holds every tool that the approval covers, by its original name, as
-	// it was when the person said yes.
+	// Tools has every tool that the approval covers, by its original name, as
+	// it was when the person approved it.
 	Tools map[string]ApprovedTool `json:"pins"`
 }
 
-// Covers says what the approval allows of its kind: "…" stands for any arguments.
+// Covers describes what the approval allows; "…" stands for any arguments.
 func (x *Approval) Covers() string {
 	switch {
 	case x.Kind != ScopeCommand:
@@ -57,9 +58,9 @@ func (x *Approval) Covers() string {
 	return x.Value + " …"
 }
 
-// Approvals remembers answers of one project. It is safe for concurrent use, by
-// other processes too; each look-up reads the file, so that a revocation by
-// another process takes effect at once.
+// Approvals stores the answers of one project. It is safe for concurrent use,
+// also by several processes. Each lookup reads the file, so that a revocation
+// by another process takes effect at once.
 type Approvals struct {
 	// Dir holds the file; nil means that nothing can be stored, and Unavailable may
 	// say why.
@@ -88,8 +89,8 @@ type approvalFile struct {
 	Approvals []Approval `json:"approvals"`
 }
 
-// Why the file cannot be used: its content is not what this program writes, or
-// a newer version wrote it.
+// Why the file cannot be used: its content is invalid, or a newer version of
+// the program wrote it.
 var (
 	errDamaged = errors.New("damaged")
 	errNewer   = errors.New("it was written by a newer toolreg")
@@ -146,7 +147,7 @@ func remedy(err error) string {
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
 
-// load is List for decisions: it warns and finds nothing where List fails.
+// load is List for decisions: if List fails, it warns and returns nothing.
 func (a *Approvals) load(ctx context.Context) []Approval {
 	list, err := a.List(false)
 	if err == nil {

@@ -49,7 +49,7 @@ func (d *decision) approvedFor(kind ScopeKind, value string) string {
 }
 
 // approval looks for one approval. An approval of a tool that has changed since
-// is ignored; the changes are kept for the question.
+// is ignored; the changes are recorded for the question.
 func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *Approval {
 	for i := range d.approvals() {
 		a := &d.found[i]
@@ -70,8 +70,8 @@ func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *App
 	return nil
 }
 
-// approvedWhole reports whether all of a program was approved, as was possible
-// before approvals named subcommands. That covers nothing any more.
+// approvedWhole reports whether the whole program was approved, as was possible
+// before approvals named subcommands. Such an approval no longer applies.
 func (d *decision) approvedWhole(program string) bool {
 	return slices.ContainsFunc(d.approvals(), func(a Approval) bool {
 		return a.Kind == ScopeCommand && a.Source == d.tool.Source && a.Value == program

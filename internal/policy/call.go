@@ -30,10 +30,10 @@ type decision struct {
 	unread  bool // the command line could not be parsed
 	unsure  bool // banned programs cannot be ruled out
 	person  bool // only a person may answer
-	whole   bool // the tool is decided on, not a call
+	whole   bool // the decision is about the tool, not about a call
 	params  json.RawMessage
 
-	// What is found out at most once:
+	// Computed at most once:
 	spellings, names []string // of the tool, for rules that match widely and narrowly
 	decoded          any      // the params, for expressions
 	evaluations      map[*jq.Expression]evaluated
@@ -63,7 +63,7 @@ func (d *decision) isEdit() bool {
 }
 
 // writesNoFile reports whether the call is one of a built-in tool that changes
-// nothing but what toolreg keeps, such as the todo list.
+// only data of toolreg itself, such as the todo list.
 func (d *decision) writesNoFile() bool {
 	return d.tool.Source == registry.SourceBuiltin && d.category() == registry.CategoryWrite && d.tool.Subject == nil
 }
@@ -89,10 +89,10 @@ func (d *decision) guardedPath() string {
 	return ""
 }
 
-// hostsOf returns the host (with a port that is not the scheme's own) of each
-// address, with its scheme where that is not https: consent to an encrypted
-// address does not extend to an unencrypted one. It returns nil if an address
-// cannot be parsed.
+// hostsOf returns the host (with a port that is not the scheme's default) of
+// each URL, with its scheme if that is not https: consent to an encrypted URL
+// does not extend to an unencrypted one. It returns nil if a URL cannot be
+// parsed.
 func hostsOf(urls []string) []string {
 	var out []string
 	for _, raw := range urls {

@@ -14,8 +14,8 @@ const (
 	Ask Decision = iota
 	Allow
 	Deny
-	// Sandbox is a decision of rules alone: run confined, without asking. Where that
-	// is not to be had the verdict is Ask.
+	// Sandbox is a decision that only rules make: run confined, without asking.
+	// If that is not available, the verdict is Ask.
 	Sandbox
 )
 

@@ -15,8 +15,8 @@ type RuleReport struct {
 	// the call.
 	Part    string
 	Matches bool
-	// Unmet is the first condition that is not met, by its key in the settings; Value
-	// is what the call has in its place, "" for nothing.
+	// Unmet is the first condition that is not met, by its key in the settings;
+	// Value is the corresponding value of the call, "" for none.
 	Unmet, Value string
 	// Failed is why the rule's expression could not be evaluated; nil if it could.
 	Failed error
@@ -77,7 +77,7 @@ func (d *decision) explainRule(r *Rule, line shellline.Line) []RuleReport {
 	return out
 }
 
-// valueOf is what the call has where a rule has a condition.
+// valueOf returns the value of the call that corresponds to a rule's condition.
 func (d *decision) valueOf(condition string) string {
 	switch condition {
 	case conditionTool:
@@ -98,8 +98,9 @@ func (d *decision) valueOf(condition string) string {
 	return ""
 }
 
-// Matches reports whether a rule matches a call, whatever other rules say: all
-// parts of a command line for a rule that loosens, any for the others.
+// Matches reports whether a rule matches a call, regardless of other rules: for
+// a rule that loosens, all parts of a command line must match; for others, any
+// part.
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
 	alone.Rules = []Rule{*r}

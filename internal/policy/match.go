@@ -84,9 +84,8 @@ func (d *decision) namesTool(glob string) bool {
 	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
 }
 
-// literalPrefix is what a glob begins with before anything that is not literal
-// ASCII: a name that does not begin with it cannot match. It makes lists of many
-// rules quick.
+// literalPrefix returns the literal ASCII beginning of a glob: a name that does
+// not begin with it cannot match. It speeds up long lists of rules.
 func literalPrefix(glob string) string {
 	for i := range len(glob) {
 		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c >= 0x80 {
@@ -164,9 +163,9 @@ func (d *decision) rulePaths(r *Rule) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return d.pathMatch(r.Path, p, true) })
 }
 
-// ruleWhen reports whether the rule's expression gives true for the params. An
-// error counts against the call: as true for a rule that asks or denies, as false
-// for one that loosens. Without params, for a tool as a whole, no expression holds.
+// ruleWhen reports whether the rule's expression is true for the params. An
+// error counts as true for a rule that asks or denies, and as false for one
+// that loosens. Without params, for a tool as a whole, no expression is true.
 func (d *decision) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true
@@ -178,7 +177,7 @@ func (d *decision) ruleWhen(r *Rule) bool {
 	return ok || err != nil && !r.isNarrow()
 }
 
-// evaluated is what an expression gave for the params of the call.
+// evaluated is the result of an expression for the params of the call.
 type evaluated struct {
 	ok  bool
 	err error
@@ -219,7 +218,7 @@ func (d *decision) pathMatch(glob, name string, fold bool) bool {
 	}
 	ok, err := doublestar.Match(glob, name)
 	if err != nil {
-		return fold // a broken glob denies rather than nothing
+		return fold // an invalid glob matches if the rule denies
 	}
 	if !ok && fold {
 		ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name)

@@ -23,7 +23,7 @@ type findings struct {
 	writes   []string        // files named by output redirections
 	inner    int             // commands found inside wrappers
 	read     map[string]bool // scripts that were analysed, by grammar and text
-	latent   []string        // quoted texts that would run something where they are evaluated
+	latent   []string        // quoted texts that would run something if they were evaluated
 	evaluate bool            // something evaluates the text of variables
 	location
 }

@@ -10,7 +10,7 @@ import (
 
 // location is the folder that cd has led to so far in a line.
 type location struct {
-	dir string // "" where it is not known
+	dir string // "" if unknown
 }
 
 // ruins says why a command would ruin the machine, "" if it would not: a

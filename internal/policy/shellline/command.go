@@ -115,8 +115,8 @@ func (c *Command) Names(command string) Certainty {
 	return max(unknown, restNamed(want[1:], c.words[1:]))
 }
 
-// firstWord returns the first word of a rule's command where it is plain. With it
-// most rules of a long list are passed over without being parsed.
+// firstWord returns the first word of a rule's command if it is plain. With it,
+// most rules of a long list are skipped without being parsed.
 func firstWord(command string) (word string, ok bool) {
 	for i := range len(command) {
 		switch c := command[i]; {
@@ -240,8 +240,8 @@ func ruleWords(command string) (words []string, ok bool) {
 	return words, true
 }
 
-// plainChars stand for themselves in a shell; ruleWordChars in the command of
-// a rule.
+// plainChars have no special meaning in a shell; ruleWordChars have none in the
+// command of a rule.
 const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
 const ruleWordChars = plainChars + " *?"

@@ -96,14 +96,14 @@ func leading(words []string) int {
 }
 
 // withSubcommands are the programs whose first argument says what they do, or
-// names the script, package or host that does it.
+// names the script, package or host.
 const withSubcommands = "ansible apk apt apt-get aws az bazel brew bun bundle bunx cabal cargo composer conda dart deno dnf docker docker-compose dotnet dune " +
 	"firebase flatpak flutter fly gcloud gem gh git glab go gradle gradlew helm heroku hg ip java jj julia kubectl lein lua mix mvn mvnw nerdctl netlify nix node npm npx nx " +
 	"opam openssl pdm perl php pip pipenv pipx pnpm pnpx podman poetry pulumi python rails rscript ruby rustup rye sbt serverless service snap ssh stack supabase svn " +
 	"swift symfony systemctl terraform tmux tofu toolreg tsx turbo uv uvx vagrant vercel wp wrangler yarn yum zig"
 
-// withNested are the subcommands that have subcommands of their own, or that run
-// a script or a program; "*" stands for all of a program.
+// withNested are the subcommands that have their own subcommands, or that run a
+// script or a program; "*" stands for all subcommands of a program.
 const withNested = "aws/* az/* gcloud/* gh/* glab/* bun/run bun/x bundle/exec conda/run deno/run deno/task docker/compose dotnet/tool " +
 	"go/mod go/run go/tool go/work java/-jar npm/exec npm/run npm/x pipenv/run pipx/run pnpm/dlx pnpm/exec pnpm/run poetry/run python/-m " +
 	"toolreg/call uv/pip uv/run uv/tool yarn/dlx yarn/exec yarn/run"

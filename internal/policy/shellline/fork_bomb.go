@@ -32,7 +32,7 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 	return ""
 }
 
-// calls returns the programs named in a statement: with beside set, only those
+// calls returns the programs named in a statement; if beside is set, only those
 // that run concurrently, in the background or in a pipe.
 func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 	out := map[string]bool{}

@@ -126,8 +126,8 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-// IsShell reports whether a program, named by any path, runs lines of text: to
-// allow it is to allow anything.
+// IsShell reports whether a program, named by any path, runs lines of text:
+// allowing it means allowing anything.
 func IsShell(program string) bool { return isShell(programName(program)) }
 
 func isShell(name string) bool {

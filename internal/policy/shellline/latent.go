@@ -6,10 +6,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Quoted text does nothing where it stands. In a variable it may come to run:
-// arithmetic, subscripts, declarations and ${x@P} evaluate the text of
-// a variable, with the substitutions in it. So where a line has one of these,
-// what its quoted texts would run counts as run.
+// Quoted text has no effect by itself. In a variable it may be run: arithmetic,
+// subscripts, declarations and ${x@P} evaluate the text of a variable,
+// including the substitutions in it. So if a line has one of these, what its
+// quoted texts would run is treated as run.
 
 // quoted notes a word with quoted text that would run something.
 func (a *analysis) quoted(n *syntax.Word) {
@@ -36,7 +36,7 @@ func (a *analysis) pieces(values ...*syntax.Word) {
 func (a *analysis) evaluated() {
 	deeper := *a
 	deeper.depth++
-	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may hold another
+	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
 		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // in a list
 			a.add(Command{Text: a.latent[i], Doubt: "its text may come to run", dynamic: true})

@@ -10,7 +10,7 @@ import (
 type runs struct {
 	doubt    string   // why no rule on commands covers it
 	dynamic  bool     // what it runs is not known in advance
-	rereads  string   // why shells may read what follows in another way
+	rereads  string   // why shells may read the following text differently
 	commands [][]word // commands among its arguments
 	scripts  []string // texts that it gives to a shell
 	shell    string   // the grammar of scripts
@@ -35,8 +35,8 @@ type program struct {
 	flags   string // take no value; unknown options of a wrapper make the start of its command ambiguous
 	skip    int    // words before the command
 	vague   bool   // any word after the options may be the start of a command, or a line for a shell
-	assigns bool   // NAME=VALUE words may stand before it
-	shell   bool   // without a command a shell reads what stands on stdin
+	assigns bool   // NAME=VALUE words may precede it
+	shell   bool   // without a command a shell reads stdin
 	extra   bool   // further words are added at run time
 	silent  string // with these options nothing is run
 	splits  string // options whose value is words of a command, as env reads them
@@ -209,7 +209,7 @@ func (o *optionsRead) runs(name string) runs {
 	return r
 }
 
-// splits reads the value that env splits into words by rules of its own.
+// splits reads the value that env splits into words according to its own rules.
 func (r *runs) splits(w word) {
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
@@ -258,8 +258,8 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	return r
 }
 
-// readsScript adds what a shell reads that starts where there is no command among
-// so many words.
+// readsScript adds what a shell reads if there is no command among so many
+// words.
 func (r *runs) readsScript(p program, words int, stdin *word) {
 	if p.vague { // the first may be a user, a group, a file
 		words--

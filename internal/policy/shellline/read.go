@@ -19,7 +19,7 @@ const (
 	maxNesting = 16
 	// maxParens bounds runs of "(", on which the parser takes quadratic time.
 	maxParens = 64
-	// maxInner bounds the commands found inside wrappers, which ambiguous
+	// maxInner limits the commands found inside wrappers, which ambiguous
 	// options would multiply.
 	maxInner = 2000
 )

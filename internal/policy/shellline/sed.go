@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// sedPlain are scripts for sed that only read, print and change text. Its e runs
-// programs, its w writes files.
+// sedPlain matches scripts for sed that only read, print and change text. sed's
+// e runs programs, and its w writes files.
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
@@ -15,8 +15,9 @@ var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 
 const sedAddress = `([0-9]+(~[0-9]+)?|\$|/` + sedSlashed + `/I?)`
 
-// sedSlashed is a pattern between slashes. Some versions of sed take a delimiter in
-// brackets for itself, others for the end, so there may be none.
+// sedSlashed is a pattern between slashes. Some versions of sed read a
+// delimiter in brackets literally, others as the end, so brackets must not
+// contain one.
 const sedSlashed = `(\\.|\[\^?\]?(\[:[a-z]+:\]|\\.|[^]\[/\\\n])*\]|[^/\\\n[])*`
 
 // sedTexts matches a pattern and a text in the same delimiters.
@@ -50,6 +51,6 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 			continue
 		}
 		r.doubt = "the sed script may run commands or write files"
-		r.dynamic = r.dynamic || !plain // the guess, if the script is not known
+		r.dynamic = r.dynamic || !plain // the script, if known only as a guess
 	}
 }

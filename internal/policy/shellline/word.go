@@ -89,7 +89,7 @@ func (r *reader) words(args []*syntax.Word) []word {
 		}
 		fields := strings.Fields(w.text)
 		if len(fields) == 0 {
-			fields = []string{""} // something unknown takes this place
+			fields = []string{""} // a placeholder for something unknown
 		}
 		for _, f := range fields {
 			out = append(out, word{text: f})
@@ -103,7 +103,7 @@ func (r *reader) word(w *syntax.Word) word {
 	if w == nil {
 		return out
 	}
-	if w.Lit() == "[" { // the program; a glob would have matched more
+	if w.Lit() == "[" { // [ as the program; a glob would have matched more
 		return word{text: "[", known: true, plainStart: true}
 	}
 	var b strings.Builder
@@ -134,8 +134,8 @@ func startsPlain(parts []syntax.WordPart) bool {
 	return false
 }
 
-// printsCommit reports whether a substitution prints ids of commits, or what it
-// could not find an id for, and nothing else.
+// printsCommit reports whether a substitution prints only ids of commits, or
+// arguments for which it found no id.
 func printsCommit(p *syntax.CmdSubst) bool {
 	if len(p.Stmts) != 1 {
 		return false
@@ -186,7 +186,7 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 	}
 }
 
-// literal appends a literal with its backslashes resolved and notes what the
+// literal appends a literal with its backslashes resolved, and records what the
 // shell would expand in it.
 func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	for i := 0; i < len(s); i++ {

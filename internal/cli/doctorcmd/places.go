@@ -59,7 +59,7 @@ func (x *examination) cache(s *session.Session) {
 		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", cli.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%d listings, %d KiB, the oldest %s old (cache.discovery is %s)", len(kept), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), cli.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), cli.AgeText(ttl.Milliseconds()))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli/complete"
 )
 
 // Deferral is the value of --defer.
@@ -12,7 +14,7 @@ type Deferral string
 // Flag adds --defer to a command.
 func (d *Deferral) Flag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar((*string)(d), "defer", "none", usage+": auto (those beyond search.budget), none, all")
-	CompleteFlag(cmd, "defer", CompleteWords("auto", "none", "all"))
+	complete.Flag(cmd, "defer", complete.Words("auto", "none", "all"))
 }
 
 // On reports whether tools are deferred at all.

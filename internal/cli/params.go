@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -24,7 +25,7 @@ func (o *ParamsOptions) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
 	f.StringVar(&o.file, "params-file", "", "`file` with the params; - for stdin")
-	CompleteFlag(cmd, "params-file", CompleteFiles)
+	complete.Flag(cmd, "params-file", complete.Files)
 }
 
 // Check returns an error for flags that exclude each other.

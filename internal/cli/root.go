@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -108,12 +109,12 @@ func globalFlags(root *cobra.Command) {
 	f.BoolP("quiet", "q", false, "print no warnings on stderr")
 	f.BoolP("help", "h", false, "show the help of a command")
 	f.String("color", "auto", "auto, always or never")
-	CompleteFlag(root, "settings", CompleteFiles)
-	CompleteFlag(root, "root", CompleteDirs)
-	CompleteFlag(root, "mcp", CompleteWords())
-	CompleteFlag(root, "import", CompleteWords(imports.Programs{}.Programs()...))
-	CompleteFlag(root, "approval-mode", CompleteWords(table.ApprovalModes()...))
-	CompleteFlag(root, "color", CompleteWords("auto", "always", "never"))
+	complete.Flag(root, "settings", complete.Files)
+	complete.Flag(root, "root", complete.Dirs)
+	complete.Flag(root, "mcp", complete.Words())
+	complete.Flag(root, "import", complete.Words(imports.Programs{}.Programs()...))
+	complete.Flag(root, "approval-mode", complete.Words(table.ApprovalModes()...))
+	complete.Flag(root, "color", complete.Words("auto", "always", "never"))
 	f.Bool("no-pager", false, "do not show long output in a pager")
 }
 
@@ -182,5 +183,5 @@ Empty input means {}.
 // section 6.1).
 func PresetFlag(cmd *cobra.Command, preset *string) {
 	cmd.Flags().StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
-	CompleteFlag(cmd, "preset", completePresets)
+	complete.Flag(cmd, "preset", complete.Presets)
 }

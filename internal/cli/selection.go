@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -31,11 +32,11 @@ func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
 	f.StringVar(&s.tag, "tag", "", "only tools with this `tag`")
 	f.BoolVar(&s.optional, "optional", false, "only optional tools")
 	f.BoolVar(&s.Strict, strict, false, "fail with exit code 8 if any source failed")
-	CompleteFlag(cmd, "source", e.completeSources)
-	CompleteFlag(cmd, "server", e.CompleteServers)
-	CompleteFlag(cmd, "plugin", e.CompletePlugins)
-	CompleteFlag(cmd, "category", e.completeCategories)
-	CompleteFlag(cmd, "tag", e.completeTags)
+	complete.Flag(cmd, "source", e.Complete().Sources)
+	complete.Flag(cmd, "server", e.Complete().Servers)
+	complete.Flag(cmd, "plugin", e.Complete().Plugins)
+	complete.Flag(cmd, "category", e.Complete().Categories)
+	complete.Flag(cmd, "tag", e.Complete().Tags)
 }
 
 // Apply returns the matching tools, reusing the slice.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -20,7 +21,7 @@ import (
 // appended to its description.
 func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 	cmd.Flags().StringVar(scope, "scope", value, "user, project, or a settings `file`"+more)
-	CompleteFlag(cmd, "scope", func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	complete.Flag(cmd, "scope", func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
 		for _, scope := range []string{"user", "project"} {
 			if strings.HasPrefix(scope, word) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -45,7 +46,7 @@ Exit codes: 0, 2.`,
 In a pipe each answer is one line: id, kind, value, source, time and project,
 separated by tabs. Exit codes: 0, 2.`,
 			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids or the beginning of them", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: cli.CompleteArgs(completeIDs(e, o)),
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids or the beginning of them", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
 			Long: `Forget answers by the ids that "toolreg approvals list" shows, or the beginning of
 them: you are asked again.
 
@@ -65,7 +66,7 @@ Exit codes: 0, 2, 5 (inside a tool's run).`,
 
 // completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
-	return e.CompleteSettings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		found, err := session.Approvals(set, e.Folders, e.Warn).List(o.all)
 		if err != nil {
 			return nil

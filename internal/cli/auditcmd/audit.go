@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -49,7 +50,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	f := cmd.Flags()
 	o.narrowing(e, cmd)
 	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
-	cli.CompleteFlag(cmd, "outcome", cli.CompleteWords(outcomeWords()...))
+	complete.Flag(cmd, "outcome", complete.Words(outcomeWords()...))
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
 	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; default 10 with --follow")
 	return cmd
@@ -60,8 +61,8 @@ func (o *auditOptions) narrowing(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
-	cli.CompleteFlag(cmd, "since", cli.CompleteWords("1h", "24h", "7d", "30d"))
-	cli.CompleteFlag(cmd, "tool", e.CompleteTools)
+	complete.Flag(cmd, "since", complete.Words("1h", "24h", "7d", "30d"))
+	complete.Flag(cmd, "tool", e.Complete().Tools)
 }
 
 // filter returns a function that reports whether an entry is selected.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 )
 
 type statsOptions struct {
@@ -43,7 +44,7 @@ and the tokens that overrides of results saved, separated by tabs. Exit codes: 0
 	f := cmd.Flags()
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
 	f.BoolVar(&o.project, "project", false, "only calls made in this project")
-	cli.CompleteFlag(cmd, "by", cli.CompleteWords("tool", "source", "server"))
+	complete.Flag(cmd, "by", complete.Words("tool", "source", "server"))
 	o.narrowing(e, cmd)
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -45,7 +46,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
   toolreg call github__create_issue --params-file issue.json --yes
   toolreg call --format anthropic < response.json
   toolreg call --batch --parallel 4 < calls.jsonl`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools, e.CompleteParams),
+		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
 		Args: func(cmd *cobra.Command, argv []string) error {
 			if o.stdin.wanted() {
 				return o.stdin.check(cmd, argv)
@@ -75,8 +76,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
 	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
-	cli.CompleteFlag(cmd, "images", cli.CompleteWords("auto", "kitty", "iterm2", "never"))
-	cli.CompleteFlag(cmd, "output", cli.CompleteDirs)
+	complete.Flag(cmd, "images", complete.Words("auto", "kitty", "iterm2", "never"))
+	complete.Flag(cmd, "output", complete.Dirs)
 	return cmd
 }
 

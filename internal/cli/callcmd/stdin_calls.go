@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/dialogue"
 )
 
@@ -24,7 +25,7 @@ func (m *stdinCalls) flags(cmd *cobra.Command) {
 	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object per line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
 	f.BoolVar(&m.trace, "trace", false, "with --format and --batch: show each call on stderr")
-	cli.CompleteFlag(cmd, "format", completeFormats)
+	complete.Flag(cmd, "format", completeFormats)
 }
 
 func (m *stdinCalls) wanted() bool { return m.format != "" || m.batch }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 )
 
 //go:embed scripts
@@ -46,7 +47,7 @@ Exit codes: 0, 2.`,
   toolreg completion fish > ~/.config/fish/completions/toolreg.fish
   toolreg completion zsh > ~/.zsh/completions/_toolreg`,
 		Args:              cli.ArgsBetween(1, 1, "the name of a shell: bash, zsh, fish or powershell"),
-		ValidArgsFunction: cli.CompleteArg(cli.CompleteWords("bash", "zsh", "fish", "powershell")),
+		ValidArgsFunction: complete.Arg(complete.Words("bash", "zsh", "fish", "powershell")),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			script, err := scriptFor(cmd.Root(), argv[0])
 			if err != nil {

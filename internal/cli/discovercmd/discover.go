@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -33,7 +34,7 @@ the age of the cached list, separated by tabs.
 Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
 		Example: `  toolreg discover
   toolreg discover github --refresh --json`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any source failed")

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -55,7 +56,7 @@ Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
 	}
 	cmd.Flags().BoolVar(&o.user, "user", false, "write your own settings, for all projects")
 	cmd.Flags().StringVar(&o.format, "format", "yaml", "yaml or json")
-	cli.CompleteFlag(cmd, "format", cli.CompleteWords("yaml", "json"))
+	complete.Flag(cmd, "format", complete.Words("yaml", "json"))
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -37,7 +38,7 @@ func (o *costOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
-	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "with --cost: which tools the model has to search for")
 }
 

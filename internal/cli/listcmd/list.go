@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -56,7 +57,7 @@ of, or with --strict any).`,
   toolreg list 'github__*'
   toolreg list --html tools.html`,
 		Args:              cli.ArgsBetween(0, 1, "at most one tool"),
-		ValidArgsFunction: cli.CompleteArg(e.CompleteTools),
+		ValidArgsFunction: complete.Arg(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &cli.UsageError{Err: errors.New("--versions and --examples want a tool"), Hint: "toolreg list TOOL --versions"}
@@ -93,7 +94,7 @@ of, or with --strict any).`,
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")
-	cli.CompleteFlag(cmd, "html", cli.CompleteFiles)
+	complete.Flag(cmd, "html", complete.Files)
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd
 }

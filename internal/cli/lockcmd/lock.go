@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -48,7 +49,7 @@ Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
   toolreg lock 'github__*'
   toolreg lock --check
   toolreg --locked call github__create_issue < params.json`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools),
+		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")

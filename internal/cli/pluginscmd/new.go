@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -50,8 +51,8 @@ Exit codes: 0, 1 (it cannot be written), 2.`,
 	f := cmd.Flags()
 	f.StringVar(&o.lang, "lang", "sh", "`language`: "+strings.Join(scaffoldLanguages(), ", "))
 	f.StringVar(&o.dir, "dir", "", "`folder` in which to create the plugin's folder")
-	cli.CompleteFlag(cmd, "lang", cli.CompleteWords(scaffoldLanguages()...))
-	cli.CompleteFlag(cmd, "dir", cli.CompleteDirs)
+	complete.Flag(cmd, "lang", complete.Words(scaffoldLanguages()...))
+	complete.Flag(cmd, "dir", complete.Dirs)
 	f.BoolVar(&o.user, "user", false, "for all your projects, not just this one")
 	return cmd
 }

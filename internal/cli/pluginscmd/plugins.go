@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -173,7 +174,7 @@ Exit codes: 0, 2, 9 (there are mistakes; warnings do not count).`,
 		Example: `  toolreg plugins check .toolreg/plugins/weather
   toolreg plugins check .toolreg/plugins --run`,
 		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),
-		ValidArgsFunction: cli.CompleteArg(cli.CompleteDirs),
+		ValidArgsFunction: complete.Arg(complete.Dirs),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runCheck(cmd.Context(), e, o, argv[0])
 		},

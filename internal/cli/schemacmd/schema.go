@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -43,7 +44,7 @@ func New(e *cli.Env) *cobra.Command {
   toolreg schema read_file grep --format openai --request
   toolreg schema --format anthropic --request --defer auto
   toolreg schema --lint --strict`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools),
+		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
 				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
@@ -61,7 +62,7 @@ func New(e *cli.Env) *cobra.Command {
 	cli.PresetFlag(cmd, &o.preset)
 	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
-	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "which tools the model has to search for")
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")

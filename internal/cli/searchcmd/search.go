@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -59,7 +60,7 @@ Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most this many tools")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
-	cli.CompleteFlag(cmd, "format", cli.CompleteFormats)
+	complete.Flag(cmd, "format", complete.Formats)
 	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them in the form of the API's tools field")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -64,8 +65,8 @@ Refer to a secret instead of writing it: --env TOKEN=env:GITHUB_TOKEN and
 	f.StringVar(&o.cwd, "cwd", "", "`dir` in which the server runs, relative to the project root")
 	f.StringVar(&o.description, "description", "", "purpose of the server")
 	f.BoolVar(&o.trust, "trust", false, "run its tools without asking")
-	cli.CompleteFlag(cmd, "type", cli.CompleteWords("stdio", "http", "sse"))
-	cli.CompleteFlag(cmd, "cwd", cli.CompleteDirs)
+	complete.Flag(cmd, "type", complete.Words("stdio", "http", "sse"))
+	complete.Flag(cmd, "cwd", complete.Dirs)
 	return cmd
 }
 

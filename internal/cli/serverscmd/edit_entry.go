@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
@@ -25,7 +26,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run)
 6 (no terminal).`,
 		Example:           "  toolreg servers edit github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runEditEntry(cmd.Context(), e, scope, argv[0]) },
 	}
 	cli.ScopeFlag(cmd, &scope, "", whereFound)

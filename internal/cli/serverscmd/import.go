@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -37,7 +38,7 @@ them.`,
 		Example: `  toolreg servers import claude
   toolreg servers import cursor '*' --no-test`,
 		Args:              cli.ArgsBetween(1, -1, "a PROGRAM"),
-		ValidArgsFunction: cli.CompleteArgs(cli.CompleteWords((imports.Programs{}).Programs()...), completeImports(e)),
+		ValidArgsFunction: complete.Args(complete.Words((imports.Programs{}).Programs()...), completeImports(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runImport(cmd.Context(), e, t, argv[0], argv[1:])
 		},
@@ -49,7 +50,7 @@ them.`,
 // completeImports completes the servers of the program on the command line.
 func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return e.CompleteSettings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
+		return e.Complete().Settings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
 			var out []cobra.Completion
 			for _, f := range settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ) {
 				for _, server := range f.Entries {

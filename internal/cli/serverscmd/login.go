@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
@@ -50,7 +51,7 @@ server failed), 124, 130.`,
   toolreg servers login github --scope "repo read:org"
   ssh -t host toolreg servers login github --no-browser`,
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},

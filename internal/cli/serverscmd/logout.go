@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -29,7 +30,7 @@ Exit codes: 0 (also where there was no login), 1, 2, 3 (no such server), 5 (insi
 a tool's run).`,
 		Example: `  toolreg servers logout github
   toolreg servers logout --all`,
-		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
 				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}

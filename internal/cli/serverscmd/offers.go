@@ -152,7 +152,7 @@ func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.So
 // completeOffers completes the prompts or resources of the server in the first
 // argument, from the discovery cache.
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
-	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, _ string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context, s *session.Session, argv []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
 		for _, o := range s.CachedOffers(ctx, argv[0], kind) {
 			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
@@ -164,7 +164,7 @@ func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 // completePromptArguments completes the arguments of the prompt in the first
 // two arguments.
 func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
-	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
 		var params []args.Param
 		for _, o := range s.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
 			if o.Name != argv[1] {
@@ -174,7 +174,7 @@ func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 				params = append(params, args.Param{Name: a.Name, Type: "string", Required: a.Required, Description: a.Description})
 			}
 		}
-		return e.CompleteArguments(params, argv[2:], word)
+		return e.Complete().Arguments(params, argv[2:], word)
 	})
 }
 

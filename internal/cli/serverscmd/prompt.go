@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -32,7 +33,7 @@ refused), 8 (the server failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
 		Args:              cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers, completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
+		ValidArgsFunction: complete.Args(e.Complete().Servers, completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runPrompt(cmd.Context(), e, argv[0], argv[1], argv[2:])
 		},

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -44,7 +45,7 @@ Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
 		Example: `  toolreg servers read docs docs://guide/intro
   toolreg servers read shots shot://latest --output shot.png`,
 		Args:              cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers, completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
+		ValidArgsFunction: complete.Args(e.Complete().Servers, completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runRead(cmd.Context(), e, o, argv[0], argv[1])
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -81,7 +82,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed; with
 		Example: `  toolreg servers
   toolreg servers github --refresh
   toolreg servers list --prompts`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteServers),
+		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.prompts || o.resources {
 				return runOffers(cmd.Context(), e, o, argv)

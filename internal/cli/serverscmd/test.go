@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -29,7 +30,7 @@ With --json it prints the fields of "toolreg servers" and toolNames.
 Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 		Example:           "  toolreg servers test github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
-		ValidArgsFunction: cli.CompleteArg(e.CompleteServers),
+		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runTest(cmd.Context(), e, argv[0]) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -31,7 +32,7 @@ or inside a tool's run).`,
   toolreg settings set excludeTools web_fetch 'github__*'
   toolreg settings set --scope project mcpServers.files.timeout 30s`,
 		Args:              cli.ArgsBetween(2, -1, "a KEY and a VALUE"),
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteSettingKeys, completeValues),
+		ValidArgsFunction: complete.Args(e.Complete().SettingKeys, completeValues),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runSet(cmd.Context(), e, scope, argv[0], argv[1:])
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -42,7 +43,7 @@ In a pipe each setting is one line: key, value and origin, separated by tabs.
 Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
 		Example: `  toolreg settings show policy
   toolreg settings show mcpServers.github --json`,
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteSettingKeys),
+		ValidArgsFunction: complete.Args(e.Complete().SettingKeys),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
 		Use:   "path",

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -46,7 +47,7 @@ source failed).`,
   toolreg why run_shell_command command='git log | sudo tee log'
   toolreg why github__create_issue --explain --json`,
 		Args:              cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
-		ValidArgsFunction: cli.CompleteArgs(e.CompleteTools, e.CompleteParams),
+		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
 		},

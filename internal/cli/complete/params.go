@@ -1,4 +1,4 @@
-package cli
+package complete
 
 import (
 	"cmp"
@@ -15,27 +15,27 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// CompleteParams completes arguments k=v by the schema of the tool that the first
+// Params completes arguments k=v by the schema of the tool that the first
 // argument names: keys, values and files behind "@".
-func (e *Env) CompleteParams(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return e.CompleteSession(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
+func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.Session(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
 		found, err := s.Find(ctx, argv[0], session.Query{})
 		if err != nil {
 			return nil
 		}
-		return e.CompleteArguments(args.Describe(&found.Tool.Definition), argv[1:], word)
+		return c.Arguments(args.Describe(&found.Tool.Definition), argv[1:], word)
 	})(cmd, argv, word)
 }
 
-// CompleteArguments completes an argument k=v; given are those before it.
-func (e *Env) CompleteArguments(params []args.Param, given []string, word string) []cobra.Completion {
+// Arguments completes an argument k=v; given are those before it.
+func (c Completer) Arguments(params []args.Param, given []string, word string) []cobra.Completion {
 	key, value, hasValue := strings.Cut(word, "=")
 	if hasValue {
 		i := slices.IndexFunc(params, func(p args.Param) bool { return p.Name == key })
 		if i < 0 {
-			return e.completeValue(args.Param{Name: key}, value)
+			return c.value(args.Param{Name: key}, value)
 		}
-		return e.completeValue(params[i], value)
+		return c.value(params[i], value)
 	}
 	var required, optional []cobra.Completion
 	for i, p := range params {
@@ -81,11 +81,11 @@ func summary(description string) string {
 	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
 }
 
-// completeValue completes what is behind "=".
-func (e *Env) completeValue(p args.Param, value string) []cobra.Completion {
+// value completes what is behind "=".
+func (c Completer) value(p args.Param, value string) []cobra.Completion {
 	prefix := p.Name + "="
 	if from, ok := strings.CutPrefix(value, "@"); ok {
-		return e.filesBehind(prefix+"@", from)
+		return c.filesBehind(prefix+"@", from)
 	}
 	var out []cobra.Completion
 	for _, v := range p.Values {
@@ -105,7 +105,7 @@ func (e *Env) completeValue(p args.Param, value string) []cobra.Completion {
 	case out != nil:
 		return out
 	case namesFile(p):
-		return e.filesBehind(prefix, value)
+		return c.filesBehind(prefix, value)
 	case p.Default != "" && p.Default[0] != '@':
 		return []cobra.Completion{cobra.CompletionWithDesc(prefix+p.Default, "default")}
 	}
@@ -126,9 +126,9 @@ const maxListed = 5000
 
 // filesBehind completes a path that does not begin where the word does, so that
 // the shell cannot: prefix is what stands before it.
-func (e *Env) filesBehind(prefix, typed string) []cobra.Completion {
+func (c Completer) filesBehind(prefix, typed string) []cobra.Completion {
 	dir, base := path.Split(typed)
-	f, err := os.Open(e.Absolute(cmp.Or(dir, ".")))
+	f, err := os.Open(c.env.Absolute(cmp.Or(dir, ".")))
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,256 @@
+// Package complete is what commands complete their words with. Completion runs
+// when the user presses Tab, so it starts nothing, contacts nothing, asks no
+// questions and fails silently. Package completioncmd makes the words safe to
+// insert.
+package complete
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Args completes the arguments of a command, the first with the first function
+// and so on; the last function is for all that follow. Words that are arguments
+// already are not offered again.
+func Args(each ...cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		list, directive := each[min(len(argv), len(each)-1)](cmd, argv, word)
+		return slices.DeleteFunc(list, func(c cobra.Completion) bool {
+			name, _, _ := strings.Cut(c, "\t")
+			return slices.Contains(argv, name)
+		}), directive
+	}
+}
+
+// Arg completes the one argument that a command has.
+func Arg(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return Args(complete, cobra.NoFileCompletions)
+}
+
+// Flag completes the values of a flag of the command.
+func Flag(cmd *cobra.Command, name string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
+		panic(err) // the flag does not exist, or has a completion
+	}
+}
+
+// Words completes fixed words, each alone or with its description after a tab.
+func Words(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// Files completes names of files, as the shell does by itself.
+func Files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// Dirs completes names of folders.
+func Dirs(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// Env is the run of the program that completes. Both methods read the global
+// flags as they are on the line to complete.
+type Env interface {
+	CompletionSettings(cmd *cobra.Command) (*settings.Settings, error)
+	CompletionSession(cmd *cobra.Command) (*session.Session, error)
+	Absolute(path string) string // of a path of the command line
+}
+
+// Completer completes what depends on the settings. Its methods that return
+// completions are of type [cobra.CompletionFunc] or make one.
+type Completer struct{ env Env }
+
+// New returns the Completer of a run.
+func New(e Env) Completer { return Completer{e} }
+
+// Settings makes a completion of what the settings hold.
+func (c Completer) Settings(list func(context.Context, *settings.Settings) []cobra.Completion) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		set, err := c.env.CompletionSettings(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return safe(list(cmd.Context(), set)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Session makes a completion of what a session knows without starting
+// anything. argv are the arguments before the word.
+func (c Completer) Session(list func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		s, err := c.env.CompletionSession(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return safe(list(cmd.Context(), s, argv, word)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// safe omits words that would be flags or have characters that a terminal would
+// interpret or cobra would cut, and removes such characters from descriptions: both may be foreign text.
+func safe(list []cobra.Completion) []cobra.Completion {
+	var out []cobra.Completion
+	for _, c := range list {
+		word, description, _ := strings.Cut(c, "\t")
+		if word != "" && !strings.HasPrefix(word, "-") && strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
+			out = append(out, cobra.CompletionWithDesc(word, strings.TrimSpace(strings.Map(visible, description))))
+		}
+	}
+	return out
+}
+
+func invisible(r rune) bool { return text.Invisible(r) || r == utf8.RuneError }
+
+// visible replaces white space by a blank and removes invisible characters.
+func visible(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case invisible(r):
+		return -1
+	}
+	return r
+}
+
+// SettingKeys completes the names of settings and of their groups, and the
+// servers among them.
+func (c Completer) SettingKeys(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+		var out []cobra.Completion
+		for _, r := range table.NewIndex().Rows {
+			if !r.Foreign {
+				out = append(out, cobra.CompletionWithDesc(r.Name, summary(r.Doc)))
+			}
+		}
+		for _, s := range set.Servers {
+			out = append(out, cobra.CompletionWithDesc("mcpServers."+s.Name, s.Origin.String()))
+		}
+		return out
+	})(cmd, argv, word)
+}
+
+// Formats completes the formats of declarations.
+func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, f := range declare.Formats() {
+		out = append(out, cobra.CompletionWithDesc(f.Name, f.Summary))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// registry makes a completion of what is in the registry.
+func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) cobra.CompletionFunc {
+	return c.Session(func(ctx context.Context, s *session.Session, _ []string, _ string) []cobra.Completion {
+		reg, err := s.All(ctx)
+		if err != nil {
+			return nil
+		}
+		return list(reg)
+	})
+}
+
+// Tools completes names of tools.
+func (c Completer) Tools(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.registry(func(reg *registry.Registry) []cobra.Completion {
+		var out []cobra.Completion
+		for _, t := range reg.Tools() {
+			out = append(out, cobra.CompletionWithDesc(t.Name, cmp.Or(summary(t.Description), t.DisplayName)))
+		}
+		return out
+	})(cmd, argv, word)
+}
+
+// Servers completes names of MCP servers, including disabled ones.
+func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+		var out []cobra.Completion
+		for _, s := range set.Servers {
+			out = append(out, cobra.CompletionWithDesc(s.Name, cmp.Or(s.Description, s.Origin.String())))
+		}
+		return out
+	})(cmd, argv, word)
+}
+
+// Plugins completes ids of plugins, including those that are not used.
+func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.Session(func(_ context.Context, s *session.Session, _ []string, _ string) []cobra.Completion {
+		var out []cobra.Completion
+		for _, p := range s.Plugins() {
+			out = append(out, cobra.CompletionWithDesc(p.ID, p.Description))
+		}
+		return out
+	})(cmd, argv, word)
+}
+
+// Sources completes names of sources.
+func (c Completer) Sources(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.registry(func(reg *registry.Registry) []cobra.Completion {
+		var out []cobra.Completion
+		for _, r := range reg.Reports() {
+			out = append(out, cobra.CompletionWithDesc(r.Name, "tools: "+strconv.Itoa(r.Tools)))
+		}
+		return out
+	})(cmd, argv, word)
+}
+
+// Categories completes the categories of spec section 5 and other words that
+// tools use as categories.
+func (c Completer) Categories(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.registry(func(reg *registry.Registry) []cobra.Completion {
+		out := []cobra.Completion{"read", "write", "command", "network", "other"}
+		for _, t := range reg.Tools() {
+			out = append(out, string(t.Category))
+		}
+		return distinct(out)
+	})(cmd, argv, word)
+}
+
+// Tags completes the tags that tools have.
+func (c Completer) Tags(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.registry(func(reg *registry.Registry) []cobra.Completion {
+		var out []cobra.Completion
+		for _, t := range reg.Tools() {
+			out = append(out, t.Tags...)
+		}
+		return distinct(out)
+	})(cmd, argv, word)
+}
+
+// distinct leaves out empty words and those that come again.
+func distinct(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if w != "" && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Presets completes presets, also behind a comma.
+func Presets(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := word[:strings.LastIndexByte(word, ',')+1]
+	var out []cobra.Completion
+	for _, preset := range builtin.Presets() {
+		if !slices.Contains(strings.Split(before, ","), preset) {
+			out = append(out, before+preset)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// Complete completes the words of commands.
+func (e *Env) Complete() complete.Completer { return complete.New(e) }
+
+// CompletionSettings implements [complete.Env].
+func (e *Env) CompletionSettings(cmd *cobra.Command) (*settings.Settings, error) {
+	if err := e.prepareCompletion(cmd); err != nil {
+		return nil, err
+	}
+	set, _, err := e.LoadSettings(cmd.Context())
+	return set, err
+}
+
+// CompletionSession implements [complete.Env]. The session starts nothing.
+func (e *Env) CompletionSession(cmd *cobra.Command) (*session.Session, error) {
+	if err := e.prepareCompletion(cmd); err != nil {
+		return nil, err
+	}
+	return e.Session(cmd.Context(), SessionOptions{Options: session.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
+}
+
+// prepareCompletion reads the global flags. Nothing is asked or printed.
+func (e *Env) prepareCompletion(cmd *cobra.Command) error {
+	if err := e.prepare(cmd); err != nil {
+		return err
+	}
+	e.Globals.NonInteractive, e.Globals.Quiet, e.ErrTTY = true, true, false
+	return nil
+}
+
+// presetOf returns the preset on the line, "" if it is not valid: the command
+// reports that when it runs.
+func presetOf(f *pflag.FlagSet) string {
+	preset, err := f.GetString("preset")
+	if err != nil || session.CheckPreset(preset) != nil {
+		return ""
+	}
+	return preset
+}

@@ -26,6 +26,10 @@ func gitOptions(sub string) program {
 		p.valued, p.runs = "-b -o -j --branch --origin --depth", p.runs+" -u -c --config --template"
 	case "init":
 		p.runs += " --template"
+	case "send-email":
+		p.runs += " --smtp-server --sendmail-cmd --to-cmd --cc-cmd --header-cmd"
+	case "instaweb":
+		p.runs += " --httpd --browser -d -b"
 	case "commit", "tag", "merge", "stash", "notes", "revert":
 		p.valued = "-m -F --message --file --author --date"
 	}
@@ -72,6 +76,14 @@ func gitRuns(args []word) runs {
 		return w.known && (strings.HasPrefix(w.text, "--get") || has("-l --list get list", w.text))
 	}):
 		r.doubt = "git config may set what git runs"
+		for _, w := range operands(rest) {
+			r.scripts = append(r.scripts, strings.TrimPrefix(w.text, "!"))
+		}
+	}
+	for _, w := range rest {
+		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // an address that is a command line
+			r.doubt, r.scripts = "git may run "+w.text, append(r.scripts, line)
+		}
 	}
 	r.shell = POSIX
 	return r

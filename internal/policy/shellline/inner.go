@@ -159,6 +159,7 @@ words:
 			return r
 		case a.text == "--rcfile" || a.text == "--init-file":
 			i++
+			r.dynamic = r.dynamic || i < len(args) && !args[i].known
 			continue
 		case strings.HasPrefix(a.text, "--"):
 			continue
@@ -169,7 +170,7 @@ words:
 			continue
 		case script:
 			// The words after it are parameters, which it may run.
-			r.dynamic = !a.known || len(args) > i+1 && strings.ContainsAny(a.text, "$")
+			r.dynamic = r.dynamic || !a.known || len(args) > i+1 && strings.ContainsAny(a.text, "$")
 			r.scripts = []string{a.text}
 			return r
 		}
@@ -184,7 +185,7 @@ words:
 	if stdin != nil {
 		r.scripts = []string{stdin.text}
 	}
-	r.dynamic = stdin == nil || !stdin.known
+	r.dynamic = r.dynamic || stdin == nil || !stdin.known
 	return r
 }
 

@@ -16,7 +16,8 @@ type runs struct {
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options name
 
-	evaluates bool // it evaluates the text of variables
+	evaluates bool   // it evaluates the text of variables
+	variables []word // NAME=VALUE for what it runs
 }
 
 // program describes the options with which a program runs other programs or
@@ -57,6 +58,8 @@ type optionsRead struct {
 	number  int    // number of operands
 	unknown string // a word that may be any option
 	strange bool   // an option that the table does not know stands before rest
+
+	variables []word // NAME=VALUE before rest
 }
 
 // read splits words into options and operands. With first set, the first
@@ -75,6 +78,7 @@ func (p program) read(args []word, first bool) optionsRead {
 		case a.text == "--":
 			if first {
 				for i++; i < len(args) && p.assigns && isAssignment(args[i].text); i++ {
+					out.variables = append(out.variables, args[i])
 				}
 				out.rest = i
 				return out
@@ -86,6 +90,7 @@ func (p program) read(args []word, first bool) optionsRead {
 		case strings.HasPrefix(a.text, "-") && (len(a.text) > 1 || has(p.flags, "-")):
 			i += p.cluster(&out, args[i:])
 		case first && p.assigns && isAssignment(a.text):
+			out.variables = append(out.variables, a)
 		case first:
 			out.rest = i
 			return out
@@ -174,7 +179,7 @@ func (p *program) cluster(out *optionsRead, args []word) int {
 
 // runs says what the options do.
 func (o *optionsRead) runs(name string) runs {
-	r := runs{shell: POSIX}
+	r := runs{shell: POSIX, variables: o.variables}
 	p := o.program
 	for _, x := range o.options {
 		switch {

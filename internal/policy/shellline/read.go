@@ -272,6 +272,10 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	for _, script := range run.scripts {
 		deeper.script(run.shell, script)
 	}
+	for _, v := range run.variables {
+		name, value, _ := strings.Cut(v.text, "=")
+		deeper.variable(v.text, name, word{text: value, known: v.known})
+	}
 	for _, inner := range run.commands {
 		a.inner++
 		if deeper.depth > maxNesting || a.inner > maxInner {
@@ -298,20 +302,26 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// runVariable reads variables whose value shells and programs run.
+// runVariable reads an assignment.
 func (a *analysis) runVariable(as *syntax.Assign) {
-	if as.Name == nil || as.Value == nil || !runsText().MatchString(as.Name.Value) {
+	if as.Name != nil && as.Value != nil {
+		a.variable(a.textOf(as), as.Name.Value, a.word(as.Value))
+	}
+}
+
+// variable reads a variable whose value shells and programs run.
+func (a *analysis) variable(text, name string, w word) {
+	if !runsText().MatchString(name) {
 		return
 	}
-	w := a.word(as.Value)
 	deeper := *a
 	deeper.depth++
 	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // as an alias of git
-	if strings.HasPrefix(as.Name.Value, "PS") {          // what is in it is expanded
+	if strings.HasPrefix(name, "PS") {                   // what is in it is expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
-	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV", as.Name.Value) {
-		a.add(Command{Text: a.textOf(as), dynamic: true, Doubt: "it sets a variable whose value other programs run"})
+	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) || strings.HasPrefix(name, "BASH_FUNC_") {
+		a.add(Command{Text: text, dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}
 }
 

@@ -18,7 +18,7 @@ const sedAddress = `([0-9]+(~[0-9]+)?|\$|/` + sedSlashed + `/I?)`
 // sedSlashed is a pattern between slashes. Some versions of sed read a
 // delimiter in brackets literally, others as the end, so brackets must not
 // contain one.
-const sedSlashed = `(\\.|\[\^?\]?(\[:[a-z]+:\]|\\.|[^]\[/\\\n])*\]|[^/\\\n[])*`
+const sedSlashed = `(\\.|\[\^?(\]|\[:[a-z]+:\]|\\.|[^]^\[/\\\n])(\[:[a-z]+:\]|\\.|[^]\[/\\\n])*\]|[^/\\\n[])*`
 
 // sedTexts matches a pattern and a text in the same delimiters.
 func sedTexts() string {

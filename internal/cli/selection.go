@@ -62,6 +62,11 @@ func (s *Selection) Matches(t *registry.Tool) bool {
 		(!s.optional || t.Optional)
 }
 
+// Narrows reports whether a flag leaves tools out.
+func (s *Selection) Narrows() bool {
+	return s.source+s.server+s.plugin+s.category+s.tag != "" || s.optional
+}
+
 // MatchesServer reports whether tools of a server can be selected by where they come
 // from.
 func (s *Selection) MatchesServer(name string) bool {

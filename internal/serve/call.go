@@ -49,16 +49,19 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
 	o, done := s.use()
 	defer done()
-	t := o.tools[req.Params.Name]
-	if t == nil {
+	f, ok := o.tools[req.Params.Name]
+	if !ok {
 		return registry.Result{}, errReplaced
 	}
-	f := session.Found{Registry: o.registry, Tool: t}
-	params, err := registry.DecodeParams(t.Name, req.Params.Arguments)
+	f, name, raw, err := o.session.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
 	if err != nil {
-		return registry.Result{}, o.session.RefusedParams(ctx, t, err)
+		return registry.Result{}, err
 	}
-	call := registry.Call{Tool: req.Params.Name, Params: session.Restored(t, params)}
+	params, err := registry.DecodeParams(f.Tool.Name, raw)
+	if err != nil {
+		return registry.Result{}, o.session.RefusedParams(ctx, f.Tool, err)
+	}
+	call := registry.Call{Tool: name, Params: session.Restored(f.Tool, params)}
 	call.Progress = progressOf(ctx, req.Session, req.Params.GetProgressToken())
 	return o.session.Call(ctx, f, call)
 }

@@ -74,9 +74,9 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []*registry.Tool, error) {
+	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
 		reg, err := s.All(ctx)
-		return reg, reg.Tools(), err
+		return reg, session.FoundIn(reg, reg.Tools()), err
 	}})
 	if err := server.Load(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -27,9 +27,9 @@ const instructions = "Tools from several sources behind one policy. Some calls a
 
 // Options configure a [Server]. Select is required.
 type Options struct {
-	// Select loads what it needs of a session and returns the registry and the tools of
-	// it that are offered, in its order.
-	Select func(context.Context, *session.Session) (*registry.Registry, []*registry.Tool, error)
+	// Select loads what it needs of a session and returns the registry and the tools
+	// that are offered, in its order.
+	Select func(context.Context, *session.Session) (*registry.Registry, []session.Found, error)
 	// Servers reports whether prompts and resources of a server are offered too. nil:
 	// those of all.
 	Servers func(name string) bool
@@ -67,7 +67,7 @@ type Server struct {
 type offer struct {
 	session  *session.Session
 	registry *registry.Registry
-	tools    map[string]*registry.Tool  // by the name as declared
+	tools    map[string]session.Found   // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	offers
@@ -189,16 +189,16 @@ func (s *Server) load(ctx context.Context, from *session.Session) (*offer, error
 
 // newOffer declares tools as the format mcp does, with the names that they have in
 // the whole registry.
-func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offer, error) {
+func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer, error) {
 	format, err := declare.Lookup("mcp")
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*registry.Tool{}
+	byName := map[string]session.Found{}
 	defs := make([]registry.Definition, len(tools))
-	for i, t := range tools {
-		defs[i] = session.Definition(reg, t)
-		byName[defs[i].Name] = t
+	for i, f := range tools {
+		defs[i] = session.Definition(reg, f.Tool)
+		byName[defs[i].Name] = f
 	}
 	out, diags := format.Encode(defs, declare.Options{Registered: session.Names(reg)})
 	for _, d := range diags {
@@ -206,7 +206,7 @@ func (s *Server) newOffer(reg *registry.Registry, tools []*registry.Tool) (*offe
 			s.opts.Warn(d)
 		}
 	}
-	o := &offer{registry: reg, tools: map[string]*registry.Tool{}, raw: map[string]json.RawMessage{}}
+	o := &offer{registry: reg, tools: map[string]session.Found{}, raw: map[string]json.RawMessage{}}
 	for _, d := range out.Declarations {
 		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
 		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: json.RawMessage(`{"type":"object"}`)})
@@ -342,7 +342,7 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 	}
 	if t, err := o.registry.Lookup(name); err == nil {
 		for declared, offered := range o.tools {
-			if offered == t {
+			if offered.Tool == t {
 				params.Name = declared
 				return nil
 			}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -89,6 +90,39 @@ func (s *Session) reaching(ctx context.Context, whole *registry.Registry, name, 
 		t.Check = r.checkQuery
 	}
 	return Found{Registry: whole, Tool: t, reach: r}, true, nil
+}
+
+// FoundIn returns tools of a registry as if they had been looked up there.
+func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
+	out := make([]Found, len(tools))
+	for i, t := range tools {
+		out[i] = Found{Registry: reg, Tool: t}
+	}
+	return out
+}
+
+// Reaching returns the three tools by which a model reaches the tools of the whole
+// registry, and before them those that the settings (search.always,
+// deferLoading: false) or always want declared with them.
+func (s *Session) Reaching(ctx context.Context, whole *registry.Registry, always func(*registry.Definition) bool) ([]Found, error) {
+	offered, _, err := s.Offered(ctx, whole, whole.Tools())
+	if err != nil {
+		return nil, err
+	}
+	set := s.alwaysDeclared()
+	kept := slices.DeleteFunc(offered, func(t *registry.Tool) bool {
+		said := t.Provider.DeferLoading
+		return (said == nil || *said) && !set(&t.Definition) && !always(&t.Definition)
+	})
+	out := FoundIn(whole, kept)
+	for _, name := range []string{deferred.SearchTools, deferred.DescribeTools, deferred.CallTool} {
+		f, _, err := s.reaching(ctx, whole, name, "mcp")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
 }
 
 // Resolve returns the tool that a call is for and its params. They are those of f,

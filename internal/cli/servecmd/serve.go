@@ -29,7 +29,15 @@ type options struct {
 	noAuth      bool
 	drain       time.Duration
 	printConfig string
+	expose      string   // all, search
+	always      []string // with search: patterns of tools that are offered too
 }
+
+// The values of --expose.
+const (
+	exposeAll    = "all"
+	exposeSearch = "search"
+)
 
 // New is the command serve.
 func New(e *cli.Env) *cobra.Command {
@@ -52,7 +60,7 @@ Exit codes: 0, 1, 2, 143.`,
 		Example: `  toolreg serve
   toolreg serve --print-config claude
   toolreg serve --http 127.0.0.1:8080 --token-file ~/.config/toolreg/tokens
-  toolreg serve --preset read-only`,
+  toolreg serve --expose search --always 'read_*'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
 	}
@@ -62,6 +70,8 @@ Exit codes: 0, 1, 2, 143.`,
 	f.StringVar(&o.http, "http", "", "listen on this `address`, such as 127.0.0.1:8080 or :0 for any port")
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
 	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
+	f.StringVar(&o.expose, "expose", exposeAll, "what to offer: `all` tools, or search: three tools that find, describe and call the others")
+	f.StringArrayVar(&o.always, "always", nil, "with --expose search: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
 	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client` and exit: "+clientNames())
 	return cmd
@@ -74,6 +84,12 @@ func (o *options) check() error {
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth exclude each other")}
+	case o.expose != exposeAll && o.expose != exposeSearch:
+		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all or search", o.expose)}
+	case o.expose == exposeSearch && o.Narrows():
+		return &cli.UsageError{Err: errors.New("--expose search offers all tools"), Hint: "narrow them with --preset, or with tools.only or excludeTools in the settings"}
+	case len(o.always) > 0 && o.expose != exposeSearch:
+		return &cli.UsageError{Err: errors.New("--always needs --expose search")}
 	case o.drain < 0:
 		return &cli.UsageError{Err: fmt.Errorf("--drain %s: must be 0 or more", o.drain)}
 	}
@@ -122,13 +138,29 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) 
 
 // offered selects the tools to offer: those that the flags leave and whose every
 // call is not denied.
-func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Registry, []*registry.Tool, error) {
+func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
 	reg, err := o.Load(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.expose == exposeSearch {
+		tools, err := s.Reaching(ctx, reg, func(d *registry.Definition) bool {
+			_, named := registry.MatchAny(o.entries(), d.Spellings()...)
+			return named
+		})
+		return reg, tools, err
+	}
 	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
-	return reg, tools, err
+	return reg, session.FoundIn(reg, tools), err
+}
+
+// entries are the patterns of --always.
+func (o *options) entries() []registry.Entry {
+	out := make([]registry.Entry, len(o.always))
+	for i, pattern := range o.always {
+		out[i] = registry.Entry{Value: pattern, Setting: "--always"}
+	}
+	return out
 }
 
 // serveHTTP listens until ctx is done, then waits for what runs.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
@@ -13,8 +14,8 @@ import (
 
 // ParamTable returns the table of a tool's params. It has no rows if the tool
 // has no params. [Table.Text] formats it.
-func ParamTable(def *registry.Definition) *Table {
-	t := &Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
+func ParamTable(def *registry.Definition) *columns.Table {
+	t := &columns.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
 		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
 	for _, p := range args.Describe(def) {
 		required := "no"
@@ -23,7 +24,7 @@ func ParamTable(def *registry.Definition) *Table {
 		}
 		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, ShellWords(p.Example), p.Description)
 	}
-	t.dropEmpty("DEFAULT", "ALLOWED")
+	t.DropEmpty("DEFAULT", "ALLOWED")
 	return t
 }
 

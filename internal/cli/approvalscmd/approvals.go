@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -110,11 +111,11 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]cli.Approval{"approvals": newApprovals(found)})
 	}
-	t := cli.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
+	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project)
 	}
-	return t.PrintCounted(e, "approval")
+	return e.PrintCounted(&t, "approval")
 }
 
 func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {

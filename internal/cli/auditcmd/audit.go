@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -195,7 +196,7 @@ func (p *printer) print(entries []audit.Entry) error {
 		}
 		return nil
 	}
-	t := cli.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
+	t := columns.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
 		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE"}}
 	for i := range entries {
 		entry := &entries[i]
@@ -210,7 +211,7 @@ func (p *printer) print(entries []audit.Entry) error {
 		_, err := io.WriteString(e.Out, followed(t.Rows))
 		return err
 	}
-	return t.PrintCounted(e, "call")
+	return e.PrintCounted(&t, "call")
 }
 
 // followed formats rows that are printed one by one, without knowing the

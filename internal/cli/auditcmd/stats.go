@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 )
 
 type statsOptions struct {
@@ -87,7 +88,7 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 		return nil
 	}
 	e.Summary("%s", cli.Counted(calls, "call"))
-	t := cli.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
+	t := columns.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
 	if saved || !e.OutTTY {
 		t.Header = append(t.Header, "SAVED")
@@ -114,7 +115,7 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 		t.Add(row...)
 	}
 	t.Spare = []string{"SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG"}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 // milliseconds formats a duration: with a unit for a person, as a number in a

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
@@ -93,7 +94,7 @@ func printKept(e *cli.Env, rows []kept) error {
 		e.Notef("nothing is cached")
 		return nil
 	}
-	t := cli.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
+	t := columns.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
 	for _, r := range rows {
 		stored := ""
 		if r.Stored != nil {
@@ -101,7 +102,7 @@ func printKept(e *cli.Env, rows []kept) error {
 		}
 		t.Add(r.Kind, r.Source, strconv.Itoa(r.Files), strconv.FormatInt(r.Bytes, 10), stored)
 	}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 // cleared has the number of removed files of each kind.

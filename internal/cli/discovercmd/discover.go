@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -69,7 +70,7 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 			Diagnostics []registry.Diagnostic  `json:"diagnostics"`
 		}{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
-	t := cli.AgedTable{Table: cli.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
+	t := columns.Aged{Table: columns.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	failed := 0
 	for _, r := range reports {
 		if r.State == registry.StateFailed {
@@ -87,5 +88,5 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))
 	}
 	e.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
-	return t.Print(e)
+	return e.PrintTable(t.For(e.OutTTY))
 }

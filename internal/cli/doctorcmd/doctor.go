@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -180,11 +181,11 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 		}{!failed, x.findings})
 	}
 	if !e.OutTTY {
-		t := cli.Table{}
+		t := columns.Table{}
 		for _, f := range x.findings {
 			t.Add(f.State, f.Subject, f.Message, f.Remedy)
 		}
-		return t.Print(e)
+		return e.PrintTable(&t)
 	}
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
@@ -198,7 +199,7 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 	}
 	for _, f := range x.findings {
 		message, more, _ := strings.Cut(terminal.Visible(f.Message), "\n")
-		write("", terminal.Span{Text: marks[f.State], Style: cli.StateStyle(f.State)}, terminal.Span{Text: " "}, terminal.Span{Text: terminal.Line(f.Subject), Style: terminal.Bold},
+		write("", terminal.Span{Text: marks[f.State], Style: columns.StateStyle(f.State)}, terminal.Span{Text: " "}, terminal.Span{Text: terminal.Line(f.Subject), Style: terminal.Bold},
 			terminal.Span{Text: ": " + message})
 		if more != "" {
 			b.WriteString("  | " + cli.Indent(more) + "\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/session"
@@ -56,10 +57,10 @@ func (x *examination) cache(s *session.Session) {
 	case len(kept) == 0 && ttl == 0:
 		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
-		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", cli.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", columns.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, cli.AgeText(max(oldest, 0)), cli.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, columns.AgeText(max(oldest, 0)), columns.AgeText(ttl.Milliseconds()))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -128,7 +129,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if e.Globals.JSON {
 		err = e.PrintJSON(doc)
 	} else {
-		err = doc.table().Print(e)
+		err = e.PrintTable(doc.table())
 	}
 	if err != nil {
 		return err
@@ -205,8 +206,8 @@ func (doc *costDocument) compare(whole cost) {
 	doc.Percent = 100 * doc.Saved.Bytes / max(whole.Bytes, 1)
 }
 
-func (doc *costDocument) table() *cli.Table {
-	t := &cli.Table{Header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
+func (doc *costDocument) table() *columns.Table {
+	t := &columns.Table{Header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
 	row := func(prefix string, c cost, note string) {
 		t.Add(prefix+c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), note)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -187,7 +188,7 @@ func listedTools(tools []*registry.Tool, all bool) []listed {
 // printTools prints a line for each tool, sorted by name, which is the first
 // column; the JSON is sorted by display name.
 func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := cli.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
+	t := columns.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
@@ -207,7 +208,7 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 		}
 	}
 	e.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 // hiddenCount says how many tools are hidden, and how to see them.

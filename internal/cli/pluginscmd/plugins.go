@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -94,11 +95,11 @@ func run(ctx context.Context, e *cli.Env) error {
 		e.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
 		return nil
 	}
-	t := cli.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
+	t := columns.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
-	return t.PrintCounted(e, "plugin")
+	return e.PrintCounted(&t, "plugin")
 }
 
 // pluginStates returns the state of each plugin. Reports are in the order of
@@ -257,7 +258,7 @@ func printChecked(e *cli.Env, checked []checkedPlugin) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
 	}
-	t := cli.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
+	t := columns.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
 		for _, p := range c.Problems {
 			t.Add(c.ID, string(p.Severity), p.text)
@@ -266,5 +267,5 @@ func printChecked(e *cli.Env, checked []checkedPlugin) error {
 			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
 		}
 	}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }

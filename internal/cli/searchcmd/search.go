@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -146,11 +147,11 @@ func printTable(e *cli.Env, found []session.Ranked, matched, searched int) error
 		return nil
 	}
 	e.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
-	t := cli.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
+	t := columns.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))
 	}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 func printDeclarations(e *cli.Env, o *options, format declare.Format, reg *registry.Registry, found []session.Ranked) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -194,18 +195,18 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 		return e.PrintJSON(d)
 	}
 	if o.prompts {
-		return promptTable(prompts).PrintCounted(e, "prompt")
+		return e.PrintCounted(promptTable(prompts), "prompt")
 	}
 	table := resourceTable(resources, templates)
 	if len(templates) == 0 {
-		return table.PrintCounted(e, "resource")
+		return e.PrintCounted(table, "resource")
 	}
 	e.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
-	return table.Print(e)
+	return e.PrintTable(table)
 }
 
-func promptTable(prompts []mcpclient.Prompt) *cli.Table {
-	t := &cli.Table{Header: []string{"SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"}}
+func promptTable(prompts []mcpclient.Prompt) *columns.Table {
+	t := &columns.Table{Header: []string{"SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"}}
 	for _, p := range prompts {
 		var arguments []string
 		for _, arg := range p.Arguments {
@@ -220,8 +221,8 @@ func promptTable(prompts []mcpclient.Prompt) *cli.Table {
 	return t
 }
 
-func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *cli.Table {
-	t := &cli.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
+func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *columns.Table {
+	t := &columns.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
 	for _, r := range resources {
 		size := ""
 		if r.Size > 0 {

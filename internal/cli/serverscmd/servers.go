@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -122,7 +123,7 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 	if len(infos) == 0 {
 		e.Note("toolreg: no MCP servers in the settings\n")
 	}
-	t := cli.AgedTable{Table: cli.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
+	t := columns.Aged{Table: columns.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
 	failed := 0
 	for _, s := range infos {
@@ -136,5 +137,5 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 		return nil
 	}
 	e.Summary("%s", cli.WithFailed(len(infos), "server", failed))
-	return t.Print(e)
+	return e.PrintTable(t.For(e.OutTTY))
 }

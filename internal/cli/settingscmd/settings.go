@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -93,11 +94,11 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 		}
 		return e.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
-	t := cli.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
+	t := columns.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
 		t.Add(v.Key, string(v.JSON), v.Origin.String())
 	}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 // chosenSettings returns the settings with the keys in order, or all settings
@@ -139,11 +140,11 @@ func runPath(e *cli.Env) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
 	}
-	t := cli.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
+	t := columns.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, p := range places {
 		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
 	}
-	return t.Print(e)
+	return e.PrintTable(&t)
 }
 
 func runSchema(e *cli.Env) error {

@@ -1,7 +1,6 @@
-package cli
+package columns
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -78,49 +77,5 @@ func TestTableColours(t *testing.T) {
 	want := "\x1b[2mNAME\x1b[0m       \x1b[2mSTATE\x1b[0m\n\x1b[1ma\\x1b[31m\x1b[0m  \x1b[31mfailed\x1b[0m\n"
 	if diff := cmp.Diff(want, tab.Text(80, true)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestJSONColours(t *testing.T) {
-	got := JSONText([]byte(`{"k":["v\"\\",-1.5,true,null,{}],"\u001b":"\x1b"}`), false)
-	if !strings.Contains(got, `\x1b`) {
-		t.Errorf("%q", got)
-	}
-	got = JSONText([]byte(`{"a":["x: \"y\\",-1.5,true,null]}`), true)
-	for _, want := range []string{"\x1b[1;34m\"a\"\x1b[0m: ", "\x1b[32m\"x: \\\"y\\\\\"\x1b[0m", "\x1b[36m-1.5\x1b[0m", "\x1b[33mtrue", "\x1b[2mnull"} {
-		if want = strings.ReplaceAll(want, `\\\\`, `\\`); !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
-	}
-}
-
-func TestTerminalWidth(t *testing.T) {
-	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
-		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
-		e.pipe = &pipeWriter{w: io.Discard}
-		if got := e.Width(); got != want {
-			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
-		}
-	}
-}
-
-func TestColor(t *testing.T) {
-	for _, tt := range []struct {
-		flag, environ    string
-		onTTY, elsewhere bool
-	}{
-		{"auto", "TERM=xterm", true, false},
-		{"auto", "NO_COLOR=1", false, false},
-		{"auto", "TERM=dumb", false, false},
-		{"auto", "CLICOLOR_FORCE=1", true, true},
-		{"auto", "CLICOLOR_FORCE=0", true, false},
-		{"always", "NO_COLOR=1", true, true},
-		{"never", "CLICOLOR_FORCE=1", false, false},
-	} {
-		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{tt.environ})
-		e.Globals.Color = tt.flag
-		if e.Color(true) != tt.onTTY || e.Color(false) != tt.elsewhere {
-			t.Errorf("--color %s, %s: %v on a terminal, %v elsewhere", tt.flag, tt.environ, e.Color(true), e.Color(false))
-		}
 	}
 }

@@ -36,7 +36,7 @@ func (e *Env) context() ([]session.Fact, error) {
 		literal := text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789.eE+-") == ""
 		switch {
 		case raw && !json.Valid(value):
-			return nil, &UsageError{Err: fmt.Errorf("--context %s:= wants JSON", name)}
+			return nil, &UsageError{Err: fmt.Errorf("--context %s:= needs JSON", name)}
 		case !raw && !(literal && json.Valid(value)):
 			quoted, err := json.Marshal(text)
 			if err != nil {

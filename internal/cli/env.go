@@ -332,7 +332,7 @@ func (e *Env) RefuseInside(what string) error {
 	case session.Depth(e.Environ) > 0:
 		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, session.DepthVariable)
 	case session.Inside(e.Environ):
-		return fmt.Errorf("%w: %s is not possible inside a tool's run (a toolreg has started this one)", registry.ErrDenied, what)
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (toolreg started this process)", registry.ErrDenied, what)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 const rootLong = `One registry for every tool of an LLM agent: built-in tools, plugins, the commands
 of a project and MCP servers. List them, declare them to any model provider, and
-run them with checked params, limits, and a question before harm is done.`
+run them with validated params, limits and confirmation.`
 
 // Group is a group of commands in the help of the program. Commands in a group
 // without Title are hidden.

@@ -25,7 +25,7 @@ type Rule struct {
 	Category string
 	Command  string         // the first words of a simple shell command
 	Path     string         // glob over the paths that the call names, ** included
-	When     *jq.Expression // over the params, which must give true; nil: all params
+	When     *jq.Expression // over the params, which must return true; nil: all params
 	Decision Decision
 	Reason   string // shown to the person and to the model
 	Origin   string // file:line, flag or "default"

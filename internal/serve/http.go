@@ -130,7 +130,7 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 // for a host whose name was pointed at this machine (DNS rebinding).
 func (h *HTTP) checkOrigin(r *http.Request) error {
 	if h.opts.Loopback && !isLoopback(r.Host) {
-		return errors.New("forbidden: this server answers to localhost alone")
+		return errors.New("forbidden: this server accepts only requests for localhost")
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

@@ -87,7 +87,7 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 		return nil, fmt.Errorf(" %w", err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("1: there is no token; write a line: NAME TOKEN")
+		return nil, fmt.Errorf("1: it has no tokens; write lines of the form NAME TOKEN")
 	}
 	return out, nil
 }

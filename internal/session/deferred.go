@@ -151,7 +151,7 @@ func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessag
 		return "", nil, err
 	}
 	if given := jsonx.Get(all, "params"); jsonx.KindOf(given) == jsonx.String {
-		return "", nil, registry.Invalid(t.Name, "/params", `must be an object, such as {"path":"a.txt"}, not a string that holds JSON`)
+		return "", nil, registry.Invalid(t.Name, "/params", `must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
 	}
 	if err := r.registry.Validate(ctx, t, all); err != nil {
 		return "", nil, err

@@ -118,7 +118,7 @@ func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) 
 	if wait == 0 {
 		wait = DefaultWait
 	}
-	late := fmt.Errorf("%w: another toolreg holds %s for more than %v", ErrUnavailable, d.lockPath(name), wait)
+	late := fmt.Errorf("%w: another toolreg process has held the lock on %s for more than %v", ErrUnavailable, d.lockPath(name), wait)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, late)
 	defer cancel()
 

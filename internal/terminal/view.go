@@ -172,7 +172,7 @@ func (v *view) changes(changes []policy.Change) {
 		switch {
 		case c.Part == "tool":
 		case c.Old == "" && c.New == "":
-			v.printf("Changed: %s (too long to show, or not kept)", c.Part)
+			v.printf("Changed: %s (too long to show, or not stored)", c.Part)
 		default:
 			v.printf("Changed: %s", c.Part)
 			v.diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))

@@ -91,7 +91,7 @@ func TestViewServer(t *testing.T) {
 		`  │ @@ -1 +1 @@`,
 		`  │ -Old.`,
 		`  │ +Harmless.`,
-		`Changed: inputSchema (too long to show, or not kept)`,
+		`Changed: inputSchema (too long to show, or not stored)`,
 		``,
 		`Call "do\nit" of MCP server "my srv"`,
 		`[t] allows every call of do_it (mcp:my srv) in this project from now on`,
@@ -106,7 +106,7 @@ func TestChanges(t *testing.T) {
 		`  │ @@ -1 +1 @@`,
 		`  │ -a`,
 		`  │ +b\x1b[2J`,
-		`Changed: definition (too long to show, or not kept)`)
+		`Changed: definition (too long to show, or not stored)`)
 	if got := Changes(nil, 80); got != "" {
 		t.Errorf("nothing changed: %q", got)
 	}

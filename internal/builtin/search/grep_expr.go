@@ -47,7 +47,7 @@ func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
 		return nil, err
 	}
 	if wantsNewline(tree) {
-		return nil, errors.New("holds a line break; matches are within one line")
+		return nil, errors.New("contains a line break; matches are within one line")
 	}
 	if fold {
 		pattern = "(?i)" + pattern

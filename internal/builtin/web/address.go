@@ -124,7 +124,7 @@ type blocked struct {
 func (e *blocked) Error() string {
 	what := fmt.Sprintf("%s is", text.Quote(e.host))
 	if e.host != e.address {
-		what = fmt.Sprintf("%s stands for %s, which is", text.Quote(e.host), e.address)
+		what = fmt.Sprintf("%s resolves to %s, which is", text.Quote(e.host), e.address)
 	}
 	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it", what, text.Quote(net.JoinHostPort(e.host, e.port)))
 }

@@ -26,12 +26,12 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Show and revoke remembered answers",
-		Long: `Show and revoke the answers "always" that toolreg remembers for this project.
+		Long: `Show and revoke the "always" answers that toolreg remembers for this project.
 
-An answer applies as long as the tool is the same as when you gave it: its
-definition and the command or server behind it. After a change you are asked again.
+An answer applies as long as the tool is unchanged: its definition and the command
+or server that provides it. After a change you are asked again.
 
-Alone it shows the same as "toolreg approvals list".
+Without a subcommand it shows the same as "toolreg approvals list".
 
 Exit codes: 0, 2.`,
 		Example: `  toolreg approvals --all
@@ -47,9 +47,9 @@ Exit codes: 0, 2.`,
 In a pipe each answer is one line: id, kind, value, source, time and project,
 separated by tabs. Exit codes: 0, 2.`,
 			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by their ids or the beginning of them", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
-			Long: `Forget answers by the ids that "toolreg approvals list" shows, or the beginning of
-them: you are asked again.
+		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by id or id prefix", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
+			Long: `Forget answers by the ids that "toolreg approvals list" shows, or by prefixes of
+them. You are asked again then.
 
 Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 			Example: "  toolreg approvals revoke 3f9a",

@@ -35,12 +35,12 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "audit",
 		Short: "Show the log of calls and refusals",
 		Long: `Show the log of calls and refusals: one line each, with the time, the tool, what
-was decided and by which rule, how it ended and how long it took. Params are in it
-as a hash, and as they were only with the setting audit.params.
+was decided and by which rule, how it ended and how long it took. Params are shown
+as a hash, or in full with the setting audit.params.
 
 In a pipe each call is one line: time, tool, source, decision, rule, outcome,
 code, milliseconds, bytes of params and bytes of the result, separated by tabs.
-With --json it is one document; with --follow too, one object a line.
+With --json it is one document; with --follow as well, one object per line.
 Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Example: `  toolreg audit --since 24h --outcome denied
   toolreg audit --tool 'github__*' --json

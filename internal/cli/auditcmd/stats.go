@@ -28,10 +28,10 @@ func NewStats(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count calls, failures and durations",
-		Long: `Count over the audit log: calls that were made, successes, errors, refused calls,
-total, average, median and 95th percentile of their durations, and the last call.
-The time that a person took to answer a question is in none of them; a call that
-ended at the question whether to make it counts as refused.
+		Long: `Show statistics of the audit log: calls that were made, successes, errors, refused
+calls, total, average, median and 95th percentile of their durations, and the last
+call. The time that a person took to answer a question is excluded. A call that
+ended at the question whether to make it is a refused call.
 
 In a pipe each row is: name, source, calls, successes, errors, refused, total,
 average, median and 95th percentile in milliseconds, the time of the last call,

@@ -89,7 +89,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return &cli.UsageError{Err: errors.New("--raw and --json exclude each other"), Hint: "remove one of them"}
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
-		return &cli.UsageError{Err: errors.New("--stream goes with neither --raw nor --output"), Hint: "remove one of them"}
+		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"), Hint: "remove one of them"}
 	}
 	_, err := imageProtocol(e, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {
@@ -143,7 +143,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	result, err := s.Call(ctx, f, request)
 	hide()
 	if line != "" {
-		defer e.Note("To make this call again:\n  " + line + "\n") // below the result
+		defer e.Note("To repeat this call:\n  " + line + "\n") // below the result
 	}
 	if err == nil || result.IsError {
 		if err != nil && e.OutTTY && e.ErrTTY && !e.Globals.JSON {

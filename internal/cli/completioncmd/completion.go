@@ -24,11 +24,11 @@ func New(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a completion script for your shell",
-		Long: `Print the script that lets a shell complete the words of toolreg when you press
-Tab: commands and flags, tools and their params, values, servers, settings.
+		Long: `Print a script that makes a shell complete toolreg's commands and flags, tools and
+their params, values, servers and settings when you press Tab.
 
   bash        in ~/.bashrc:                    eval "$(toolreg completion bash)"
-  zsh         in ~/.zshrc, behind compinit:    eval "$(toolreg completion zsh)"
+  zsh         in ~/.zshrc, after compinit:     eval "$(toolreg completion zsh)"
   fish        in config.fish:                  toolreg completion fish | source
   PowerShell  in $PROFILE:
       toolreg completion powershell | Out-String | Invoke-Expression

@@ -39,7 +39,7 @@ always, nothing of an untrusted project runs.
 
 With --fix you are asked about each remedy that is a command of toolreg, such as
 trusting the project, logging in to a server or correcting its entry. Then
-everything is looked at again.
+everything is checked again.
 
 In a pipe each finding is one line: state (ok, info, warning, error), subject,
 message and remedy, separated by tabs.

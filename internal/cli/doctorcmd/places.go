@@ -28,7 +28,7 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder of yours", "answers, trust and the audit log cannot be saved: %s", err)
+		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder that you can write to", "answers, trust and the audit log cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "state folder", "", "%s", d.Path)
 	}
@@ -37,7 +37,7 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder of yours", "output that is too large for a result cannot be saved: %s", err)
+		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder that you can write to", "output that is too large for a result cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
 	}
@@ -53,7 +53,7 @@ func (x *examination) cache(s *session.Session) {
 	}
 	switch {
 	case err != nil:
-		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder of yours", "it cannot be read: %s", err)
+		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder that you can write to", "it cannot be read: %s", err)
 	case len(kept) == 0 && ttl == 0:
 		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
@@ -102,7 +102,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 func (x *examination) path(env []string) {
 	value, ok := expand.Find(env, "PATH")
 	if !ok || value == "" {
-		x.add(stateError, "PATH", "set PATH", "it is empty; no program is found by its name")
+		x.add(stateError, "PATH", "set PATH", "it is empty, so no program can be found by name")
 		return
 	}
 	good, odd := 0, []string{}
@@ -151,7 +151,7 @@ func (x *examination) terminal() {
 	}
 	tty, err := terminal.OpenTTY()
 	if err != nil {
-		x.add(stateInfo, "terminal", "", "there is none: calls that need an answer fail with exit code 6, or are allowed with --yes")
+		x.add(stateInfo, "terminal", "", "not available: calls that need an answer fail with exit code 6, or are allowed with --yes")
 		return
 	}
 	_ = tty.Close() // nothing was written

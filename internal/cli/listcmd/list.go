@@ -49,8 +49,8 @@ name, source, category, display name and the first sentence of the description,
 separated by tabs; the whole description is in the JSON.
 
 ` + costHelp + `
-Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that a missing tool may be
-of, or with --strict any).`,
+Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that may have a
+missing tool, or with --strict any).`,
 		Example: `  toolreg list
   toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json
@@ -61,10 +61,10 @@ of, or with --strict any).`,
 		ValidArgsFunction: complete.Arg(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
-				return &cli.UsageError{Err: errors.New("--versions and --examples want a tool"), Hint: "toolreg list TOOL --versions"}
+				return &cli.UsageError{Err: errors.New("--versions and --examples need a tool"), Hint: "toolreg list TOOL --versions"}
 			}
 			if cmd.Flags().Changed("format") && !o.costs.wanted && o.html == "" {
-				return &cli.UsageError{Err: errors.New("--format wants --cost or --html"), Hint: "toolreg schema --format prints declarations"}
+				return &cli.UsageError{Err: errors.New("--format needs --cost or --html"), Hint: "toolreg schema --format prints declarations"}
 			}
 			if err := o.costs.deferral.Check(); err != nil {
 				return err
@@ -74,7 +74,7 @@ of, or with --strict any).`,
 			}
 			if o.html != "" {
 				if len(argv) > 0 || o.costs.wanted {
-					return &cli.UsageError{Err: errors.New("--html goes with neither a tool nor --cost"), Hint: "the page has every tool with its cost"}
+					return &cli.UsageError{Err: errors.New("--html cannot be combined with a tool or --cost"), Hint: "the page has every tool with its cost"}
 				}
 				return runHTML(cmd.Context(), e, o)
 			}

@@ -32,8 +32,8 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "lock [TOOL…]",
 		Short: "Pin tool definitions in toolreg.lock",
 		Long: `Write toolreg.lock in the project root: every definition in the registry with
-its fingerprint, which also covers the command or server behind the tool. Keep
-the file in version control, so that a server that changes a description or a
+its fingerprint, which also covers the command or server of the tool. Keep the
+file in version control, so that a server that changes a description or a
 schema shows in review. MCP servers of your own settings, which others who work
 on the project do not have, are skipped unless you give --all.
 

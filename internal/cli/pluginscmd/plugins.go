@@ -25,13 +25,13 @@ func New(e *cli.Env) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e) }
 	cmd := &cobra.Command{
 		Use:   "plugins",
-		Short: "Plugins: state, scaffold, check",
+		Short: "Show, create and check plugins",
 		Long: `Show the plugins of this project, of the user and of plugins.paths: whether each
-counts, and if not, why.
+is used and, if not, why.
 
 A plugin is a folder with a plugin.yaml, or an executable that answers
 --toolreg-describe, in .toolreg/plugins of a trusted project or in the folder
-plugins beside your settings. In a pipe each plugin is one line: id, state,
+plugins next to your settings. In a pipe each plugin is one line: id, state,
 version, tools, path and reason, separated by tabs. Exit codes: 0, 2.`,
 		Example: `  toolreg plugins
   toolreg plugins new weather --lang python
@@ -42,7 +42,7 @@ version, tools, path and reason, separated by tabs. Exit codes: 0, 2.`,
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "Show the plugins and their state", Args: cli.NoArgs, RunE: list,
 			Long: `Show the plugins of this project, of the user and of plugins.paths: whether each
-counts, and if not, why.
+is used and, if not, why.
 
 Exit codes: 0, 2.`,
 			Example: "  toolreg plugins list --json"},
@@ -171,7 +171,7 @@ schemas of the tools, the examples against them, conditions, commands. All
 mistakes are reported at once, each with file and line. Nothing is run, unless --run
 is given: then the factory or script is also asked for its tools.
 
-Exit codes: 0, 2, 9 (there are mistakes; warnings do not count).`,
+Exit codes: 0, 2, 9 (there are mistakes; warnings are ignored).`,
 		Example: `  toolreg plugins check .toolreg/plugins/weather
   toolreg plugins check .toolreg/plugins --run`,
 		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),

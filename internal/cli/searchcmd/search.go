@@ -38,10 +38,10 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY…",
 		Short: "Find tools by what they do",
-		Long: `Find tools by what they do, the best match first. The words of the query are looked
-for in the names, descriptions, params, tags and servers of tools; a rare word
-counts more than a common one, and a name more than a description. Related words
-(add, create) and words with a typing error are found too.
+		Long: `Find tools by what they do, the best match first. The words of the query are matched
+against the names, descriptions, params, tags and servers of tools. A rare word has
+more weight than a common one, and a name more than a description. Related words
+(add, create) and words with a typo match too.
 
 With --cached no source is started; cached tool lists are used. The setting
 search.command names a program that reorders the results, such as one that uses

@@ -47,13 +47,13 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Offer all tools as one MCP server",
 		Long: `Offer the tools of the registry as one MCP server, so that an agent needs a single
 entry in its settings. The rules, hooks and limits of the settings apply to every
-call, and the audit log has it with the client's name. A call that must be confirmed
-is put to the client's user; a client that cannot ask gets an error that names the
-rule.
+call, and the audit log has it with the client's name. If a call needs
+confirmation, the client's user is asked; a client that cannot ask gets an error
+that names the rule.
 
 Without --http the server speaks on stdin and stdout. With --http it listens on an
-address, by default of this machine alone, at the path /mcp; clients send a bearer
-token. Without --token-file a token is made and printed to stderr. GET /healthz says
+address, by default only of this machine, at the path /mcp; clients send a bearer
+token. Without --token-file a token is generated and printed to stderr. GET /healthz says
 whether new calls are accepted. SIGTERM lets running calls finish.
 
 Exit codes: 0, 1, 2, 143.`,
@@ -182,7 +182,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.Log,
 		Warn: func(err error) {
-			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens count until the file is correct"})
+			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})
 	over := make(chan error, 1)
 	hs := handler.Server()
@@ -222,7 +222,7 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(o.http)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", o.http), Hint: "such as 127.0.0.1:8080; :8080 listens on this machine alone"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", o.http), Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine"}
 	}
 	if host == "" {
 		host = "127.0.0.1"

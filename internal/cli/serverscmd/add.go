@@ -41,8 +41,8 @@ func newAddCommand(e *cli.Env) *cobra.Command {
 		Short: "Add an MCP server to the settings",
 		Long: editHelp("Add an MCP server to a settings file, the user's own by default.") + `
 
-The server is connected to at once, and what it offers is printed; an entry whose
-server fails is kept. --no-test leaves that out.
+toolreg connects to the server at once and prints what it offers. If that fails,
+the entry is kept. --no-test skips this.
 
 Refer to a secret instead of writing it: --env TOKEN=env:GITHUB_TOKEN and
 --header 'Authorization: Bearer ${TOKEN}' keep it out of the file.`,

@@ -22,10 +22,10 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 		Short: "Add MCP servers from the JSON in their documentation",
 		Long: editHelp("Add MCP servers to a settings file, the user's own by default.") + `
 
-JSON is what a server's documentation tells you to paste: {"mcpServers": {…}}, one
-entry by its name, or an entry alone, for which NAME is needed. Without JSON, or
-with -, it is read from stdin. All servers are added or none, and each is connected
-to at once as by servers add.`,
+JSON has the form shown in servers' documentation: {"mcpServers": {…}}, one entry by
+its name, or only an entry, which needs NAME. Without JSON, or with -, it is read
+from stdin. Either all servers are added or none. toolreg connects to each at once,
+as servers add does.`,
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
   toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'
   toolreg servers add-json < claude_desktop_config.json`,
@@ -69,7 +69,7 @@ func pastedServers(e *cli.Env, argv []string) (additions, error) {
 		return nil, &cli.UsageError{Err: err, Hint: hint}
 	}
 	if len(servers) == 0 {
-		return nil, &cli.UsageError{Err: errors.New("the JSON holds no servers"), Hint: hint}
+		return nil, &cli.UsageError{Err: errors.New("the JSON has no servers"), Hint: hint}
 	}
 	var all additions
 	for _, s := range servers {

@@ -32,7 +32,7 @@ PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAM
 are those of servers, or globs; without any, you are asked about each at the
 terminal. You are always asked about a server from a file of the project, and
 globs do not match it.
-Each server that is copied is connected to at once, as by servers add.
+toolreg connects to each copied server at once, as servers add does.
 The setting imports and the flag --import use a program's servers without copying
 them.`,
 		Example: `  toolreg servers import claude

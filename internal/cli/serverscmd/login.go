@@ -37,14 +37,14 @@ func newLoginCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login NAME",
 		Short: "Log in to a server",
-		Long: `Log in to an MCP server in your browser (OAuth 2.1) and keep the tokens. Whatever
-runs tools of that server uses and renews them from then on.
+		Long: `Log in to an MCP server in your browser (OAuth 2.1) and store the tokens. All
+commands then use them for that server and renew them.
 
-With --no-browser the address to open is printed on stderr, and the address that
-the browser ended at is read from the terminal, or from stdin where that is none.
---timeout limits the whole; the default is 5m.
+With --no-browser the address to open is printed on stderr, and the address at which
+the browser ended is read from the terminal, or from stdin if it is not a terminal.
+--timeout limits the whole login; the default is 5m.
 
-Exit codes: 0 (also where no login is needed), 1, 2, 3 (no such server), 5 (the
+Exit codes: 0 (also if no login is needed), 1, 2, 3 (no such server), 5 (the
 login was refused, or inside a tool's run), 6 (with --non-interactive), 8 (the
 server failed), 124, 130.`,
 		Example: `  toolreg servers login github

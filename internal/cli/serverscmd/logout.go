@@ -23,10 +23,10 @@ func newLogoutCommand(e *cli.Env) *cobra.Command {
 		Use:   "logout NAME | --all",
 		Short: "End the login to a server",
 		Long: `Revoke the tokens of a server if its authorization server supports that, and
-forget them. --all ends every login, also those of servers that are in no
-settings any more.
+delete them. --all ends every login, including those of servers that are no longer
+in the settings.
 
-Exit codes: 0 (also where there was no login), 1, 2, 3 (no such server), 5 (inside
+Exit codes: 0 (also if there was no login), 1, 2, 3 (no such server), 5 (inside
 a tool's run).`,
 		Example: `  toolreg servers logout github
   toolreg servers logout --all`,

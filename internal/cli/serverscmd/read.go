@@ -34,11 +34,11 @@ func newReadCommand(e *cli.Env) *cobra.Command {
 		Use:   "read NAME URI",
 		Short: "Read a resource of a server",
 		Long: `Read a resource of an MCP server and print it: text as it is, binary content byte
-for byte, not to a terminal. A resource may have several contents; they come one
-after the other. toolreg servers NAME --resources lists resources and templates;
-of a template you write the URI yourself.
+for byte, not to a terminal. A resource may have several contents, which are
+printed one after the other. toolreg servers NAME --resources lists resources and templates.
+To read from a template, write out the URI.
 
-Reading a resource is not confirmed: the command itself says so.
+Reading a resource needs no confirmation, because you run the command yourself.
 
 Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
 8 (the server failed), 124 (time limit).`,
@@ -50,7 +50,7 @@ Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
 			return runRead(cmd.Context(), e, o, argv[0], argv[1])
 		},
 	}
-	cmd.Flags().StringVar(&o.output, "output", "", "write to this `file`, or into this dir where it is one or ends with a slash")
+	cmd.Flags().StringVar(&o.output, "output", "", "write to this `file`, or into this folder if it is one or ends with a slash")
 	return cmd
 }
 
@@ -143,7 +143,7 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 	var b strings.Builder
 	for _, c := range contents {
 		if c.Data != nil {
-			return &cli.UsageError{Err: fmt.Errorf("%s is binary (%s, %d bytes), which does not go to a terminal", cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, "unknown type"), len(c.Data)),
+			return &cli.UsageError{Err: fmt.Errorf("%s is binary (%s, %d bytes), which is not written to a terminal", cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, "unknown type"), len(c.Data)),
 				Hint: "--output FILE writes it to a file"}
 		}
 		if len(contents) > 1 {

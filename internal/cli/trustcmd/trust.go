@@ -31,7 +31,7 @@ func New(e *cli.Env) *cobra.Command {
 Trust is tied to the exact content of the settings and of the files inside the
 project that they run: when one of them changes, you must grant trust again.
 
-Alone it shows the same as "toolreg trust status".
+Without a subcommand it shows the same as "toolreg trust status".
 
 Exit codes: 0, 2, 3 (the project has no settings).`,
 		Example: `  toolreg trust
@@ -45,7 +45,7 @@ Exit codes: 0, 2, 3 (the project has no settings).`,
 If nobody can be asked, as in CI, --hash grants without a question if the
 files still have the hash that somebody has reviewed: store the hash that
 "toolreg trust status --jq .hash" prints with the job. --trust-project trusts
-whatever is there, for one run.
+any content for one run.
 
 Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
 5 (you said no, or it cannot be trusted), 6 (nobody to ask).`,

@@ -27,12 +27,12 @@ func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "why TOOL [k=v…]",
-		Short: "Explain which setting and rule decide about a call, without calling",
+		Short: "Explain which setting or rule decides about a call",
 		Long: `Show whether a tool is registered and, if not, which setting hides it; whether
 a call would be allowed, asked about or denied, and by which rule, approval or
 default; and what would allow it. Nothing is run and nobody is asked.
 
-Params are given as to call. Without any the answer is for the tool as a whole:
+Give params as for call. Without params the answer is for the tool as a whole:
 rules on commands, paths, addresses and params are then ignored.
 
 TOOL may be a glob such as 'github__*', which gives an answer for each tool that

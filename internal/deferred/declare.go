@@ -136,7 +136,13 @@ func (p *plan) deferral() declare.Deferral {
 			d.Tools[name] = true
 		}
 	}
-	d.Namespaces = p.options.Overview.namespaces(p.named(d.Tools))
+	names := p.named(d.Tools)
+	d.Namespaces = p.options.Overview.namespaces(names)
+	for source := range names {
+		if d.Namespaces[source] == "" { // it is not in the overview
+			d.Namespaces[source] = Source{Name: source}.words()
+		}
+	}
 	return d
 }
 

@@ -19,13 +19,8 @@ const (
 // has that name.
 const prefix = "toolreg_"
 
-// Limits on what a model may request at once.
-const (
-	DefaultFound = 5
-	maxFound     = 20
-	maxDescribed = 20
-	maxQuery     = 10_000 // characters
-)
+// DefaultFound is how many tools a search returns unless the model says otherwise.
+const DefaultFound = 5
 
 // Kind returns which of the three tools a name means; "" if it means none. It
 // is for names that no tool of the registry has.
@@ -68,15 +63,15 @@ func (o Overview) Definitions(taken func(name string) bool) []registry.Definitio
 			Category: registry.CategoryRead, InputSchema: json.RawMessage(schema)}
 	}
 	return []registry.Definition{
-		define(SearchTools, "Search tools", o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.", SearchSchema),
+		define(SearchTools, "Search tools", o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.", searchSchema),
 		define(DescribeTools, "Describe tools", "Returns the descriptions and params of tools by their names, for tools that "+names[SearchTools]+" returned without params.", describeSchema),
 		define(CallTool, "Call a tool", "Calls a tool that is not listed here. Find its name and params with "+names[SearchTools]+" first.", callSchema),
 	}
 }
 
-// SearchSchema is the input schema of search_tools, and of a provider's search
+// searchSchema is the input schema of search_tools, and of a provider's search
 // that the client answers.
-const SearchSchema = `{"type":"object","properties":{` +
+const searchSchema = `{"type":"object","properties":{` +
 	`"query":{"type":"string","description":"What the tool should do, in a few words, such as \"create an issue\"","minLength":1,"maxLength":10000},` +
 	`"limit":{"type":"integer","description":"How many tools to return: 1 to 20, 5 by default","minimum":1,"maximum":20}},` +
 	`"required":["query"],"additionalProperties":false}`
@@ -93,7 +88,7 @@ const callSchema = `{"type":"object","properties":{` +
 // ClientSearch returns the definition of a provider's search that the client
 // answers.
 func (o Overview) ClientSearch() *registry.Definition {
-	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(SearchSchema)}
+	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(searchSchema)}
 }
 
 // searchText describes what a search finds, so that a model knows about tools

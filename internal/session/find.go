@@ -267,13 +267,7 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
 		return err // it is known which source would have the tool
 	}
-	var failed []string
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed {
-			failed = append(failed, r.Name)
-		}
-	}
-	if len(failed) > 0 {
+	if failed := failedSources(reg); len(failed) > 0 {
 		return &maybeFailedError{err, failed}
 	}
 	return err

@@ -59,8 +59,8 @@ func (r *reach) checkQuery(_ context.Context, call registry.Call) error {
 // searchParams are the params of search_tools, and of a search that a provider
 // leaves to its client.
 type searchParams struct {
-	Query string `json:"query"`
-	Limit int    `json:"limit"`
+	Query string  `json:"query"`
+	Limit float64 `json:"limit"` // a whole number, perhaps written as 5.0
 }
 
 func readSearch(raw json.RawMessage) (searchParams, error) {
@@ -73,7 +73,7 @@ func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answe
 	if err != nil {
 		return deferred.Answer{}, err
 	}
-	found, matched, err := r.Search(ctx, r.offered, p.Query, p.Limit)
+	found, matched, err := r.Search(ctx, r.offered, p.Query, int(p.Limit))
 	if err != nil {
 		return deferred.Answer{}, err
 	}
@@ -142,40 +142,40 @@ func failedSources(reg *registry.Registry) []string {
 
 // SearchDeclarations answers a search that a provider leaves to its client: with
 // the declarations of the tools that it finds, but for those that are declared in
-// any case. The registry comes with it. The error is an *registry.ArgsError about
-// raw, an *InputError, or the cause of ctx.
-func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format, raw []byte) (*registry.Registry, []json.RawMessage, error) {
-	whole, err := s.All(ctx)
-	if err != nil {
+// any case. It is checked and logged as a call of search_tools. The registry comes
+// with it. The error is an *registry.ArgsError about raw, an *InputError, or the
+// cause of ctx.
+func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
+	if whole, err = s.All(ctx); err != nil {
 		return whole, nil, err
 	}
 	f, _, err := s.reaching(ctx, whole, deferred.SearchTools, format.Name)
 	if err != nil {
 		return whole, nil, err
 	}
-	params, err := registry.DecodeParams(f.Tool.Name, raw)
-	if err == nil {
-		err = f.reach.executor().Check(ctx, f.Tool, registry.Call{Tool: f.Tool.Name, Params: params})
+	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
+		tools, err = f.reach.declarations(ctx, format, call.Params)
+		return registry.Result{}, err
 	}
+	_, err = s.CallJSON(ctx, f, f.Tool.Name, raw)
+	return whole, tools, err
+}
+
+// declarations declares what a search finds.
+func (r *reach) declarations(ctx context.Context, format declare.Format, raw json.RawMessage) ([]json.RawMessage, error) {
+	p, err := readSearch(raw)
 	if err != nil {
-		return whole, nil, err
+		return nil, err
 	}
-	p, err := readSearch(params)
-	if err != nil {
-		return whole, nil, err
-	}
-	always := s.alwaysDeclared()
-	hidden := slices.DeleteFunc(slices.Clone(f.reach.offered), func(t *registry.Tool) bool {
+	always := r.alwaysDeclared()
+	hidden := slices.DeleteFunc(slices.Clone(r.offered), func(t *registry.Tool) bool {
 		said := t.Provider.DeferLoading
 		return said != nil && !*said || always(&t.Definition)
 	})
-	found, _, err := s.Search(ctx, hidden, p.Query, p.Limit)
-	if err != nil {
-		return whole, nil, err
-	}
+	found, _, err := r.Search(ctx, hidden, p.Query, int(p.Limit))
 	tools := make([]*registry.Tool, len(found))
 	for i := range found {
 		tools[i] = found[i].Tool
 	}
-	return whole, s.overview(f.reach.offered).Found(format, Definitions(whole, tools), Names(whole)), nil
+	return r.overview(r.offered).Found(format, Definitions(r.registry, tools), Names(r.registry)), err
 }

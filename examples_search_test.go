@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -19,43 +17,17 @@ import (
 // calls what it found, and calls it again in a later turn; each turn runs toolreg
 // anew. The declarations are the same in every turn, and few.
 func TestExamplesSearch(t *testing.T) {
-	bin := t.TempDir()
-	build(t, ".", filepath.Join(bin, "toolreg"), "./cmd/toolreg")
-	build(t, filepath.Join("examples", "go"), filepath.Join(bin, "agent"), ".")
-	examples, err := filepath.Abs("examples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name, command string
-		api           *searching
-	}{
-		{"openai.sh", filepath.Join(examples, "openai.sh"), searchingOpenAI()},
-		{"gemini.sh", filepath.Join(examples, "gemini.sh"), searchingGemini()},
-		{"anthropic.sh", filepath.Join(examples, "anthropic.sh"), searchingAnthropic()},
-		{"anthropic.py", filepath.Join(examples, "anthropic.py"), searchingAnthropic()},
-		{"go", filepath.Join(bin, "agent"), searchingResponses()},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			server := httptest.NewServer(tt.api)
-			defer server.Close()
-			dir := manyTools(t)
-			cmd := exec.CommandContext(t.Context(), tt.command, "What changed in invoice 217?")
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-				"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
-				"NO_PROXY=127.0.0.1", "TOOLREG_SEARCH_CLIENT=true",
-				"OPENAI_API_KEY=key", "ANTHROPIC_API_KEY=key", "GEMINI_API_KEY=key",
-				"OPENAI_BASE_URL="+server.URL+"/v1", "ANTHROPIC_BASE_URL="+server.URL, "GEMINI_BASE_URL="+server.URL)
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			if err != nil || string(out) != "Found twice.\n" {
-				t.Errorf("printed %q, %v\n%s", out, err, stderr.String())
-			}
-		})
-	}
+	agents(t, map[string]func() http.Handler{
+		"openai.sh":    func() http.Handler { return searchingOpenAI() },
+		"gemini.sh":    func() http.Handler { return searchingGemini() },
+		"anthropic.sh": func() http.Handler { return searchingAnthropic() },
+		"anthropic.py": func() http.Handler { return searchingAnthropic() },
+		"go":           func() http.Handler { return searchingResponses() },
+	}, func(t *testing.T, run func(dir, prompt string) string) {
+		if out := run(manyTools(t), "What changed in invoice 217?"); out != "Found twice.\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
 }
 
 // manyTools returns a folder whose user settings have 300 tools, each of which

@@ -20,44 +20,58 @@ import (
 // that refuse what the real ones would: the model reads a file and calls a tool
 // that is not there, then says what it read.
 func TestExamples(t *testing.T) {
-	bin := t.TempDir()
+	agents(t, map[string]func() http.Handler{
+		"openai.sh":    func() http.Handler { return openAIStandIn() },
+		"anthropic.sh": func() http.Handler { return anthropicStandIn() },
+		"anthropic.py": func() http.Handler { return anthropicStandIn() },
+		"gemini.sh":    func() http.Handler { return geminiStandIn() },
+		"go":           func() http.Handler { return responsesStandIn() },
+	}, func(t *testing.T, run func(dir, prompt string) string) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("the plum is ripe\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if out := run(dir, "What does note.txt say?"); out != "It says: the plum is ripe\n" {
+			t.Errorf("printed %q", out)
+		}
+	})
+}
+
+// agents runs a test over the example agents, each with a provider's API. run runs
+// the agent in a folder and returns what it prints.
+func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *testing.T, run func(dir, prompt string) string)) {
+	t.Helper()
+	bin, agent := t.TempDir(), filepath.Join(t.TempDir(), "agent")
 	build(t, ".", filepath.Join(bin, "toolreg"), "./cmd/toolreg")
-	build(t, filepath.Join("examples", "go"), filepath.Join(bin, "agent"), ".")
+	build(t, filepath.Join("examples", "go"), agent, ".")
 	examples, err := filepath.Abs("examples")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := []struct {
-		name, command string
-		api           *standIn
-	}{
-		{"openai.sh", filepath.Join(examples, "openai.sh"), openAIStandIn()},
-		{"anthropic.sh", filepath.Join(examples, "anthropic.sh"), anthropicStandIn()},
-		{"anthropic.py", filepath.Join(examples, "anthropic.py"), anthropicStandIn()},
-		{"gemini.sh", filepath.Join(examples, "gemini.sh"), geminiStandIn()},
-		{"go", filepath.Join(bin, "agent"), responsesStandIn()},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			server := httptest.NewServer(tt.api)
+	for name, api := range apis {
+		command := filepath.Join(examples, name)
+		if name == "go" {
+			command = agent
+		}
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(api())
 			defer server.Close()
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("the plum is ripe\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), tt.command, "What does note.txt say?")
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-				"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
-				"NO_PROXY=127.0.0.1",
-				"OPENAI_API_KEY=key", "ANTHROPIC_API_KEY=key", "GEMINI_API_KEY=key",
-				"OPENAI_BASE_URL="+server.URL+"/v1", "ANTHROPIC_BASE_URL="+server.URL, "GEMINI_BASE_URL="+server.URL)
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			if err != nil || string(out) != "It says: the plum is ripe\n" {
-				t.Errorf("printed %q, %v\n%s", out, err, stderr.String())
-			}
+			test(t, func(dir, prompt string) string {
+				cmd := exec.CommandContext(t.Context(), command, prompt)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+					"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+					"NO_PROXY=127.0.0.1", "TOOLREG_SEARCH_CLIENT=true",
+					"OPENAI_API_KEY=key", "ANTHROPIC_API_KEY=key", "GEMINI_API_KEY=key",
+					"OPENAI_BASE_URL="+server.URL+"/v1", "ANTHROPIC_BASE_URL="+server.URL, "GEMINI_BASE_URL="+server.URL)
+				var stderr strings.Builder
+				cmd.Stderr = &stderr
+				out, err := cmd.Output()
+				if err != nil {
+					t.Errorf("%v\n%s", err, stderr.String())
+				}
+				return string(out)
+			})
 		})
 	}
 }

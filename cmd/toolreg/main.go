@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/lockcmd"
 	"github.com/toolreg/toolreg/internal/cli/pickcmd"
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
+	"github.com/toolreg/toolreg/internal/cli/policycmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/cli/searchcmd"
 	"github.com/toolreg/toolreg/internal/cli/servecmd"
@@ -42,7 +43,7 @@ func commands() []cli.Group {
 		{Title: "Tools", Commands: list{listcmd.New, searchcmd.New, callcmd.New, schemacmd.New, whycmd.New, discovercmd.New}},
 		{Title: "Agents", Commands: list{servecmd.New}},
 		{Title: "Sources", Commands: list{serverscmd.New, pluginscmd.New, lockcmd.New, cachecmd.New}},
-		{Title: "Trust and records", Commands: list{trustcmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
+		{Title: "Trust and records", Commands: list{trustcmd.New, policycmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
 		{Title: "Setup", Commands: list{initcmd.New, settingscmd.New, doctorcmd.New, completioncmd.New, cli.NewVersionCommand}},
 		{Commands: list{completioncmd.NewComplete, cli.NewKeepCommand}},
 	}

@@ -207,3 +207,16 @@ func seconds(s *float64) any {
 	}
 	return strconv.FormatFloat(*s, 'f', -1, 64) + "s"
 }
+
+// UnmarshalTOML reads a TOML file of another program within the limits of this
+// package. The error is an [*settings.Error].
+func UnmarshalTOML(path string, data []byte, v any) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := bounded(data); err != nil {
+		return settings.NewError([]document.Problem{{File: path, Message: err.Error()}})
+	}
+	if err := toml.Unmarshal(data, v); err != nil {
+		return settings.NewError([]document.Problem{problem(path, err)})
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package policycmd implements the command policy, which converts the permissions of
+// other agents.
+package policycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/permissions"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// New returns the command policy.
+func New(e *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Convert the permissions of other agents",
+		Long: `Convert permissions of Claude Code, the Gemini CLI and Codex to policy rules.
+
+Exit codes: 0, 2.`,
+		Example: "  toolreg policy import claude > rules.yaml",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newImport(e))
+	return cmd
+}
+
+func newImport(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import claude|gemini|codex [FILE|-]",
+		Short: "Print the permissions of another agent as policy rules",
+		Long: `Print the permissions of another agent as policy rules in YAML, each under a
+comment that says where it came from. What the rules cannot say is listed on stderr.
+
+Without FILE the places of the program itself are read: those of the system, the
+project and the user. - is stdin.
+
+  claude   the lists permissions.allow, ask and deny of settings.json
+  gemini   the rules of policies/*.toml
+  codex    the prefix rules of rules/*.rules
+
+The rules never allow more than the program does: what has no exact counterpart
+becomes narrower if it allows, wider if it asks or denies, or is left out. Read
+them before you add them to your settings.
+
+Exit codes: 0, 2 (a file cannot be read).`,
+		Example: `  toolreg policy import claude
+  toolreg policy import gemini ~/.gemini/policies/team.toml
+  toolreg policy import codex - < default.rules`,
+		Args:              cli.ArgsBetween(1, 2, "a program and at most one file"),
+		ValidArgsFunction: complete.Args(complete.Words(permissions.Programs()...), complete.Files),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runImport(cmd.Context(), e, argv[0], argv[1:])
+		},
+	}
+}
+
+func runImport(ctx context.Context, e *cli.Env, program string, names []string) error {
+	if !slices.Contains(permissions.Programs(), program) {
+		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(permissions.Programs(), ", ")}
+	}
+	files, err := read(e, program, names)
+	if err != nil {
+		return err
+	}
+	found, err := permissions.Import(ctx, program, files, home(e))
+	if err != nil {
+		return err
+	}
+	for _, line := range found.Unsaid {
+		e.Notef("%s", line)
+	}
+	_, err = io.WriteString(e.Out, permissions.YAML(found.Rules))
+	return err
+}
+
+func home(e *cli.Env) string { return e.Getenv("HOME") }
+
+// read reads a file or stdin, or all files of the program's own places.
+func read(e *cli.Env, program string, names []string) ([]permissions.File, error) {
+	if len(names) == 1 && names[0] == "-" {
+		data, err := io.ReadAll(io.LimitReader(e.In, document.MaxFile+1))
+		return []permissions.File{{Path: "stdin", Data: data}}, err
+	}
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 1 {
+		path := e.Absolute(names[0])
+		f, err := readFile(path)
+		return []permissions.File{f}, err
+	}
+	root, err := settings.Root(options)
+	if err != nil {
+		return nil, err
+	}
+	var files []permissions.File
+	for _, place := range permissions.Places(program, root, e.Environ) {
+		for _, path := range pathsOf(place) {
+			f, err := readFile(path)
+			if err != nil {
+				return nil, err
+			}
+			f.Tier = place.Tier
+			files = append(files, f)
+		}
+	}
+	if len(files) == 0 {
+		e.Notef("%s has no permissions here: none of its files exist", program)
+	}
+	return files, nil
+}
+
+// pathsOf returns the files of a place that exist.
+func pathsOf(p permissions.Place) []string {
+	if p.Suffix != "" {
+		entries, _ := os.ReadDir(p.Path) // an unreadable folder has nothing for us
+		var out []string
+		for _, entry := range entries {
+			if strings.HasSuffix(entry.Name(), p.Suffix) {
+				out = append(out, filepath.Join(p.Path, entry.Name()))
+			}
+		}
+		return out
+	}
+	if _, err := os.Stat(p.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return []string{p.Path}
+}
+
+func readFile(path string) (permissions.File, error) {
+	f, err := trust.Read(path, document.MaxFile)
+	if err != nil {
+		return permissions.File{}, settings.NewError([]document.Problem{document.Unreadable(path, err)})
+	}
+	return permissions.File{Path: path, Data: f.Data}, nil
+}

@@ -1,0 +1,237 @@
+package permissions
+
+import (
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// claudeReader reads the permissions of Claude Code.
+type claudeReader struct {
+	Imported
+	home  string
+	lists map[string][]Rule // by decision
+}
+
+// File is a file of another program.
+type File struct {
+	Path string
+	Data []byte
+	Tier int // the higher, the more it counts (Gemini CLI)
+}
+
+// Claude reads the lists permissions.allow, ask and deny of Claude Code's settings
+// files. As there, deny counts before ask, and ask before allow. home is the
+// user's home folder. The error names the file that cannot be parsed.
+func Claude(files []File, home string) (Imported, error) {
+	r := &claudeReader{home: home, lists: map[string][]Rule{}}
+	for _, f := range files {
+		name := f.Path
+		if !document.IsJSON(name) {
+			name += ".json" // whatever it is called
+		}
+		doc, problems := document.ParseForeign(name, f.Data)
+		if doc == nil {
+			return Imported{}, problemError(problems)
+		}
+		for _, m := range doc.Members("permissions") {
+			switch m.Name {
+			case allow, ask, deny:
+				r.list(f.Path, m.Name, m.Value)
+			default:
+				r.unsaid(place(f.Path, m.Line), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
+			}
+		}
+	}
+	for _, decision := range []string{deny, ask, allow} {
+		r.Rules = append(r.Rules, r.lists[decision]...)
+	}
+	return r.Imported, nil
+}
+
+func (r *claudeReader) list(file, decision string, list *document.Node) {
+	for _, n := range list.Items {
+		from := place(file, n.Line) + ": " + decision + " " + n.Text
+		if n.Kind != document.String {
+			r.unsaid(place(file, n.Line), "not a string")
+			continue
+		}
+		rule, note := r.entry(decision, strings.TrimSpace(n.Text))
+		if note != "" {
+			r.unsaid(from, note)
+		}
+		if rule != nil {
+			rule.Decision, rule.From = decision, from
+			r.lists[decision] = append(r.lists[decision], *rule)
+		}
+	}
+}
+
+const (
+	leftOut = "left out: "
+	wider   = "the rule is wider: "
+)
+
+// entry converts one entry such as Bash(npm run test:*). Without a rule, or with
+// one that says something else, the note says why.
+func (r *claudeReader) entry(decision, text string) (rule *Rule, note string) {
+	name, spec, found := strings.Cut(text, "(")
+	if found {
+		var ok bool
+		if spec, ok = strings.CutSuffix(spec, ")"); !ok {
+			return nil, leftOut + "the closing parenthesis is missing"
+		}
+	}
+	if server, ok := strings.CutPrefix(name, "mcp__"); ok {
+		return mcpEntry(decision, server, found)
+	}
+	spec = strings.TrimSpace(spec)
+	switch name {
+	case "Bash":
+		return bashEntry(decision, spec)
+	case "Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS":
+		return r.fileEntry(decision, name, spec)
+	case "WebFetch":
+		return fetchEntry(decision, spec)
+	case "TodoWrite":
+		return &Rule{Tool: "todo_write"}, ""
+	}
+	return nil, leftOut + "toolreg has no tool " + name
+}
+
+// mcpEntry converts the name of a server, or server__tool.
+func mcpEntry(decision, name string, params bool) (*Rule, string) {
+	server, tool, _ := strings.Cut(name, "__")
+	if server == "" {
+		return nil, leftOut + "the name of the server is missing"
+	}
+	if params && decision == allow {
+		return nil, leftOut + "the condition on params has no counterpart"
+	}
+	rule := &Rule{Server: server, Tool: tool}
+	if tool == "*" {
+		rule.Tool = ""
+	}
+	if params {
+		return rule, wider + "it holds for all params"
+	}
+	return rule, ""
+}
+
+// bashEntry converts what is in the parentheses of Bash.
+func bashEntry(decision, spec string) (*Rule, string) {
+	prefix, isPrefix := strings.CutSuffix(spec, ":*")
+	if !isPrefix && strings.Count(spec, "*") == 1 {
+		prefix, isPrefix = strings.CutSuffix(spec, " *")
+	}
+	switch {
+	case spec == "" || spec == "*":
+		return &Rule{Tool: shellTool}, ""
+	case isPrefix && !strings.Contains(prefix, "*"):
+		return prefixRule(decision, prefix)
+	case strings.Contains(spec, "*"):
+		return patternRule(decision, strings.ReplaceAll(spec, ":*", "*"))
+	case decision == allow && isLiteral(spec):
+		return &Rule{Tool: shellTool, Command: spec, When: isExactly(spec)}, ""
+	case decision == allow:
+		return nil, leftOut + "the command is more than plain words"
+	}
+	rule, note := prefixRule(decision, spec)
+	if note == "" {
+		note = wider + "it holds for " + spec + " with more arguments too"
+	}
+	return rule, note
+}
+
+// prefixRule is about commands that begin with words.
+func prefixRule(decision, words string) (*Rule, string) {
+	switch {
+	case isLiteral(words):
+		return &Rule{Tool: shellTool, Command: words}, ""
+	case decision == allow:
+		return nil, leftOut + "the command is more than plain words"
+	}
+	return &Rule{Tool: shellTool, When: holds(words)}, wider + "it holds for every line that contains the text"
+}
+
+// patternRule is about commands that match a pattern with wildcards.
+func patternRule(decision, pattern string) (*Rule, string) {
+	if decision != allow {
+		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, wider + "it holds for every line that contains a match"
+	}
+	head := pattern[:strings.IndexByte(pattern, '*')]
+	head = strings.TrimSpace(head[:strings.LastIndexByte(head, ' ')+1])
+	if !isLiteral(head) {
+		return nil, leftOut + "the wildcard stands for the program too"
+	}
+	return &Rule{Tool: shellTool, Command: head, When: "(" + tests("^"+wildcards(pattern)+"$") + ") and " + oneCommand},
+		"the rule is narrower: it holds for single commands alone"
+}
+
+// fileEntry converts a rule on tools that read or write files.
+func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
+	own := map[string]string{"Read": "read_file", "Edit": "edit", "Write": "write_file", "MultiEdit": "edit", "NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory"}[name]
+	category := map[string]string{"Read": "read", "Edit": "write"}[name]
+	if spec == "" || spec == "*" || spec == "**" {
+		if decision == allow || category == "" {
+			return &Rule{Tool: own}, ""
+		}
+		return &Rule{Source: builtin, Category: category}, ""
+	}
+	glob, ok := r.glob(spec)
+	switch {
+	case decision != allow && !ok:
+		return &Rule{Source: builtin, Category: category}, wider + "the pattern has no counterpart, so it holds for all files"
+	case !ok:
+		return nil, leftOut + "the pattern has no counterpart"
+	case decision == allow && category == "":
+		return nil, leftOut + "Claude Code ignores paths of " + name
+	case decision == allow:
+		return &Rule{Source: builtin, Category: category, Path: glob}, ""
+	case name == "Read":
+		return &Rule{Source: builtin, Path: glob}, wider + "it holds for writing too; shell commands that read these files are not covered"
+	}
+	return &Rule{Source: builtin, Category: "write", Path: glob}, ""
+}
+
+// glob converts a pattern in gitignore's dialect: //x is absolute, ~/x is in the
+// home folder, /x and ./x are in the project, and a name without a slash is at any
+// depth.
+func (r *claudeReader) glob(spec string) (string, bool) {
+	if strings.ContainsAny(spec, "{}\\") || strings.HasPrefix(spec, "!") {
+		return "", false
+	}
+	here, anchored := strings.CutPrefix(spec, "./")
+	folder := strings.HasSuffix(here, "/")
+	here = strings.TrimSuffix(here, "/")
+	anchored = anchored || strings.Contains(here, "/")
+	if folder {
+		here += "/**"
+	}
+	switch {
+	case strings.HasPrefix(here, "//"):
+		return here[1:], true
+	case strings.HasPrefix(here, "~/"):
+		return path.Join(r.home, here[2:]), r.home != ""
+	case strings.HasPrefix(here, "/"):
+		return here[1:], len(here) > 1
+	case !anchored:
+		return "**/" + here, here != ""
+	}
+	return here, here != ""
+}
+
+// fetchEntry converts what is in the parentheses of WebFetch.
+func fetchEntry(decision, spec string) (*Rule, string) {
+	host, ok := strings.CutPrefix(spec, "domain:")
+	switch {
+	case spec == "" || spec == "*" || host == "*":
+		return &Rule{Tool: fetchTool}, ""
+	case ok && !strings.Contains(strings.TrimPrefix(host, "*."), "*"):
+		return &Rule{Tool: fetchTool, When: onHost(host, decision != allow)}, ""
+	case decision == allow:
+		return nil, leftOut + "the condition has no counterpart"
+	}
+	return &Rule{Tool: fetchTool}, wider + "it holds for all addresses"
+}

@@ -1,0 +1,160 @@
+package permissions
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxAlternatives limits the rules that one prefix_rule becomes.
+const maxAlternatives = 64
+
+// Codex reads Codex's rules. Of several that match a command, the strictest counts,
+// as there, so the rules are ordered by strictness. Their literals are read;
+// nothing is run.
+func Codex(ctx context.Context, files []File) (Imported, error) {
+	r := &codexReader{}
+	for _, f := range files {
+		s := &starlark{file: f.Path, src: string(f.Data)}
+		calls, err := s.calls()
+		if err != nil {
+			return Imported{}, err
+		}
+		for _, c := range calls {
+			r.call(ctx, place(f.Path, c.line), c)
+		}
+	}
+	slices.SortStableFunc(r.Rules, func(a, b Rule) int {
+		order := []string{deny, ask, allow}
+		return cmp.Compare(slices.Index(order, a.Decision), slices.Index(order, b.Decision))
+	})
+	return r.Imported, nil
+}
+
+type codexReader struct{ Imported }
+
+func (r *codexReader) call(ctx context.Context, from string, c call) {
+	if c.name != "prefix_rule" {
+		r.unsaid(from, leftOut+c.name+" has no counterpart")
+		return
+	}
+	text, _ := c.args["decision"].(string)
+	if _, given := c.args["decision"]; !given {
+		text = "allow"
+	}
+	decision := map[string]string{"allow": allow, "prompt": ask, "forbidden": deny}[text]
+	patterns, ok := alternatives(c.args["pattern"])
+	if elements, _ := c.args["pattern"].([]any); !ok && decision != allow && len(elements) > 1 {
+		if patterns, ok = alternatives(elements[:1]); ok {
+			r.unsaid(from, wider+"it holds for all commands of the program")
+		}
+	}
+	if decision == "" || !ok {
+		r.unsaid(from, leftOut+"its pattern or decision cannot be read")
+		return
+	}
+	reason, _ := c.args["justification"].(string)
+	var rules []Rule
+	for _, pattern := range patterns {
+		rule, note := prefixRule(decision, quoteWords(pattern))
+		if note != "" {
+			r.unsaid(from, note)
+		}
+		if rule != nil {
+			rule.Decision, rule.Reason, rule.From = decision, reason, from
+			rules = append(rules, *rule)
+		}
+	}
+	for _, line := range exampleLines(c.args["match"]) {
+		if !r.example(ctx, rules, line, true) {
+			r.unsaid(from, "the example "+line+" is left out")
+		}
+	}
+	for _, line := range exampleLines(c.args["not_match"]) {
+		r.example(ctx, rules, line, false)
+	}
+	r.Rules = append(r.Rules, rules...)
+}
+
+// alternatives writes out a pattern, an element of which may be a list of words.
+func alternatives(v any) ([][]string, bool) {
+	elements, ok := v.([]any)
+	if !ok || len(elements) == 0 {
+		return nil, false
+	}
+	out := [][]string{nil}
+	for _, e := range elements {
+		choices, ok := words(e)
+		if !ok || len(choices) == 0 || len(out)*len(choices) > maxAlternatives {
+			return nil, false
+		}
+		var next [][]string
+		for _, begin := range out {
+			for _, choice := range choices {
+				next = append(next, append(slices.Clone(begin), choice))
+			}
+		}
+		out = next
+	}
+	return out, true
+}
+
+// quoteWords writes words as a shell line.
+func quoteWords(list []string) string {
+	quoted := make([]string, len(list))
+	for i, w := range list {
+		quoted[i] = w
+		if w == "" || !shellline.IsPlain(w) || strings.ContainsAny(w, "*?[{~ '\"\\") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// exampleLines reads example commands: lines, or lists of words.
+func exampleLines(v any) []string {
+	list, _ := v.([]any)
+	var out []string
+	for _, e := range list {
+		switch e := e.(type) {
+		case string:
+			out = append(out, e)
+		case []any:
+			if words, ok := words(e); ok {
+				out = append(out, quoteWords(words))
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
+// example adds an example to the rules that it is true of.
+func (r *codexReader) example(ctx context.Context, rules []Rule, line string, match bool) bool {
+	tool := &registry.Tool{Definition: registry.Definition{Name: shellTool, Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
+		Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: line}, nil }}
+	p := &policy.Policy{Shell: shellline.Bash}
+	found := false
+	for i := range rules {
+		decision, err := policy.ParseDecision(rules[i].Decision)
+		if err != nil || rules[i].When != "" {
+			continue
+		}
+		got, err := p.Matches(ctx, &policy.Rule{Tool: shellTool, Command: rules[i].Command, Decision: decision}, tool, registry.Call{Params: json.RawMessage("{}")})
+		if err != nil || got != match {
+			continue
+		}
+		found = true
+		if match {
+			rules[i].Match = append(rules[i].Match, line)
+		} else {
+			rules[i].NotMatch = append(rules[i].NotMatch, line)
+		}
+	}
+	return found
+}

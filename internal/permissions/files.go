@@ -1,0 +1,75 @@
+package permissions
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Programs are the names of the programs that Import knows.
+func Programs() []string { return []string{"claude", "gemini", "codex"} }
+
+// Place is where a program keeps permissions: a file, or all files of a folder
+// with a suffix.
+type Place struct {
+	Path   string
+	Suffix string // "" for a file
+	Tier   int
+}
+
+// Places are the places of a program, those that count most first. An unknown program
+// has none.
+func Places(program, root string, environ []string) []Place {
+	env := expand.NewEnviron(environ)
+	home := env.Home()
+	folder := func(variable, name string) string {
+		if dir := env.Get(variable); filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(home, name)
+	}
+	switch program {
+	case "claude":
+		return []Place{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") + "/managed-settings.json"},
+			{Path: filepath.Join(root, ".claude", "settings.local.json")}, {Path: filepath.Join(root, ".claude", "settings.json")},
+			{Path: filepath.Join(folder("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}}
+	case "gemini":
+		return []Place{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies", Suffix: ".toml", Tier: 3},
+			{Path: filepath.Join(home, ".gemini", "policies"), Suffix: ".toml", Tier: 2},
+			{Path: filepath.Join(root, ".gemini", "policies"), Suffix: ".toml", Tier: 1}}
+	case "codex":
+		return []Place{{Path: filepath.Join(root, ".codex", "rules"), Suffix: ".rules"},
+			{Path: filepath.Join(folder("CODEX_HOME", ".codex"), "rules"), Suffix: ".rules"}}
+	}
+	return nil
+}
+
+func system(mac, other string) string {
+	if runtime.GOOS == "darwin" {
+		return mac
+	}
+	return other
+}
+
+// Import reads the permissions of a program.
+func Import(ctx context.Context, program string, files []File, home string) (Imported, error) {
+	switch program {
+	case "claude":
+		return Claude(files, home)
+	case "gemini":
+		return Gemini(files)
+	case "codex":
+		return Codex(ctx, files)
+	}
+	return Imported{}, fmt.Errorf("unknown program %q", program)
+}
+
+func place(file string, line int) string { return file + ":" + strconv.Itoa(line) }
+
+func problemError(problems []document.Problem) error { return settings.NewError(problems) }

@@ -1,0 +1,254 @@
+package permissions
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/imports"
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// geminiRule is a [[rule]] of the Gemini CLI's policy files.
+type geminiRule struct {
+	ToolName        any      `toml:"toolName"`      // string or list
+	CommandPrefix   any      `toml:"commandPrefix"` // string or list
+	CommandRegex    string   `toml:"commandRegex"`
+	ArgsPattern     string   `toml:"argsPattern"`
+	MCPName         string   `toml:"mcpName"`
+	Decision        string   `toml:"decision"`
+	Priority        float64  `toml:"priority"`
+	Modes           []string `toml:"modes"`
+	DenyMessage     string   `toml:"denyMessage"`
+	Subagent        any      `toml:"subagent"`
+	ToolAnnotations any      `toml:"toolAnnotations"`
+	Interactive     *bool    `toml:"interactive"`
+
+	tier int
+	from string
+}
+
+// geminiReader reads the policy of the Gemini CLI.
+type geminiReader struct{ Imported }
+
+// Gemini reads the Gemini CLI's policy files. As there, rules of a higher tier and
+// of a higher priority count first; of several with the same, the strictest.
+func Gemini(files []File) (Imported, error) {
+	var rules []geminiRule
+	r := &geminiReader{}
+	for _, f := range files {
+		var file struct {
+			Rules    []geminiRule `toml:"rule"`
+			Checkers []any        `toml:"safety_checker"`
+		}
+		if err := imports.UnmarshalTOML(f.Path, f.Data, &file); err != nil {
+			return Imported{}, err
+		}
+		if len(file.Checkers) > 0 {
+			r.unsaid(f.Path, leftOut+"safety checkers have no counterpart")
+		}
+		lines := ruleLines(f.Data)
+		for i := range file.Rules {
+			g := file.Rules[i]
+			g.tier, g.from = f.Tier, f.Path
+			if len(lines) == len(file.Rules) {
+				g.from = place(f.Path, lines[i])
+			}
+			rules = append(rules, g)
+		}
+	}
+	slices.SortStableFunc(rules, func(a, b geminiRule) int {
+		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.Priority, a.Priority), cmp.Compare(strictness(a.Decision), strictness(b.Decision)))
+	})
+	for i := range rules {
+		r.rule(&rules[i])
+	}
+	return r.Imported, nil
+}
+
+// ruleLines are the lines on which rules begin.
+func ruleLines(data []byte) []int {
+	var out []int
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if strings.ReplaceAll(strings.TrimSpace(string(line)), " ", "") == "[[rule]]" {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+func strictness(decision string) int {
+	return slices.Index([]string{"deny", "ask_user", "allow"}, decision)
+}
+
+func (r *geminiReader) rule(g *geminiRule) {
+	decision := map[string]string{"allow": allow, "deny": deny, "ask_user": ask}[g.Decision]
+	if decision == "" {
+		r.unsaid(g.from, fmt.Sprintf("%sunknown decision %q", leftOut, g.Decision))
+		return
+	}
+	if note := g.limited(); note != "" && decision == allow {
+		r.unsaid(g.from, leftOut+note)
+		return
+	} else if note != "" {
+		r.unsaid(g.from, wider+note)
+	}
+	tools, ok := words(g.ToolName)
+	prefixes, plain := words(g.CommandPrefix)
+	if !ok || !plain {
+		r.unsaid(g.from, leftOut+"toolName and commandPrefix are texts or lists of texts")
+		return
+	}
+	if len(tools) == 0 {
+		tools = []string{""}
+	}
+	if len(prefixes) > 0 || g.CommandRegex != "" {
+		tools = []string{shellTool}
+	}
+	for _, tool := range tools {
+		for _, rule := range r.commands(g, decision, tool, prefixes) {
+			rule.Decision, rule.From = decision, g.from
+			if decision == deny {
+				rule.Reason = g.DenyMessage
+			}
+			r.Rules = append(r.Rules, rule)
+		}
+	}
+}
+
+// limited says what limits the rule that ours cannot; "" for nothing.
+func (g *geminiRule) limited() string {
+	switch {
+	case len(g.Modes) > 0 && !(slices.Contains(g.Modes, "default") && slices.Contains(g.Modes, "autoEdit")):
+		return "it is for some approval modes alone"
+	case g.Interactive != nil:
+		return "it is for interactive or other runs alone"
+	case g.Subagent != nil:
+		return "it is for a subagent alone"
+	case g.ToolAnnotations != nil:
+		return "it depends on annotations, which servers choose"
+	}
+	return ""
+}
+
+// words reads a string or a list of strings.
+func words(v any) ([]string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return []string{v}, true
+	case []any:
+		var out []string
+		for _, x := range v {
+			s, ok := x.(string)
+			if !ok {
+				return nil, false
+			}
+			out = append(out, s)
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// commands returns the rules for one tool.
+func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes []string) []Rule {
+	note := func(rule *Rule, note string) []Rule {
+		if note != "" {
+			r.unsaid(g.from, note)
+		}
+		if rule == nil {
+			return nil
+		}
+		return []Rule{*rule}
+	}
+	switch {
+	case len(prefixes) > 0:
+		var out []Rule
+		for _, prefix := range prefixes {
+			out = append(out, note(prefixRule(decision, strings.TrimSpace(prefix)))...)
+		}
+		return out
+	case g.CommandRegex != "":
+		return note(regexRule(decision, g.CommandRegex))
+	}
+	rule := geminiTool(tool, g.MCPName)
+	if rule != nil && rule.matchesAll() && tool != "*" { // it would match every call
+		rule = nil
+	}
+	if rule == nil {
+		r.unsaid(g.from, leftOut+"toolreg has no tool "+jsonx.Quote(tool))
+		return nil
+	}
+	if g.ArgsPattern == "" {
+		return []Rule{*rule}
+	}
+	return note(argsRule(decision, rule, g.ArgsPattern))
+}
+
+// geminiTool names a tool of the Gemini CLI; nil for one that we do not have.
+func geminiTool(name, server string) *Rule {
+	switch rest, isMCP := strings.CutPrefix(name, "mcp_"); {
+	case server != "" && (name == "*" || name == ""):
+		return &Rule{Server: server}
+	case server != "":
+		return &Rule{Server: server, Tool: name}
+	case name == "*":
+		return &Rule{}
+	case isMCP:
+		server, tool, _ := strings.Cut(rest, "_")
+		if tool == "*" {
+			tool = ""
+		}
+		return &Rule{Server: server, Tool: tool}
+	}
+	if own, ok := geminiTools[name]; ok {
+		return &Rule{Tool: own}
+	}
+	if strings.Contains(name, "__") {
+		server, tool, _ := strings.Cut(name, "__")
+		return &Rule{Server: server, Tool: tool}
+	}
+	return nil
+}
+
+// geminiTools are the tools that toolreg has by the Gemini CLI's names and ours. It
+// never changes.
+var geminiTools = map[string]string{"replace": "edit", "search_file_content": "grep", "grep_search": "grep", "write_todos": "todo_write",
+	"list_directory": "list_directory", "read_file": "read_file", "grep": "grep", "glob": "glob", "edit": "edit", "write_file": "write_file",
+	shellTool: shellTool, "process": "process", fetchTool: fetchTool, "apply_patch": "apply_patch", "todo_read": "todo_read", "todo_write": "todo_write"}
+
+// regexRule is about commands that begin with a match of an expression.
+func regexRule(decision, expression string) (*Rule, string) {
+	_, err := regexp.Compile(expression)
+	switch {
+	case err != nil && decision == allow, decision == allow && strings.ContainsAny(expression, "\"\x00"):
+		return nil, leftOut + "the expression has no counterpart"
+	case err != nil:
+		return &Rule{Tool: shellTool}, wider + "the expression has no counterpart, so it holds for all commands"
+	case decision == allow:
+		return &Rule{Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand}, "the rule is narrower: it holds for single commands alone"
+	}
+	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, wider + "it holds for every line that contains a match"
+}
+
+// argsRule adds a condition on the params as JSON.
+func argsRule(decision string, rule *Rule, expression string) (*Rule, string) {
+	_, err := regexp.Compile(expression)
+	switch {
+	case err != nil && decision == allow:
+		return nil, leftOut + "the expression has no counterpart"
+	case err != nil:
+		return rule, wider + "the expression has no counterpart, so it holds for all params"
+	}
+	rule.When = "tojson | test(" + jsonx.Quote(expression) + ")"
+	if rule.Tool == shellTool && decision == allow {
+		rule.When = "(" + rule.When + ") and " + oneCommand
+		return rule, "the rule is narrower: it holds for single commands alone"
+	}
+	return rule, ""
+}

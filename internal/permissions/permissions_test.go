@@ -1,0 +1,97 @@
+package permissions
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+var update = flag.Bool("update", false, "write the expected files anew")
+
+var samples = map[string]string{"claude": "claude.json", "gemini": "gemini.toml", "codex": "default.rules"}
+
+func importSample(t *testing.T, program string) Imported {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", samples[program]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Import(t.Context(), program, []File{{Path: samples[program], Data: data}}, "/home/ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// What the programs' documentation shows becomes rules that the settings take.
+func TestImport(t *testing.T) {
+	for _, program := range Programs() {
+		t.Run(program, func(t *testing.T) {
+			got := importSample(t, program)
+			yaml := YAML(got.Rules)
+			text := yaml + "# unsaid:\n# " + strings.Join(got.Unsaid, "\n# ") + "\n"
+			golden := filepath.Join("testdata", program+".yaml")
+			if *update {
+				if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), text); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if unknown, err := settings.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 {
+				t.Errorf("the settings do not take it: %v %v", err, unknown)
+			}
+		})
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	for _, tt := range []struct{ program, data, want string }{
+		{"claude", `{"permissions": {"allow": [}`, "x:1"},
+		{"gemini", "[[rule]\n", "x:1"},
+		{"codex", "x = 1\n", "x:1:1: expected a call"},
+		{"codex", "\nprefix_rule(pattern = [f()])\n", "x:2:1: expected a string or a list"},
+		{"codex", "prefix_rule(pattern = [\"a\" + \"b\"])", "expected , or ] in a list"},
+		{"codex", "prefix_rule(pattern = [\"a)\n", "a string is not closed"},
+		{"codex", "prefix_rule(pattern = " + strings.Repeat("[", 40), "nested too deeply"},
+		{"codex", "prefix_rule(", "expected an argument"},
+		{"codex", "load(\"x\", \"y\")", "expected an argument"},
+		{"other", "", `unknown program "other"`},
+	} {
+		_, err := Import(t.Context(), tt.program, []File{{Path: "x", Data: []byte(tt.data)}}, "")
+		if err == nil || !strings.Contains(err.Error(), strings.Replace(tt.want, "x:1", "x", 1)) && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %q: error %v, want %q", tt.program, tt.data, err, tt.want)
+		}
+	}
+}
+
+// Whatever a file holds, reading it ends, and what comes out is settings.
+func FuzzImport(f *testing.F) {
+	for program, name := range samples {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(program, data)
+	}
+	f.Fuzz(func(t *testing.T, program string, data []byte) {
+		got, err := Import(t.Context(), program, []File{{Path: "x", Data: data}}, "/home/ada")
+		if err != nil || len(got.Rules) == 0 {
+			return
+		}
+		if unknown, err := settings.CheckFile("rules.yaml", []byte(YAML(got.Rules))); err != nil || len(unknown) > 0 {
+			t.Errorf("%v %v\n%s", err, unknown, YAML(got.Rules))
+		}
+	})
+}

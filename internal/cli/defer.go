@@ -20,10 +20,10 @@ func (d *Deferral) Flag(cmd *cobra.Command, usage string) {
 // On reports whether tools are deferred at all.
 func (d Deferral) On() bool { return d != "none" }
 
-// All reports whether they are deferred even where they fit.
+// All reports whether tools are deferred even if they fit.
 func (d Deferral) All() bool { return d == "all" }
 
-// Check refuses other values.
+// Check returns an error for other values.
 func (d Deferral) Check() error {
 	switch d {
 	case "auto", "none", "all":

@@ -8,12 +8,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Override is the JSON of what an override of the settings changed in a tool.
+// Override is the JSON of what an override in the settings changed in a tool.
 type Override struct {
 	Origin   string               `json:"origin"` // file:line
 	Entry    json.RawMessage      `json:"entry"`  // as in the settings, with secrets masked
 	Upstream *registry.Definition `json:"upstream"`
-	// Shape is the tool with the override; nil where the document has it anyway.
+	// Shape is the tool with the override; nil if the document has it anyway.
 	Shape *registry.Definition `json:"shape,omitempty"`
 }
 
@@ -25,7 +25,8 @@ func NewOverride(t *registry.Tool) *Override {
 	return &Override{Origin: t.Reshaped.Origin, Entry: t.Reshaped.Shown, Upstream: t.Upstream()}
 }
 
-// Signature renders a tool as its name with its params; "?" marks optional params.
+// Signature formats a tool as its name with its params; "?" marks optional
+// params.
 func Signature(d *registry.Definition) string {
 	var params []string
 	for _, p := range args.Describe(d) {

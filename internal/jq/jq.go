@@ -80,15 +80,16 @@ func only(iter gojq.Iter) any {
 	return v
 }
 
-// ValueBriefly is [Expression.Value] within the bounds of [Brief].
+// ValueBriefly is [Expression.Value] within the limits of [Brief].
 func (e *Expression) ValueBriefly(ctx context.Context, input any) (any, error) {
 	ctx, stop := Brief(ctx)
 	defer stop()
 	return e.value(ctx, input)
 }
 
-// Text returns a value for a model: a string as it is, everything else as JSON. An
-// object is also structured content; other values have none.
+// Text converts a value to text for a model: a string stays as it is,
+// everything else becomes JSON. An object is also structured content; other
+// values have none.
 func Text(v any) (text string, structured json.RawMessage, err error) {
 	if s, ok := v.(string); ok {
 		return s, nil, nil

@@ -12,7 +12,8 @@ import (
 )
 
 // Override is a locked entry of the setting overrides. It is separate from the
-// definition, so that a change of the settings is not taken for one of the source.
+// definition, so that a change in the settings is distinguished from one in the
+// source.
 type Override struct {
 	Fingerprint string          `json:"fingerprint"`
 	Entry       json.RawMessage `json:"entry"` // with secrets masked
@@ -35,7 +36,7 @@ func (o *Override) matches(now *Override) bool {
 	return o.Fingerprint == now.Fingerprint && sameJSON(o.Entry, now.Entry)
 }
 
-// keyOf returns the key of a tool to which its source gave a name.
+// keyOf returns the key of a tool by the name that its source gave it.
 func keyOf(t *registry.Tool, name string) string {
 	if t.IsMCP() {
 		name = t.ServerTool
@@ -43,8 +44,8 @@ func keyOf(t *registry.Tool, name string) string {
 	return (&Entry{Source: t.Source, Name: name, Version: t.Version}).key()
 }
 
-// Override records the override of a tool that Filter has recorded under the name
-// that its source gave it. It hides nothing.
+// Override records the override of a tool that Filter has recorded under its
+// source's name. It hides nothing.
 func (r *Recorder) Override(t *registry.Tool, name string) *registry.Hidden {
 	key := keyOf(t, name)
 	e, ok := r.entries[key]
@@ -61,9 +62,10 @@ func (f *File) hasOverride(key string) bool {
 	return f != nil && slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.key() == key && e.Override != nil })
 }
 
-// OverrideFilter returns the filter that hides tools whose override differs from the
-// one that f locks. An override of the user's own settings need not be locked. drift,
-// if not nil, is called for each of them, perhaps more than once.
+// OverrideFilter returns the filter that hides tools whose override differs
+// from the one that f locks. Overrides in the user's own settings need not be
+// locked. drift, if not nil, is called for each hidden tool, possibly more than
+// once.
 func (f *File) OverrideFilter(drift func(registry.Diagnostic)) func(*registry.Tool, string) *registry.Hidden {
 	locked := make(map[string]*Override, len(f.Tools))
 	for i := range f.Tools {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Complete connects to the server and has it complete an argument of a prompt or of
-// a template (completion/complete). Errors are as those of ReadResource.
+// Complete connects to the server and makes it complete an argument of a prompt
+// or of a template (completion/complete). Errors are those of ReadResource.
 func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
 	var result *mcp.CompleteResult
 	request := newRequest(ctx, "completion", nil, func(ctx context.Context, sess *session, _ string) error {
@@ -21,9 +21,9 @@ func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp
 	return result, err
 }
 
-// Subscribe asks the server to tell of changes of a resource, of which changed is
-// told. A server of revision 2026-07-28, whose subscriptions are streams, is a
-// *NotOfferedError. Other errors are as those of ReadResource.
+// Subscribe subscribes to changes of a resource, for which changed is called.
+// For a server of revision 2026-07-28, whose subscriptions are streams, the
+// error is a *NotOfferedError. Other errors are those of ReadResource.
 func (s *Source) Subscribe(ctx context.Context, uri string, changed func(uri string)) error {
 	sess, err := s.liveSession(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Source) Subscribe(ctx context.Context, uri string, changed func(uri str
 	return err
 }
 
-// resourceUpdated passes on that a resource has changed.
+// resourceUpdated passes on a change of a resource.
 func (s *Source) resourceUpdated(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) {
 	s.mu.Lock()
 	changed := s.changed

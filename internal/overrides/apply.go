@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// apply gives out, a copy of t, its shape. The mistakes are those that only the
-// tool shows.
+// apply gives out, a copy of t, its shape. It returns the mistakes that depend
+// on the tool.
 func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.Problem {
 	s := &shaping{override: o, ctx: ctx, tool: t}
 	if o.loosens(t) {
@@ -41,20 +41,21 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 	return nil
 }
 
-// loosens reports whether a project's override makes policy ask less about a tool.
-// The category of a server's tool counts only where the server is trusted.
+// loosens reports whether a project's override makes policy ask less often
+// about a tool. The category of a server's tool matters only if the server is
+// trusted.
 func (o *override) loosens(t *registry.Tool) bool {
 	changes := o.Category != "" && o.Category != t.Category && o.Category.Valid() && o.Category != registry.CategoryOther
 	return changes && o.named.Origin.Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
 }
 
-// shaping is the work on one tool.
+// shaping is the state of reshaping one tool.
 type shaping struct {
 	*override
 	ctx    context.Context
 	tool   *registry.Tool
 	schema *object
-	given  *jsonx.Value // the schema as the tool has it
+	given  *jsonx.Value // the tool's own schema
 	to     *translation
 	found  []document.Problem
 }
@@ -63,7 +64,7 @@ func (s *shaping) fail(pointer, message, hint string) {
 	s.found = append(s.found, s.problem(pointer, message, hint))
 }
 
-// texts changes what is shown and declared of the tool.
+// texts changes the displayed and declared texts of the tool.
 func (s *shaping) texts(out *registry.Tool) {
 	o := s.override
 	if o.Name != "" && o.Name != out.Name {
@@ -119,7 +120,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 	}
 }
 
-// param changes the schema for one param, its name apart.
+// param changes the schema of one param, except its name.
 func (s *shaping) param(p *param) {
 	parts := s.schema.with(p.of)
 	if len(parts) == 0 {
@@ -155,7 +156,7 @@ func (s *shaping) param(p *param) {
 	}
 }
 
-// fix takes a param out of the schema.
+// fix removes a param from the schema.
 func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	switch {
 	case p.Const != nil:
@@ -182,8 +183,8 @@ func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
 	param.Set("enum", parse(p.Enum))
 }
 
-// fits reports whether the schema of a param takes a value, and says so where it
-// does not.
+// fits reports whether the schema of a param accepts a value, and records a
+// mistake if it does not.
 func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jsonx.Value) bool {
 	for _, properties := range parts {
 		if message := s.refuses(properties.Get(p.of), p.of, raw); message != "" {
@@ -194,7 +195,8 @@ func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jso
 	return true
 }
 
-// refuses says why a schema does not take the value of a param, "" if it does.
+// refuses returns why a schema does not accept the value of a param; "" if it
+// does.
 func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) string {
 	if ok, sure := quickly(param, raw); sure && ok {
 		return ""
@@ -207,7 +209,7 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 		}
 	}
 	properties := jsonx.NewObject()
-	if all := s.given.Get("properties"); all.Is(jsonx.Object) { // references may lead there
+	if all := s.given.Get("properties"); all.Is(jsonx.Object) { // references may refer to them
 		properties.Members = slices.Clone(all.Members)
 	}
 	properties.Set(name, param)
@@ -223,8 +225,8 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 	return violations[0].Message
 }
 
-// rename gives the remaining params their names and closes all others. names are
-// those that the tool has.
+// rename gives the remaining params their new names and closes all others.
+// names are the tool's own names.
 func (s *shaping) rename(names []string) {
 	to, by := map[string]string{}, map[string]*param{}
 	for i := range s.params {
@@ -281,7 +283,7 @@ func (s *shaping) examples(given []registry.Example) []registry.Example {
 	return out
 }
 
-// parse reads JSON that was read before.
+// parse parses JSON that is known to be valid.
 func parse(raw json.RawMessage) *jsonx.Value {
 	v, err := jsonx.Parse(raw, jsonx.Options{})
 	if err != nil {

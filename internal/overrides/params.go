@@ -11,32 +11,33 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// translation turns params of the new shape into those that a tool takes, and back.
+// translation converts params between the new shape and the tool's own.
 type translation struct {
 	tool   string
 	origin string            // of the override
-	names  map[string]string // of all params in the new shape: what the tool calls them
-	fixed  []value           // what calls cannot set, in the order in which it is sent
-	absent []value           // what is sent where a call has no value
-	// closed are the names that no call may use, folded, with the name that is meant,
-	// "" for a param that calls cannot set. A name of the new shape, written as it is
-	// there, is not among them.
+	names  map[string]string // the tool's own names of all params in the new shape
+	fixed  []value           // params that calls cannot set, in the order in which they are sent
+	absent []value           // values sent if a call has none
+	// closed are the folded names that no call may use, with the correct name,
+	// or "" for a param that calls cannot set. It does not apply to exact names
+	// of the new shape.
 	closed map[string]string
 }
 
-// value is a param by the tool's own name, with what is sent for it; nil is nothing.
+// value is a param by the tool's own name with the value to send; nil means
+// none.
 type value struct {
 	name string
 	json json.RawMessage
 }
 
-// fold returns one text for all names that a program which ignores the case of
-// letters, by any of the usual rules, may take for the same. What follows a NUL is
-// dropped, as programs in C do.
+// fold returns the same text for all names that a case-insensitive program, by
+// any of the usual rules, may treat as equal. The text after a NUL is dropped,
+// as C programs do.
 func fold(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
 	return strings.Map(func(r rune) rune {
-		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no pair of their own
+		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no case pair
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			least = min(least, f)
@@ -45,14 +46,15 @@ func fold(name string) string {
 	}, name)
 }
 
-// close makes a name one that calls must not use; instead is the one that is meant.
+// close forbids a name in calls; instead is the correct one.
 func (tr *translation) close(name, instead string) {
 	if key := fold(name); instead == "" || tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
 		tr.closed[key] = instead
 	}
 }
 
-// refuse returns an *ArgsError that names every param which the call must not have.
+// refuse returns an *ArgsError that names every param that the call must not
+// have.
 func (tr *translation) refuse(params *jsonx.Value) error {
 	var found []registry.Violation
 	for _, m := range params.Members {
@@ -79,7 +81,7 @@ func violation(name, message string) registry.Violation {
 	return registry.Violation{Pointer: "/" + jsonx.EscapeToken(name), Message: message}
 }
 
-// wire returns a call as the tool takes it. The error is an *ArgsError.
+// wire returns a call in the tool's own form. The error is an *ArgsError.
 func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 	params, err := tr.parse(call.Params)
 	if err != nil {
@@ -112,12 +114,12 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 	return call, nil
 }
 
-// add adds a param that is not there.
+// add adds a param unless it exists.
 func add(params *jsonx.Value, v value) {
 	if v.json == nil {
 		return
 	}
-	if parsed, err := jsonx.Parse(v.json, jsonx.Options{}); err == nil { // it was parsed before
+	if parsed, err := jsonx.Parse(v.json, jsonx.Options{}); err == nil { // valid, because it was parsed before
 		params.Members = append(params.Members, jsonx.NewMember(v.name, parsed))
 	}
 }
@@ -133,8 +135,8 @@ func (tr *translation) parse(raw json.RawMessage) (*jsonx.Value, error) {
 	return params, nil
 }
 
-// shape returns params that the tool takes as the new shape has them, and those
-// that calls cannot set where they are not what would be sent.
+// shape converts the tool's own params to the new shape. edited has those that
+// calls cannot set, if they differ from what would be sent.
 func (tr *translation) shape(raw json.RawMessage) (params, edited json.RawMessage, err error) {
 	v, err := tr.parse(raw)
 	if err != nil {
@@ -157,7 +159,7 @@ func (tr *translation) shape(raw json.RawMessage) (params, edited json.RawMessag
 	return v.AppendTo(nil), edited, nil
 }
 
-// nameOf returns the name in the new shape of what the tool calls name.
+// nameOf returns the name in the new shape of the tool's own param.
 func (tr *translation) nameOf(name string) string {
 	for to, from := range tr.names {
 		if from == name {
@@ -167,7 +169,7 @@ func (tr *translation) nameOf(name string) string {
 	return name
 }
 
-// inShape returns an error about params that the tool takes in the words of the new
+// inShape converts an error about the tool's own params to the names of the new
 // shape.
 func (tr *translation) inShape(err error) error {
 	args, ok := err.(*registry.ArgsError)

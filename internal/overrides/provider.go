@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// readProvider reads the fields for providers from an entry, whose types the
-// settings have checked as far as they have some.
+// readProvider reads the fields for providers from an entry. The settings have
+// checked their types as far as they define them.
 func (o *override) readProvider(raw json.RawMessage) {
 	if examples := jsonx.Get(raw, "inputExamples"); examples != nil && jsonx.KindOf(examples) != jsonx.Array {
 		o.fail("/inputExamples", "expected a list of objects, got "+jsonx.KindOf(examples).String(), "")
@@ -25,8 +25,8 @@ func (o *override) readProvider(raw json.RawMessage) {
 	}
 }
 
-// checkInputExamples wants the examples to be calls in the new shape: a provider
-// refuses every tool of a request for one that is not.
+// checkInputExamples checks that the examples are valid in the new shape,
+// because a provider would refuse the whole request otherwise.
 func (s *shaping) checkInputExamples(out *registry.Tool) {
 	if len(s.InputExamples) == 0 {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// quickly reports whether a schema takes a value, where that shows without
-// compiling it, which takes longer than all else of an override together: the schema
-// says a type and lists values at most.
+// quickly reports whether a schema accepts a value, if the schema has only a
+// type and a list of values. It avoids compiling the schema, which takes longer
+// than everything else about an override.
 func quickly(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
 	if !s.Is(jsonx.Object) {
 		return s.Is(jsonx.True), s.Is(jsonx.True) || s.Is(jsonx.False)

@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// project returns what the expression of the override makes of a result. A result
-// that is an error stays as it is where the expression has nothing to say of it: one
-// that is written for results would take the error's text away.
+// project applies the expression of the override to a result. An error result
+// stays unchanged if the expression returns nothing for it, because an
+// expression written for successful results would remove the error's text.
 func (o *override) project(ctx context.Context, r registry.Result) (registry.Result, error) {
 	raw, err := Raw(r)
 	if err != nil {
@@ -36,7 +36,7 @@ func (o *override) project(ctx context.Context, r registry.Result) (registry.Res
 	return r, nil
 }
 
-// Raw returns what the expression of an override sees of a result.
+// Raw returns the input of an override's expression for a result.
 func Raw(r registry.Result) ([]byte, error) {
 	out := struct {
 		Content    []registry.Content `json:"content"`

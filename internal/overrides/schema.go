@@ -7,19 +7,19 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// maxInlined bounds how many references to whole objects are followed.
+// maxInlined limits how many references to whole objects are followed.
 const maxInlined = 16
 
 // object is the input schema of a tool while its params are changed. Params are
-// found where a schema names them for certain: in the root, in what it refers to,
-// and in the members of allOf.
+// found only where a schema certainly names them: in the root, in the target of
+// its reference, and in the members of allOf.
 type object struct {
 	root  *jsonx.Value
 	refs  *schema.Refs
-	parts []*jsonx.Value // the root and what holds besides it
+	parts []*jsonx.Value // the root and the schemas that apply with it
 }
 
-// newObject takes a schema over, which it changes.
+// newObject takes over a schema and changes it.
 func newObject(root *jsonx.Value) *object {
 	o := &object{root: root, refs: schema.NewRefs(root.Clone())}
 	left := maxInlined
@@ -27,8 +27,8 @@ func newObject(root *jsonx.Value) *object {
 	return o
 }
 
-// collect finds the parts within s, and puts copies of what it refers to in the
-// place of references, since others may refer to the same.
+// collect finds the parts within s, and replaces references by copies of their
+// targets, since other references may have the same target.
 func (o *object) collect(s *jsonx.Value, left *int) {
 	for s.Get("$ref").Is(jsonx.String) && *left > 0 {
 		*left--
@@ -49,8 +49,8 @@ func (o *object) collect(s *jsonx.Value, left *int) {
 	}
 }
 
-// inline adds what a referenced schema says to s: its keywords, or where s has some
-// of them, all of it as a member of allOf.
+// inline adds the keywords of a referenced schema to s or, if s has some of
+// them already, the whole schema as a member of allOf.
 func inline(s, target *jsonx.Value) {
 	for _, m := range target.Members {
 		if s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other {
@@ -70,7 +70,7 @@ func inline(s, target *jsonx.Value) {
 	}
 }
 
-// with returns the properties of all parts that name a param.
+// with returns the properties of all parts that have a param.
 func (o *object) with(name string) []*jsonx.Value {
 	var out []*jsonx.Value
 	for _, part := range o.parts {
@@ -81,7 +81,7 @@ func (o *object) with(name string) []*jsonx.Value {
 	return out
 }
 
-// names are all params, each once.
+// names returns all params without duplicates.
 func (o *object) names() []string {
 	var out []string
 	for _, part := range o.parts {
@@ -116,7 +116,7 @@ func (o *object) dismiss(name string) {
 	}
 }
 
-// remove takes a param out.
+// remove removes a param.
 func (o *object) remove(name string) {
 	for _, properties := range o.with(name) {
 		properties.Remove(name)
@@ -144,9 +144,9 @@ func (o *object) rename(to map[string]string) {
 	}
 }
 
-// conditional returns the keyword under which a schema says more of a param than
-// that it is there and what it may be, "" if none does. Such a param cannot be
-// taken out, renamed or filled in without changing what the rest means.
+// conditional returns the keyword in which a schema has further conditions on a
+// param; "" if there is none. Such a param cannot be removed, renamed or filled
+// in without changing the meaning of the rest.
 func (o *object) conditional(name string) string {
 	for _, part := range o.parts {
 		for _, m := range part.Members {
@@ -158,12 +158,12 @@ func (o *object) conditional(name string) string {
 	return ""
 }
 
-// limitsNames reports whether the names of params have a schema of their own.
+// limitsNames reports whether a schema applies to the names of params.
 func (o *object) limitsNames() bool {
 	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return part.Get("propertyNames") != nil })
 }
 
-// mentions reports whether what stands under a keyword names a param.
+// mentions reports whether the value of a keyword names a param.
 func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int) bool {
 	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth-1) }
 	switch keyword {
@@ -177,8 +177,8 @@ func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int
 	return false
 }
 
-// isNamedIn reports whether a schema for the same object names a param. One that is
-// too deep to tell does.
+// isNamedIn reports whether a schema for the same object names a param. For a
+// schema that is nested too deeply, it returns true.
 func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 	if depth <= 0 {
 		return true
@@ -199,7 +199,8 @@ func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 }
 
 // editable returns the schema of a param as an object to which keywords can be
-// added. Where it is a reference, older drafts ignore what stands beside that.
+// added. A reference is wrapped, because older drafts ignore keywords next to
+// it.
 func editable(properties *jsonx.Value, name string) *jsonx.Value {
 	s := properties.Get(name)
 	switch {

@@ -1,11 +1,12 @@
-// Package overrides gives tools the shapes that the setting overrides wants (spec
-// section 13): other names and texts, params that are fixed, hidden, renamed or
-// narrowed, results cut down to what matters. A tool's source knows nothing of it.
+// Package overrides gives tools the shapes that the setting overrides defines
+// (spec section 13): other names and texts, params that are fixed, hidden,
+// renamed or restricted, and reduced results. A tool's source does not know
+// about it.
 //
-// A [Set] is the registry's [registry.Overrides]: it reshapes each tool once, when
-// a registry is built, so that whoever lists, declares, checks or calls the tool
-// sees the new shape alone. The functions of the tool translate each call before
-// its source gets it.
+// A [Set] is the registry's [registry.Overrides]: it reshapes each tool once,
+// when a registry is built, so that listing, declaring, checking and calling
+// use only the new shape. The functions of the tool translate each call before
+// the source receives it.
 package overrides
 
 import (
@@ -23,7 +24,7 @@ import (
 // Set is the overrides of one run. It is safe for concurrent use.
 type Set struct{ named map[string]*override }
 
-// New returns the overrides of merged settings, nil if there are none.
+// New returns the overrides of merged settings; nil if there are none.
 func New(set *settings.Settings) *Set {
 	entries := set.RawNamed("overrides")
 	if len(entries) == 0 {
@@ -39,7 +40,8 @@ func New(set *settings.Settings) *Set {
 // Has reports whether there is an override of that name.
 func (s *Set) Has(name string) bool { return s.named[name] != nil }
 
-// NewName returns the name that the override gives its tool, "" if it gives none.
+// NewName returns the name that the override gives its tool; "" if it does not
+// change it.
 func (s *Set) NewName(name string) string {
 	if o := s.named[name]; o != nil {
 		return o.Name
@@ -47,9 +49,9 @@ func (s *Set) NewName(name string) string {
 	return ""
 }
 
-// Reshape returns a tool in the shape that the overrides of these names give it.
-// Where that cannot be done the tool is quarantined, with the mistakes and their
-// places.
+// Reshape returns a tool in the shape that the overrides with these names
+// define. If that is impossible, the tool is quarantined with the mistakes and
+// their positions.
 func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) registry.Tool {
 	o := s.named[names[0]]
 	out := *t
@@ -77,11 +79,11 @@ type override struct {
 	named    settings.Named
 	shown    json.RawMessage // with secrets masked
 	params   []param         // in file order
-	result   *jq.Expression  // nil: results stay as they are
+	result   *jq.Expression  // nil: results stay unchanged
 	problems []document.Problem
 }
 
-// entry is what of an override is read as it is.
+// entry has the fields of an override that need no conversion.
 type entry struct {
 	Name              string
 	DisplayName       string
@@ -95,21 +97,22 @@ type entry struct {
 	Result            string
 }
 
-// param is what an override says of one param.
+// param is the part of an override for one param.
 type param struct {
 	of          string // its name without the override
 	Name        string
 	Description *string
-	Default     json.RawMessage // nil: none; so for Const
+	Default     json.RawMessage // nil: none; also for Const
 	Const       json.RawMessage
 	Hidden      bool
 	Enum        json.RawMessage
 }
 
-// isFixed reports whether the param is in no declaration and in no call.
+// isFixed reports whether the param is omitted from declarations and calls.
 func (p *param) isFixed() bool { return p.Hidden || p.Const != nil }
 
-// value returns what is sent for a param that calls cannot set, nil for nothing.
+// value returns the value to send for a param that calls cannot set; nil for
+// none.
 func (p *param) value() json.RawMessage {
 	if p.Const != nil {
 		return p.Const
@@ -117,8 +120,8 @@ func (p *param) value() json.RawMessage {
 	return p.Default
 }
 
-// read reads an entry, whose types the settings have checked. Its mistakes are in
-// problems.
+// read reads an entry whose types the settings have checked. It records
+// mistakes in problems.
 func read(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
 	raw := n.JSON()
@@ -147,7 +150,7 @@ func read(n settings.Named, shown json.RawMessage) *override {
 	return o
 }
 
-// checkParam looks for what contradicts itself.
+// checkParam finds contradictions.
 func (o *override) checkParam(p *param) {
 	switch {
 	case p.Const != nil && p.Default != nil:
@@ -164,7 +167,8 @@ func isEmptyList(raw json.RawMessage) bool {
 	return len(items) == 0
 }
 
-// pointer is the place of a param's field in the entry, "" for the whole param.
+// pointer returns the position of a param's field in the entry; the field ""
+// means the whole param.
 func pointer(param, field string) string {
 	p := "/params/" + jsonx.EscapeToken(param)
 	if field != "" {
@@ -177,7 +181,7 @@ func (o *override) fail(pointer, message, hint string) {
 	o.problems = append(o.problems, o.problem(pointer, message, hint))
 }
 
-// problem is a mistake at a place in the entry.
+// problem is a mistake at a position in the entry.
 func (o *override) problem(pointer, message, hint string) document.Problem {
 	at := o.named.At(pointer)
 	key := "overrides." + o.named.Name

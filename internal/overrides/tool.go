@@ -7,7 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// translate makes the functions of out, a copy of t, take calls in the new shape.
+// translate makes the functions of out, a copy of t, accept calls in the new
+// shape.
 func translate(t, out *registry.Tool, tr *translation) {
 	out.Wire = tr.wire
 	out.Check = checked(t, tr)
@@ -50,9 +51,9 @@ func translate(t, out *registry.Tool, tr *translation) {
 	}
 }
 
-// checked returns the check of a call in the new shape: the names of its params, then
-// what the tool says of the call that it would get. What the schema of the new shape
-// lets pass is held against the tool's own once more.
+// checked returns the check of a call in the new shape: first the names of its
+// params, then the tool's own check of the translated call. Params that the new
+// schema accepts are also validated against the tool's own schema.
 func checked(t *registry.Tool, tr *translation) func(context.Context, registry.Call) error {
 	own := registry.NewValidator(t.InputSchema)
 	return func(ctx context.Context, call registry.Call) error {
@@ -73,8 +74,8 @@ func checked(t *registry.Tool, tr *translation) func(context.Context, registry.C
 	}
 }
 
-// revised returns the function that makes a call in the new shape of the person's
-// edit. A person may change what calls cannot set.
+// revised returns the function that converts a person's edit to a call in the
+// new shape. A person may change what calls cannot set.
 func revised(t *registry.Tool, tr *translation) func(context.Context, registry.Call, string) (registry.Call, error) {
 	return func(ctx context.Context, call registry.Call, content string) (registry.Call, error) {
 		w, err := tr.wire(call)

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Deferral says how to declare the tools of a registry so that a model finds those
-// that it does not see. The error is an *InputError about rules.
+// Deferral returns how to declare the tools of a registry so that a model can
+// find those that it does not see. The error is an *InputError about rules.
 func (s *Session) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := s.Offered(ctx, whole, whole.Tools())
 	set := s.set.Search
@@ -43,7 +43,8 @@ func (s *Session) overview(tools []*registry.Tool) deferred.Overview {
 	return o
 }
 
-// serverDescription is what the settings say of a server; "" for none.
+// serverDescription returns the description of a server in the settings; "" if
+// there is none.
 func (s *Session) serverDescription(server string) string {
 	for i := range s.set.Servers {
 		if s.set.Servers[i].Name == server {
@@ -53,20 +54,20 @@ func (s *Session) serverDescription(server string) string {
 	return ""
 }
 
-// reach is one of the three tools by which a model reaches tools that are not
-// declared, over one registry.
+// reach is one of the three tools through which a model reaches tools that are
+// not declared, for one registry.
 type reach struct {
 	*Session
 	kind     string // such as deferred.SearchTools
-	format   string // of the names that the model knows; "": those of the registry
+	format   string // format of the names that the model knows; "": those of the registry
 	registry *registry.Registry
 	offered  []*registry.Tool
-	names    map[string]string // of the three tools, by kind
-	declared map[string]string // names as declared, by name; nil: the same
+	names    map[string]string // names of the three tools, by kind
+	declared map[string]string // declared names, by name; nil: unchanged
 }
 
-// reaching returns the one of the three tools that a name means where the registry
-// has none of that name; ok is false for other names.
+// reaching returns the one of the three tools that a name means, if the
+// registry has no tool of that name; ok is false for other names.
 func (s *Session) reaching(ctx context.Context, whole *registry.Registry, name, format string) (found Found, ok bool, err error) {
 	kind := deferred.Kind(name)
 	if kind == "" {
@@ -92,7 +93,7 @@ func (s *Session) reaching(ctx context.Context, whole *registry.Registry, name, 
 	return Found{Registry: whole, Tool: t, reach: r}, true, nil
 }
 
-// FoundIn returns tools of a registry as if they had been looked up there.
+// FoundIn returns tools of a registry as if they had been looked up in it.
 func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
 	out := make([]Found, len(tools))
 	for i, t := range tools {
@@ -101,9 +102,9 @@ func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
 	return out
 }
 
-// Reaching returns the three tools by which a model reaches the tools of the whole
-// registry, and before them those that the settings (search.always,
-// deferLoading: false) or always want declared with them.
+// Reaching returns the three tools through which a model reaches the tools of
+// the whole registry, preceded by those that must be declared with them
+// according to the settings (search.always, deferLoading: false) or always.
 func (s *Session) Reaching(ctx context.Context, whole *registry.Registry, always func(*registry.Definition) bool) ([]Found, error) {
 	offered, _, err := s.Offered(ctx, whole, whole.Tools())
 	if err != nil {
@@ -125,9 +126,9 @@ func (s *Session) Reaching(ctx context.Context, whole *registry.Registry, always
 	return out, nil
 }
 
-// Resolve returns the tool that a call is for and its params. They are those of f,
-// unless that is call_tool: then the call is from here on one of the tool that it
-// names, and nothing of it shows call_tool. Errors are those of [Session.Find], and
+// Resolve returns the tool that a call is for and its params. They are those of
+// f unless it is call_tool: then the call becomes one of the tool that it
+// names, and nothing shows call_tool. Errors are those of [Session.Find], and
 // an *registry.ArgsError about the params of call_tool.
 func (s *Session) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
 	if f.reach == nil || f.reach.kind != deferred.CallTool {

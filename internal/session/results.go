@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// projectResults reduces the results of a tool to what its override keeps. If that
-// fails, the call fails, and the result as it was is in a file.
+// projectResults reduces the results of a tool to what its override keeps. If
+// that fails, the call fails, and the original result is written to a file.
 func (r *run) projectResults(t registry.Tool) registry.Tool {
 	if t.Project == nil {
 		return t
@@ -34,7 +34,7 @@ func (r *run) projectResults(t registry.Tool) registry.Tool {
 	return t
 }
 
-// unprojected is the result of a call whose result cannot be reduced.
+// unprojected returns the result of a call whose result cannot be reduced.
 func (r *run) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
 	note := "the result as the tool gave it cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
@@ -48,7 +48,7 @@ func (r *run) unprojected(t *registry.Tool, whole registry.Result, failure error
 	return out
 }
 
-// tokensOf estimates what a model reads of a result.
+// tokensOf estimates the tokens of a result.
 func tokensOf(r registry.Result) int {
 	text := []byte(r.Text())
 	if len(r.Content) == 0 {

@@ -1,7 +1,7 @@
-// Package complete is what commands complete their words with. Completion runs
-// when the user presses Tab, so it starts nothing, contacts nothing, asks no
-// questions and fails silently. Package completioncmd makes the words safe to
-// insert.
+// Package complete provides the completions of the commands' words. Completion
+// runs when the user presses Tab, so it starts nothing, contacts nothing, asks
+// no questions and fails silently. Package completioncmd makes the words safe
+// to insert.
 package complete
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Args completes the arguments of a command, the first with the first function
-// and so on; the last function is for all that follow. Words that are arguments
-// already are not offered again.
+// Args completes the arguments of a command, the first one with the first
+// function and so on; the last function is used for all that follow. Words that
+// are already arguments are not offered again.
 func Args(each ...cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		list, directive := each[min(len(argv), len(each)-1)](cmd, argv, word)
@@ -79,7 +79,7 @@ type Completer struct{ env Env }
 // New returns the Completer of a run.
 func New(e Env) Completer { return Completer{e} }
 
-// Settings makes a completion of what the settings hold.
+// Settings makes a completion of values in the settings.
 func (c Completer) Settings(list func(context.Context, *settings.Settings) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		set, err := c.env.CompletionSettings(cmd)
@@ -232,7 +232,7 @@ func (c Completer) Tags(cmd *cobra.Command, argv []string, word string) ([]cobra
 	})(cmd, argv, word)
 }
 
-// distinct leaves out empty words and those that come again.
+// distinct removes empty and duplicate words.
 func distinct(words []string) []string {
 	var out []string
 	for _, w := range words {
@@ -243,7 +243,7 @@ func distinct(words []string) []string {
 	return out
 }
 
-// Presets completes presets, also behind a comma.
+// Presets completes presets, also after a comma.
 func Presets(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := word[:strings.LastIndexByte(word, ',')+1]
 	var out []cobra.Completion

@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Params completes arguments k=v by the schema of the tool that the first
-// argument names: keys, values and files behind "@".
+// Params completes arguments k=v by the schema of the tool in the first
+// argument: keys, values, and files after "@".
 func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
 		found, err := s.Find(ctx, argv[0], session.Query{})
@@ -27,7 +27,7 @@ func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cob
 	})(cmd, argv, word)
 }
 
-// Arguments completes an argument k=v; given are those before it.
+// Arguments completes an argument k=v; given are the arguments before it.
 func (c Completer) Arguments(params []args.Param, given []string, word string) []cobra.Completion {
 	key, value, hasValue := strings.Cut(word, "=")
 	if hasValue {
@@ -57,7 +57,8 @@ func (c Completer) Arguments(params []args.Param, given []string, word string) [
 	return append(required, optional...)
 }
 
-// isList reports whether a param takes one element after the other.
+// isList reports whether a param is a list, which takes one element per
+// argument.
 func isList(p args.Param) bool { return strings.HasSuffix(p.Type, "[]") }
 
 // describeParam describes a param in a line.
@@ -72,7 +73,7 @@ func describeParam(p args.Param) string {
 	return d
 }
 
-// summaryLength is where the first sentence of a description is cut.
+// summaryLength is the maximum length of a description's first sentence.
 const summaryLength = 80
 
 // summary is the first sentence of a description.
@@ -81,7 +82,7 @@ func summary(description string) string {
 	return text.ClipRunes(strings.TrimSuffix(strings.TrimSpace(line), "."), summaryLength)
 }
 
-// value completes what is behind "=".
+// value completes the text after "=".
 func (c Completer) value(p args.Param, value string) []cobra.Completion {
 	prefix := p.Name + "="
 	if from, ok := strings.CutPrefix(value, "@"); ok {
@@ -92,7 +93,7 @@ func (c Completer) value(p args.Param, value string) []cobra.Completion {
 		if strings.ContainsFunc(v, invisible) {
 			continue
 		}
-		if strings.HasPrefix(v, "@") { // which is how a file is named
+		if strings.HasPrefix(v, "@") { // @ introduces a file name
 			v = "@" + v
 		}
 		if v == p.Default {
@@ -112,8 +113,8 @@ func (c Completer) value(p args.Param, value string) []cobra.Completion {
 	return nil
 }
 
-// namesFile reports whether a param takes the name of a file or a folder, by its
-// own name.
+// namesFile reports whether a param expects the name of a file or folder,
+// according to its own name.
 func namesFile(p args.Param) bool {
 	name := strings.ToLower(p.Name)
 	return strings.HasPrefix(p.Type, "string") && slices.ContainsFunc([]string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder"}, func(end string) bool {
@@ -121,11 +122,11 @@ func namesFile(p args.Param) bool {
 	})
 }
 
-// maxListed bounds the entries of a folder that are looked at.
+// maxListed limits how many entries of a folder are read.
 const maxListed = 5000
 
-// filesBehind completes a path that does not begin where the word does, so that
-// the shell cannot: prefix is what stands before it.
+// filesBehind completes a path within a word, which the shell cannot do; prefix
+// is the part of the word before the path.
 func (c Completer) filesBehind(prefix, typed string) []cobra.Completion {
 	dir, base := path.Split(typed)
 	f, err := os.Open(c.env.Absolute(cmp.Or(dir, ".")))
@@ -133,7 +134,7 @@ func (c Completer) filesBehind(prefix, typed string) []cobra.Completion {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxListed) // what there is of it will do
+	entries, _ := f.ReadDir(maxListed) // use the entries read before an error
 	var out []cobra.Completion
 	for _, entry := range entries {
 		name := entry.Name()

@@ -19,7 +19,7 @@ and declare search_tools, describe_tools and call_tool, which call --format, cal
 --batch and call answer. Where all tools fit, --defer auto changes nothing.
 `
 
-// checkDefer refuses what --defer does not go with.
+// checkDefer returns an error for flags that cannot be combined with --defer.
 func (o *options) checkDefer() error {
 	switch err := o.deferral.Check(); {
 	case err != nil, !o.deferral.On():
@@ -32,7 +32,8 @@ func (o *options) checkDefer() error {
 	return nil
 }
 
-// printDeferred declares what fits, and lets the model find the rest.
+// printDeferred declares what fits in the budget, and how the model finds the
+// rest.
 func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Session, format declare.Format, defs []registry.Definition) error {
 	whole, err := s.All(ctx)
 	if err != nil {

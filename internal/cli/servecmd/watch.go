@@ -15,28 +15,28 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// watchEvery is how often files are looked at. They are few, and looking works where
-// notifications do not: on network file systems, and where a link is turned to
-// another file.
+// watchEvery is how often files are checked. There are few of them, and polling
+// works where notifications do not: on network file systems, and if a link is
+// changed to another file.
 const watchEvery = time.Second
 
-// watcher notices changes of the files that a session is made of.
+// watcher detects changes of the files on which a session depends.
 type watcher struct {
 	env   *cli.Env
 	paths []string
-	stamp string // of them as they were read
+	stamp string // their state when they were read
 }
 
-// newWatcher notes the state of the settings before they are read, so that no later
-// change is missed.
+// newWatcher records the state of the settings before they are read, so that no
+// later change is missed.
 func newWatcher(e *cli.Env) *watcher {
 	w := &watcher{env: e}
 	w.note(nil)
 	return w
 }
 
-// note sets which files are watched: the places of settings and, of the session that
-// was made, the lock file and plugins.
+// note sets the files to watch: the places of settings and, for the session,
+// the lock file and plugins.
 func (w *watcher) note(from *session.Session) {
 	w.paths = nil
 	options, err := w.env.SettingsOptions()
@@ -48,7 +48,7 @@ func (w *watcher) note(from *session.Session) {
 		return
 	}
 	for _, p := range places {
-		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // a folder that has none
+		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // a folder without settings
 			w.paths = append(w.paths, dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
 			continue
 		}
@@ -63,10 +63,10 @@ func (w *watcher) note(from *session.Session) {
 	w.stamp = w.look()
 }
 
-// follow calls reload for every change until ctx is done. Settings that cannot be
-// used are reported, and what was offered stays.
+// follow calls reload for every change until ctx is done. If the settings are
+// invalid, it reports that and keeps the current offer.
 func (w *watcher) follow(ctx context.Context, from *session.Session, reload func() (*session.Session, error)) {
-	if w.look() == w.stamp { // else the change comes first
+	if w.look() == w.stamp { // otherwise handle the change first
 		w.note(from)
 	}
 	tick := time.NewTicker(watchEvery)
@@ -93,7 +93,7 @@ func (w *watcher) follow(ctx context.Context, from *session.Session, reload func
 	}
 }
 
-// look describes the files as they are.
+// look returns a description of the current state of the files.
 func (w *watcher) look() string {
 	var b strings.Builder
 	for _, path := range w.paths {

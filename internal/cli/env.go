@@ -143,6 +143,10 @@ func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.
 	return set, e.loaded.diags, nil
 }
 
+// ForgetSettings makes the next use read the settings again, since a file has
+// changed.
+func (e *Env) ForgetSettings() { e.loaded = loaded{} }
+
 // SettingsOptions returns the options for reading settings. It determines the
 // working directory.
 func (e *Env) SettingsOptions() (settings.Options, error) {

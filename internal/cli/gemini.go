@@ -30,7 +30,7 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 // NoteGeminiSettings prints that note for a person at the terminal, once per
 // project.
 func (e *Env) NoteGeminiSettings(s *settings.Settings) {
-	if !e.atKeyboard() {
+	if !e.AtKeyboard() {
 		return
 	}
 	note, how := e.GeminiSettings(s)

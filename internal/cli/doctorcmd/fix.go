@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -99,7 +100,7 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 // another program's.
 func (x *examination) isOurs(o settings.Origin) bool {
 	for _, scope := range []string{"user", "project"} {
-		if file, err := x.env.SettingsFile(scope); err == nil && file == o.Name {
+		if file, err := settingsfile.Path(x.env, scope); err == nil && file == o.Name {
 			return true
 		}
 	}

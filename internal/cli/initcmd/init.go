@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -111,7 +112,7 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 	path := filepath.Join(p.dir, "settings."+format)
 	if there == "" {
 		text := starter(format, programs)
-		_, err = e.WriteSettings(ctx, cli.SettingsWrite{
+		_, err = settingsfile.Write(ctx, e, settingsfile.Change{
 			File: path, New: text,
 			Summary: fmt.Sprintf("%d lines of commented examples; they change no setting and run nothing", bytes.Count(text, []byte("\n"))),
 			Write: func() error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -23,7 +24,7 @@ type target struct {
 }
 
 func (t *target) flags(cmd *cobra.Command) {
-	cli.ScopeFlag(cmd, &t.scope, "user", "")
+	settingsfile.ScopeFlag(cmd, &t.scope, "user", "")
 	cmd.Flags().BoolVar(&t.noTest, "no-test", false, "do not connect to the server to test it")
 }
 
@@ -204,11 +205,11 @@ func addServers(ctx context.Context, e *cli.Env, t *target, all additions) ([]ed
 	if err != nil {
 		return nil, err
 	}
-	file, err := e.SettingsFile(t.scope)
+	file, err := settingsfile.Path(e, t.scope)
 	if err != nil {
 		return nil, err
 	}
-	granted, err := e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return all.apply(file, old) }})
+	granted, err := settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return all.apply(file, old) }})
 	if errors.Is(err, edit.ErrServerExists) {
 		return nil, &cli.UsageError{Err: err, Hint: "choose another name, or change it with toolreg servers edit"}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -25,7 +26,7 @@ const whereFound = "; default the one that has the server"
 func editCommands(e *cli.Env) []*cobra.Command {
 	scope := ""
 	flag := func(cmd *cobra.Command) *cobra.Command {
-		cli.ScopeFlag(cmd, &scope, "", whereFound)
+		settingsfile.ScopeFlag(cmd, &scope, "", whereFound)
 		return cmd
 	}
 	on, off := false, true
@@ -92,7 +93,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope, action string, change edit.
 // editable returns the settings files of a scope, in descending precedence.
 func editable(e *cli.Env, scope string) ([]string, error) {
 	if scope != "" {
-		path, err := e.SettingsFile(scope)
+		path, err := settingsfile.Path(e, scope)
 		return []string{path}, err
 	}
 	var out []string
@@ -105,7 +106,7 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 		if scope == "user" && settings.UserDir(e.Environ) == "" {
 			continue
 		}
-		path, err := e.SettingsFile(scope)
+		path, err := settingsfile.Path(e, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 func editFirst(ctx context.Context, e *cli.Env, files []string, change edit.Change) (file string, granted bool, err error) {
 	err = edit.ErrNoServer
 	for _, file = range files {
-		granted, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return change.Apply(file, old) }})
+		granted, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return change.Apply(file, old) }})
 		if !errors.Is(err, edit.ErrNoServer) {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
@@ -29,7 +30,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run)
 		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runEditEntry(cmd.Context(), e, scope, argv[0]) },
 	}
-	cli.ScopeFlag(cmd, &scope, "", whereFound)
+	settingsfile.ScopeFlag(cmd, &scope, "", whereFound)
 	return cmd
 }
 
@@ -46,7 +47,7 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 		return err
 	}
 	defer tty.Close()
-	text, err := cli.EditText(ctx, tty, file, string(entry), func(text string) error {
+	text, err := settingsfile.EditText(ctx, tty, file, string(entry), func(text string) error {
 		_, err := edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, data)
 		return err
 	})
@@ -57,7 +58,7 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 		e.Notef("server %q in %s is unchanged", name, file)
 		return nil
 	}
-	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Ask: true, Change: func(old []byte) ([]byte, error) {
+	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(old []byte) ([]byte, error) {
 		if now, err := edit.Entry(file, old, name); err != nil || !bytes.Equal(now, entry) {
 			return nil, fmt.Errorf("server %q in %s was changed while you edited it; nothing was written", name, file)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -93,7 +94,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 		e.Notef("%s has no MCP servers that can be copied", program)
 		return nil
 	}
-	file, err := e.SettingsFile(t.scope)
+	file, err := settingsfile.Path(e, t.scope)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -27,7 +28,7 @@ Exit codes: 0, 1, 5 (you said no, or inside a tool's run), 6 (no terminal).`,
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runEdit(cmd.Context(), e, scope) },
 	}
-	cli.ScopeFlag(cmd, &scope, "user", "")
+	settingsfile.ScopeFlag(cmd, &scope, "user", "")
 	return cmd
 }
 
@@ -35,7 +36,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	if err := e.RefuseInside("changing settings"); err != nil {
 		return err
 	}
-	file, err := e.SettingsFile(scope)
+	file, err := settingsfile.Path(e, scope)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 		e.Notef("%s is unchanged", file)
 		return nil
 	}
-	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
+	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
 		if !bytes.Equal(now, old) {
 			return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
 		}
@@ -76,7 +77,7 @@ func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) 
 		return "", err
 	}
 	defer tty.Close()
-	return cli.EditText(ctx, tty, file, text, func(text string) error {
+	return settingsfile.EditText(ctx, tty, file, text, func(text string) error {
 		_, err := settings.CheckFile(file, []byte(text))
 		return err
 	})

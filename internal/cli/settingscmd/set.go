@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -37,7 +38,7 @@ or inside a tool's run).`,
 			return runSet(cmd.Context(), e, scope, argv[0], argv[1:])
 		},
 	}
-	cli.ScopeFlag(cmd, &scope, "user", "")
+	settingsfile.ScopeFlag(cmd, &scope, "user", "")
 	return cmd
 }
 
@@ -58,11 +59,11 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 	if err != nil {
 		return err
 	}
-	file, err := e.SettingsFile(scope)
+	file, err := settingsfile.Path(e, scope)
 	if err != nil {
 		return err
 	}
-	_, err = e.EditSettings(ctx, cli.SettingsEdit{File: file, Change: func(old []byte) ([]byte, error) { return set(file, old, a) }})
+	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return set(file, old, a) }})
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	}
 	place, known := map[string]settings.Scope{"user": settings.ScopeUser, "project": settings.ScopeProject}[scope]
 	if o := values[0].Origin; known && o.Scope > place && o.Name != file {
-		e.WarnShadowed(key, o)
+		settingsfile.WarnShadowed(e, key, o)
 	}
 	return nil
 }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -37,25 +34,8 @@ func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
 	return tty, nil
 }
 
-// EditText opens the person's editor on a text until check accepts it or the
-// person gives up, which is a [registry.ErrDenied].
-func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check func(text string) error) (string, error) {
-	for {
-		edited, err := tty.Edit(ctx, name, text)
-		if err != nil {
-			return "", err
-		}
-		mistake := check(edited)
-		if mistake == nil {
-			return edited, nil
-		}
-		again, err := AskYes(ctx, tty, terminal.Query{Text: "\n" + terminal.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
-		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
-			return "", err
-		}
-		if !again {
-			return "", fmt.Errorf("%w: nothing was written: the text still has mistakes", registry.ErrDenied)
-		}
-		text = edited
-	}
+// AtKeyboard reports whether a person at a terminal runs the command, not a
+// script or a tool.
+func (e *Env) AtKeyboard() bool {
+	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !session.Inside(e.Environ)
 }

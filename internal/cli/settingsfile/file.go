@@ -1,4 +1,4 @@
-package cli
+package settingsfile
 
 import (
 	"bytes"
@@ -11,10 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // ScopeFlag adds the flag --scope to a command that changes settings. more is
@@ -32,10 +34,10 @@ func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 	})
 }
 
-// SettingsFile returns the settings file of a scope: the user's, the project's,
+// Path returns the settings file of a scope: the user's, the project's,
 // or a named file. It need not exist.
-func (e *Env) SettingsFile(scope string) (string, error) {
-	root, err := e.projectRoot() // also determines the working directory
+func Path(e *cli.Env, scope string) (string, error) {
+	root, err := projectRoot(e) // also determines the working directory
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +51,7 @@ func (e *Env) SettingsFile(scope string) (string, error) {
 		dir = filepath.Join(root, ".toolreg")
 	default:
 		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
-			return "", &UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
+			return "", &cli.UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
 		}
 		return e.Absolute(scope), nil
 	}
@@ -61,7 +63,7 @@ func (e *Env) SettingsFile(scope string) (string, error) {
 }
 
 // projectRoot finds the project root without reading settings.
-func (e *Env) projectRoot() (string, error) {
+func projectRoot(e *cli.Env) (string, error) {
 	options, err := e.SettingsOptions()
 	if err != nil {
 		return "", err
@@ -69,17 +71,17 @@ func (e *Env) projectRoot() (string, error) {
 	return settings.Root(options)
 }
 
-// SettingsEdit is a change to the content of a settings file.
-type SettingsEdit struct {
+// EditOptions describe a change to the content of a settings file.
+type EditOptions struct {
 	File   string                           // absolute
 	Change func(old []byte) ([]byte, error) // old is nil if there is no file; it may be called again if the file has changed
 	Ask    bool                             // show the change and ask, regardless of the file
 }
 
-// EditSettings changes a settings file as [Env.WriteSettings] does. Concurrent
+// Edit changes a settings file as [Write] does. Concurrent
 // runs wait for each other.
-func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, err error) {
-	root, err := e.projectRoot()
+func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err error) {
+	root, err := projectRoot(e)
 	if err != nil {
 		return false, err
 	}
@@ -95,14 +97,14 @@ func (e *Env) EditSettings(ctx context.Context, x SettingsEdit) (granted bool, e
 	if rel, err := filepath.Rel(filepath.Join(root, ".toolreg"), x.File); err == nil && filepath.IsLocal(rel) {
 		within = root
 	}
-	return e.WriteSettings(ctx, SettingsWrite{File: x.File, Old: old, New: text, Ask: x.Ask, Write: func() error {
-		return e.inTurn(ctx, func() error { return edit.File(within, x.File, x.Change) })
+	return Write(ctx, e, Change{File: x.File, Old: old, New: text, Ask: x.Ask, Write: func() error {
+		return inTurn(ctx, e, func() error { return edit.File(within, x.File, x.Change) })
 	}})
 }
 
 // inTurn calls write while no other run of this program does. Without a state
 // folder there is no lock.
-func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
+func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 	done := false
 	if d, stateErr := e.Folders.State(); stateErr == nil {
 		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
@@ -121,7 +123,30 @@ func (e *Env) inTurn(ctx context.Context, write func() error) (err error) {
 }
 
 // WarnShadowed warns that another scope overrides the value that was written.
-func (e *Env) WarnShadowed(key string, by settings.Origin) {
+func WarnShadowed(e *cli.Env, key string, by settings.Origin) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
 		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
+}
+
+// EditText opens the person's editor on a text until check accepts it or the
+// person gives up, which is a [registry.ErrDenied].
+func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check func(text string) error) (string, error) {
+	for {
+		edited, err := tty.Edit(ctx, name, text)
+		if err != nil {
+			return "", err
+		}
+		mistake := check(edited)
+		if mistake == nil {
+			return edited, nil
+		}
+		again, err := cli.AskYes(ctx, tty, terminal.Query{Text: "\n" + terminal.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
+		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+			return "", err
+		}
+		if !again {
+			return "", fmt.Errorf("%w: nothing was written: the text still has mistakes", registry.ErrDenied)
+		}
+		text = edited
+	}
 }

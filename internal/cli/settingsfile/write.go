@@ -1,4 +1,7 @@
-package cli
+// Package settingsfile changes settings files for the person who runs the
+// program: it shows the change, asks where that is due, writes it and grants what
+// was shown.
+package settingsfile
 
 import (
 	"context"
@@ -10,16 +13,16 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// SettingsWrite is a change that a command makes to a settings file for the
-// person who runs it.
-type SettingsWrite struct {
+// Change is a change that a command makes to a settings file for the person who
+// runs it.
+type Change struct {
 	File     string       // absolute
 	Old, New []byte       // content before and after; Old is nil if there is no file yet
 	Summary  string       // shown instead of the diff, which [v]iew then shows; "" = the diff
@@ -27,38 +30,38 @@ type SettingsWrite struct {
 	Write    func() error // writes New; afterwards trust is granted if the file is New
 }
 
-// WriteSettings writes a settings file. If it is the project's own and a person
-// is at the terminal, the change is shown with everything that it would allow
-// and is not granted yet; a yes writes it and grants trust. Otherwise the file
-// is written and nothing is granted. A no is a [registry.ErrDenied], and
+// Write writes a settings file. If it is the project's own and a person is at
+// the terminal, the change is shown with everything that it would allow and is
+// not granted yet; a yes writes it and grants trust. Otherwise the file is
+// written and nothing is granted. A no is a [registry.ErrDenied], and
 // nothing is written. The settings are read again afterwards.
-func (e *Env) WriteSettings(ctx context.Context, w SettingsWrite) (granted bool, err error) {
-	before, err := e.project(ctx)
+func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) {
+	before, err := project(ctx, e)
 	if err != nil {
 		return false, err
 	}
-	shown, err := e.proposed(w)
+	shown, err := proposed(e, w)
 	if err != nil {
 		return false, err
 	}
 	if shown != nil || w.Ask {
-		if err := e.askToWrite(ctx, w, before, shown); err != nil {
+		if err := askToWrite(ctx, e, w, before, shown); err != nil {
 			return false, err
 		}
 	}
 	if err := w.Write(); err != nil {
 		return false, err
 	}
-	e.loaded = loaded{}
+	e.ForgetSettings()
 	if shown == nil {
 		return false, nil
 	}
-	return true, e.grantShown(ctx, shown)
+	return true, grantShown(ctx, e, shown)
 }
 
 // project returns the project in its current state; nil if it has no settings
 // or if mistakes, which the change may correct, prevent reading them.
-func (e *Env) project(ctx context.Context) (*settings.Project, error) {
+func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
 	s, _, err := e.LoadSettings(ctx)
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return nil, nil
@@ -71,9 +74,9 @@ func (e *Env) project(ctx context.Context) (*settings.Project, error) {
 
 // proposed returns the project as the change would make it; nil if trust in it
 // is not part of the question.
-func (e *Env) proposed(w SettingsWrite) (*settings.Project, error) {
-	root, err := e.projectRoot()
-	if err != nil || !e.atKeyboard() || !isProjectFile(root, w.File) {
+func proposed(e *cli.Env, w Change) (*settings.Project, error) {
+	root, err := projectRoot(e)
+	if err != nil || !e.AtKeyboard() || !isProjectFile(root, w.File) {
 		return nil, err
 	}
 	options, err := e.SettingsOptions()
@@ -91,12 +94,6 @@ func (e *Env) proposed(w SettingsWrite) (*settings.Project, error) {
 	return nil, nil
 }
 
-// atKeyboard reports whether a person at a terminal runs the command, not a
-// script or a tool.
-func (e *Env) atKeyboard() bool {
-	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !session.Inside(e.Environ)
-}
-
 // isProjectFile reports whether a file is, or would be, the settings file of
 // the project at root.
 func isProjectFile(root, file string) bool {
@@ -110,13 +107,13 @@ func isProjectFile(root, file string) bool {
 
 // askToWrite shows a change and asks. nil means yes. after is nil if trust is
 // not part of the question.
-func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *settings.Project) error {
+func askToWrite(ctx context.Context, e *cli.Env, w Change, before, after *settings.Project) error {
 	tty, err := e.OpenTTY()
 	if err != nil {
 		return err
 	}
 	defer tty.Close()
-	agreed, err := AskYes(ctx, tty, writeQuestion(tty, w, before, after))
+	agreed, err := cli.AskYes(ctx, tty, writeQuestion(tty, w, before, after))
 	switch {
 	case err != nil && !errors.Is(err, terminal.ErrNoAnswer):
 		return err
@@ -128,14 +125,14 @@ func (e *Env) askToWrite(ctx context.Context, w SettingsWrite, before, after *se
 
 // writeQuestion draws a change with what it would allow that is not granted
 // yet.
-func writeQuestion(tty *terminal.TTY, w SettingsWrite, before, after *settings.Project) terminal.Query {
+func writeQuestion(tty *terminal.TTY, w Change, before, after *settings.Project) terminal.Query {
 	columns, _ := tty.Size()
 	file := terminal.Line(w.File)
 	name, question, trusted := file, "Write it?", ""
 	if after != nil {
 		fresh := notGranted(w.File, before, after)
 		name, question = terminal.Line(trust.Name(after.Root, w.File)), "Write it and trust this project?"
-		if trusted = DescribeProject(fresh, columns, tty.Color); trusted != "" {
+		if trusted = cli.DescribeProject(fresh, columns, tty.Color); trusted != "" {
 			trusted = "Trusting this project also allows:\n" + trusted
 		}
 	}
@@ -187,7 +184,7 @@ func withoutPlaces(list, known []string) []string {
 }
 
 // grantShown trusts the project if it is what was shown.
-func (e *Env) grantShown(ctx context.Context, shown *settings.Project) error {
+func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error {
 	now, _, err := e.LoadSettings(ctx)
 	if err != nil {
 		return err
@@ -196,6 +193,6 @@ func (e *Env) grantShown(ctx context.Context, shown *settings.Project) error {
 		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
 	err = e.GrantTrust(ctx, now.Project)
-	e.loaded = loaded{}
+	e.ForgetSettings()
 	return err
 }

@@ -56,12 +56,12 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 // letters take their values from the following words, in order, so no value is
 // read as attached.
 func dashed(args []word) []word {
-	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || !args[0].known {
+	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
 		return args
 	}
 	out, values := []word{}, args[1:]
 	for _, letter := range args[0].text {
-		out = append(out, word{text: "-" + string(letter), known: true})
+		out = append(out, word{text: "-" + string(letter), known: args[0].known})
 		if strings.ContainsRune("bCfFgHIKLNTVX", letter) && len(values) > 0 {
 			out, values = append(out, values[0]), values[1:]
 		}

@@ -1,6 +1,7 @@
 package dialogue
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,7 +139,7 @@ func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string,
 			continue
 		}
 		if blocks == nil {
-			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + t.Calls[i].Name + ":"}}
+			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
 		}
 		lines.add(p.note() + " in the message below")
 		blocks = append(blocks, m)

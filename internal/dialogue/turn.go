@@ -34,6 +34,7 @@ type Call struct {
 
 // Answer is the outcome of one call. The zero value is an empty success.
 type Answer struct {
+	Tool       string // name of the tool that ran, for texts; "" if it is that of the call
 	Content    []registry.Content
 	Structured json.RawMessage // used if Content is empty, and by the format mcp
 	IsError    bool

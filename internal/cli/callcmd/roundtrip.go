@@ -26,8 +26,9 @@ API, the message in it, or the bare list of calls. Every tool call in it is run,
 concurrently if all of them only read, and the message to append to the
 conversation is printed: one message per line, nothing if no tool was called.
 Each call gets its answer: what fails is answered with an error that the model
-can act on, and the exit code is 0. Formats: openai, openai-responses,
-anthropic, bedrock, mistral, gemini, mcp.
+can act on, and the exit code is 0. Calls of the tools that schema --defer
+declares (search_tools, describe_tools, call_tool) are answered too. Formats:
+openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.
@@ -170,7 +171,7 @@ func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
 	}
 	r.ran.Store(true)
 	a := answerOf(result, err)
-	a.Typed = p.Tool.DeclaredOutputSchema() != nil
+	a.Tool, a.Typed = p.name, p.Tool.DeclaredOutputSchema() != nil
 	return a
 }
 

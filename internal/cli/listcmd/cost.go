@@ -40,7 +40,7 @@ func (o *costOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
-	o.deferral.Flag(cmd, "with --cost: which tools the model has to search for")
+	o.deferral.Flag(cmd, "with --cost: which tools the model must search for")
 }
 
 // cost is the cost of declarations in every request. Name is that of a tool, a

@@ -14,9 +14,9 @@ import (
 const deferHelp = `With --defer auto, the model does not see tools beyond a budget (search.budget,
 10,000 tokens) until it searches for them; --defer all defers every tool that
 search.always does not name. Formats anthropic and openai-responses declare the
-tools as deferred, for the provider's own search. The other formats leave them out
-and declare search_tools, describe_tools and call_tool, which call --format, call
---batch and call answer. Where all tools fit, --defer auto changes nothing.
+tools as deferred, for the provider's own search. The other formats omit them and
+declare search_tools, describe_tools and call_tool instead, which toolreg call
+answers in every form. If all tools fit, --defer auto changes nothing.
 `
 
 // checkDefer returns an error for flags that cannot be combined with --defer.

@@ -63,7 +63,7 @@ func New(e *cli.Env) *cobra.Command {
 	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
-	o.deferral.Flag(cmd, "which tools the model has to search for")
+	o.deferral.Flag(cmd, "which tools the model must search for")
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")

@@ -55,7 +55,6 @@ type shaping struct {
 	ctx    context.Context
 	tool   *registry.Tool
 	schema *object
-	given  *jsonx.Value // the tool's own schema
 	to     *translation
 	found  []document.Problem
 }
@@ -99,12 +98,7 @@ func (s *shaping) texts(out *registry.Tool) {
 
 // reshape changes the params of the tool.
 func (s *shaping) reshape(out *registry.Tool) {
-	root, err := jsonx.Parse(s.tool.InputSchema, jsonx.Options{Depth: registry.MaxDepth})
-	if err != nil || !root.Is(jsonx.Object) {
-		root = jsonx.NewObject() // a tool without params
-	}
-	s.given = root.Clone()
-	s.schema = newObject(root)
+	s.schema = newObject(s.tool.InputSchema)
 	s.to = &translation{tool: out.Name, origin: s.named.Origin.String(), names: map[string]string{}, closed: map[string]string{}}
 	names := s.schema.names()
 	for i := range s.params {
@@ -114,7 +108,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 		return
 	}
 	s.rename(names)
-	out.InputSchema = root.AppendTo(nil)
+	out.InputSchema = s.schema.root.AppendTo(nil)
 	if s.Examples == nil {
 		out.Examples = s.examples(out.Examples)
 	}
@@ -201,15 +195,15 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 	if ok, sure := quickly(param, raw); sure && ok {
 		return ""
 	}
-	one := jsonx.NewObject()
-	for _, m := range s.given.Members {
+	one, given := jsonx.NewObject(), s.schema.references().Root()
+	for _, m := range given.Members {
 		switch m.Name {
 		case "$schema", "$id", "id", "$defs", "definitions", "$anchor":
 			one.Set(m.Name, m.Value)
 		}
 	}
 	properties := jsonx.NewObject()
-	if all := s.given.Get("properties"); all.Is(jsonx.Object) { // references may refer to them
+	if all := given.Get("properties"); all.Is(jsonx.Object) { // references may refer to them
 		properties.Members = slices.Clone(all.Members)
 	}
 	properties.Set(name, param)
@@ -269,18 +263,32 @@ func (s *shaping) rename(names []string) {
 	s.schema.rename(to)
 }
 
-// examples returns the examples of the tool in the new shape.
+// examples returns the examples of the tool in the new shape, without those whose
+// values it no longer takes.
 func (s *shaping) examples(given []registry.Example) []registry.Example {
-	out := slices.Clone(given)
-	for i := range out {
-		if len(out[i].Params) == 0 {
+	var out []registry.Example
+	for _, x := range given {
+		if s.excludes(x.Params) {
 			continue
 		}
-		if params, _, err := s.to.shape(out[i].Params); err == nil {
-			out[i].Params = params
+		if params, _, err := s.to.shape(x.Params); err == nil {
+			x.Params = params
 		}
+		out = append(out, x)
 	}
 	return out
+}
+
+// excludes reports whether an enum of the override leaves out a value of params.
+func (s *shaping) excludes(params json.RawMessage) bool {
+	return slices.ContainsFunc(s.params, func(p param) bool {
+		value := jsonx.Get(params, p.of)
+		if p.Enum == nil || value == nil {
+			return false
+		}
+		items, _ := jsonx.Elements(p.Enum)
+		return !slices.ContainsFunc(items, func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
+	})
 }
 
 // parse parses JSON that is known to be valid.

@@ -334,9 +334,9 @@ func TestResults(t *testing.T) {
 // TestExamplesFollow shows the tool's own examples in its new shape.
 func TestExamplesFollow(t *testing.T) {
 	r := newRecorder(flat)
-	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Description: "none"}}
-	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}, title: {name: headline}}}}`)
-	if string(out.Examples[0].Params) != `{"headline":"t"}` || string(r.Examples[0].Params) != `{"repo":"z","title":"t"}` {
+	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Description: "none"}, {Params: json.RawMessage(`{"mode":"fast"}`)}}
+	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}, title: {name: headline}, mode: {enum: [slow]}}}}`)
+	if len(out.Examples) != 2 || string(out.Examples[0].Params) != `{"headline":"t"}` || string(r.Examples[0].Params) != `{"repo":"z","title":"t"}` {
 		t.Errorf("%s, was %s", out.Examples[0].Params, r.Examples[0].Params)
 	}
 }
@@ -407,7 +407,7 @@ func FuzzFixed(f *testing.F) {
 }
 
 func TestParamNames(t *testing.T) {
-	if !slices.Equal(newObject(parse(json.RawMessage(`{"properties":{"a":1},"allOf":[true,{"properties":{"b":1,"a":2}}]}`))).names(), []string{"a", "b"}) {
+	if !slices.Equal(newObject(json.RawMessage(`{"properties":{"a":1},"allOf":[true,{"properties":{"b":1,"a":2}}]}`)).names(), []string{"a", "b"}) {
 		t.Error("not each param once")
 	}
 }

@@ -1,15 +1,17 @@
 package overrides
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // quickly reports whether a schema accepts a value, if the schema has only a
-// type and a list of values. It avoids compiling the schema, which takes longer
+// type, a list of values and bounds. It avoids compiling the schema, which takes longer
 // than everything else about an override.
 func quickly(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
 	if !s.Is(jsonx.Object) {
@@ -26,9 +28,26 @@ func quickly(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
 			ok = ok && m.Value.Is(jsonx.Array) && slices.ContainsFunc(m.Value.Items, func(v *jsonx.Value) bool {
 				return jsonx.Canonical(v.AppendTo(nil)) == jsonx.Canonical(raw)
 			})
+		case "minimum", "maximum":
+			less, known := compare(value, m.Value)
+			if !known {
+				return false, false
+			}
+			ok = ok && (less == 0 || (less > 0) == (m.Name == "minimum"))
 		default:
 			return false, false
 		}
 	}
 	return ok, true
+}
+
+// compare compares two numbers that are short enough to be exact.
+func compare(a, b *jsonx.Value) (order int, known bool) {
+	const exact = 15 // digits
+	if !a.Is(jsonx.Number) || !b.Is(jsonx.Number) || len(a.Token) > exact || len(b.Token) > exact {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(a.Token, 64)
+	y, err2 := strconv.ParseFloat(b.Token, 64)
+	return cmp.Compare(x, y), err == nil && err2 == nil
 }

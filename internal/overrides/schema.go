@@ -1,9 +1,11 @@
 package overrides
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
@@ -15,13 +17,18 @@ const maxInlined = 16
 // its reference, and in the members of allOf.
 type object struct {
 	root  *jsonx.Value
-	refs  *schema.Refs
-	parts []*jsonx.Value // the root and the schemas that apply with it
+	given json.RawMessage // the tool's own schema
+	refs  *schema.Refs    // into that; nil until they are needed
+	parts []*jsonx.Value  // the root and the schemas that apply with it
 }
 
-// newObject takes over a schema and changes it.
-func newObject(root *jsonx.Value) *object {
-	o := &object{root: root, refs: schema.NewRefs(root.Clone())}
+// newObject parses a schema; one that is no object counts as empty.
+func newObject(given json.RawMessage) *object {
+	root, err := jsonx.Parse(given, jsonx.Options{Depth: registry.MaxDepth})
+	if err != nil || !root.Is(jsonx.Object) {
+		root = jsonx.NewObject()
+	}
+	o := &object{root: root, given: given}
 	left := maxInlined
 	o.collect(root, &left)
 	return o
@@ -32,7 +39,7 @@ func newObject(root *jsonx.Value) *object {
 func (o *object) collect(s *jsonx.Value, left *int) {
 	for s.Get("$ref").Is(jsonx.String) && *left > 0 {
 		*left--
-		target := o.refs.Lookup(s.Get("$ref").Text())
+		target := o.references().Lookup(s.Get("$ref").Text())
 		if !target.Is(jsonx.Object) {
 			break
 		}
@@ -47,6 +54,14 @@ func (o *object) collect(s *jsonx.Value, left *int) {
 			}
 		}
 	}
+}
+
+// references returns the references of the tool's own schema.
+func (o *object) references() *schema.Refs {
+	if o.refs == nil {
+		o.refs = schema.NewRefs(parse(o.given))
+	}
+	return o.refs
 }
 
 // inline adds the keywords of a referenced schema to s or, if s has some of
@@ -189,7 +204,7 @@ func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 	if s.Get("properties").Get(name) != nil || schema.Required(s)[name] {
 		return true
 	}
-	if ref := s.Get("$ref"); ref.Is(jsonx.String) && o.isNamedIn(o.refs.Lookup(ref.Text()), name, depth-1) {
+	if ref := s.Get("$ref"); ref.Is(jsonx.String) && o.isNamedIn(o.references().Lookup(ref.Text()), name, depth-1) {
 		return true
 	}
 	if all := s.Get("allOf"); all.Is(jsonx.Array) && slices.ContainsFunc(all.Items, func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }) {

@@ -55,7 +55,7 @@ func (s *Set) NewName(name string) string {
 func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) registry.Tool {
 	o := s.named[names[0]]
 	out := *t
-	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.named.JSON(), Shown: o.shown, Origin: o.named.Origin.String(),
+	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.raw, Shown: o.shown, Origin: o.named.Origin.String(),
 		Hidden: o.Hidden, Personal: o.named.Origin.Scope == settings.ScopeUser}
 	if o.Name != t.Name {
 		out.Reshaped.Name = o.Name
@@ -77,7 +77,8 @@ type override struct {
 	entry
 	registry.ProviderFields
 	named    settings.Named
-	shown    json.RawMessage // with secrets masked
+	raw      json.RawMessage // the entry
+	shown    json.RawMessage // the entry with secrets masked
 	params   []param         // in file order
 	result   *jq.Expression  // nil: results stay unchanged
 	problems []document.Problem
@@ -124,12 +125,12 @@ func (p *param) value() json.RawMessage {
 // mistakes in problems.
 func read(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
-	raw := n.JSON()
-	if err := json.Unmarshal(raw, &o.entry); err != nil {
+	o.raw = n.JSON()
+	if err := json.Unmarshal(o.raw, &o.entry); err != nil {
 		o.fail("", err.Error(), "")
 		return o
 	}
-	o.readProvider(raw)
+	o.readProvider(o.raw)
 	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
 		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use letters, digits, _, . and -, 63 at most")
 	}

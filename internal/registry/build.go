@@ -85,6 +85,9 @@ func (b *builder) register(found *Tool) {
 	if h := b.hides(&t); h != nil {
 		h.Name, h.Source = t.Name, t.Source
 		b.reg.hidden = append(b.reg.hidden, *h)
+		for _, name := range t.maybe {
+			b.reg.misfits[name] = *h
+		}
 		return
 	}
 	if t.Name == "" {
@@ -301,9 +304,7 @@ func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
 func (b *builder) registry() *Registry {
 	b.withdraw()
 	for _, t := range b.reg.tools {
-		for _, name := range t.furtherNames() {
-			b.addAlias(t, name)
-		}
+		t.eachName("", func(name string) { b.addAlias(t, name) })
 	}
 	b.reg.renamed = b.renamed
 	return b.reg

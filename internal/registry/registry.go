@@ -20,7 +20,7 @@ type Registry struct {
 	other       map[string]*Tool   // aliases and qualified names
 	steps       map[string]*Tool   // that only steps of composites find
 	renamed     map[string]*Tool   // by the names that overrides took from them
-	misfits     map[string]Hidden  // by the names that overrides could not give them
+	misfits     map[string]Hidden  // hidden tools by the names that overrides would give them
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
@@ -181,7 +181,7 @@ func (r *Registry) formerly(name string) *Tool {
 		}
 	}
 	for _, t := range r.renamed {
-		if slices.Contains(t.Reshaped.Upstream.furtherNames(), plain) {
+		if t.Reshaped.Upstream.hasName(plain) {
 			return t
 		}
 	}

@@ -65,26 +65,33 @@ func (d *Definition) PlainName() string {
 // registered as it is. other tells which further names belong to another tool.
 func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
 	var out []string
-	add := func(name string) {
-		if name != "" && b.opts.Overrides.Has(name) && !slices.Contains(out, name) {
+	t.eachName(t.Name, func(name string) {
+		if b.opts.Overrides.Has(name) && (name == t.Name || !other(name)) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
-	}
-	add(t.Name)
-	for _, name := range t.furtherNames() {
-		if !other(name) {
-			add(name)
-		}
-	}
+	})
 	return out
 }
 
-// furtherNames are the names that find a tool beside the one it is registered by.
-func (d *Definition) furtherNames() []string {
-	if !d.IsMCP() {
-		return d.Aliases
+// eachName calls f with the name by which a tool is registered and with the further
+// names that find it.
+func (d *Definition) eachName(name string, f func(string)) {
+	f(name)
+	if d.IsMCP() {
+		raw := d.Server + "__" + d.PlainName()
+		f(raw)
+		f(ValidName(raw))
 	}
-	return append([]string{d.Qualified(), d.Server + "__" + d.PlainName()}, d.Aliases...)
+	for _, alias := range d.Aliases {
+		f(alias)
+	}
+}
+
+// hasName reports whether a name finds the tool.
+func (d *Definition) hasName(name string) bool {
+	found := false
+	d.eachName(d.Name, func(n string) { found = found || n == name })
+	return found
 }
 
 // newNames are the names that overrides might give a tool of a source, whatever it
@@ -94,11 +101,11 @@ func newNames(o Overrides, t *Tool) []string {
 		return nil
 	}
 	var out []string
-	for _, name := range append([]string{ValidName(t.Name)}, t.furtherNames()...) {
+	t.eachName(ValidName(t.Name), func(name string) {
 		if renamed := o.NewName(name); renamed != "" {
 			out = append(out, renamed)
 		}
-	}
+	})
 	return out
 }
 
@@ -122,23 +129,32 @@ func (b *builder) reshaped(ctx context.Context) *builder {
 	}
 	next := newBuilder(b.opts, b.partial, len(b.reg.tools))
 	next.reg.hidden, next.reg.diagnostics, next.reg.reports = b.reg.hidden, b.reg.diagnostics, b.reg.reports
+	next.reg.misfits = b.reg.misfits
 	next.again = true
 	taken := func(name string) bool { return b.reg.names[name] != nil }
 	for _, first := range b.reg.tools {
 		for _, t := range b.versionsOf(first) {
-			shaped := *t
-			if b.opts.Overrides != nil {
-				if names := b.overrides(t, taken); len(names) > 0 {
-					shaped = b.opts.Overrides.Reshape(ctx, t, names)
-				}
-				if b.partial && shaped.IsMCP() { // plain names are those of the whole registry
-					shaped.Name = shaped.Qualified()
-				}
-			}
-			next.registerShaped(t, &shaped)
+			next.registerShaped(t, b.shape(ctx, t, taken))
 		}
 	}
 	return next
+}
+
+// shape returns a tool in the shape that its override gives it; taken tells which
+// names belong to tools.
+func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bool) *Tool {
+	if b.opts.Overrides == nil {
+		return t
+	}
+	names := b.overrides(t, taken)
+	if len(names) == 0 {
+		return t
+	}
+	shaped := b.opts.Overrides.Reshape(ctx, t, names)
+	if b.partial && shaped.IsMCP() { // plain names are those of the whole registry
+		shaped.Name = shaped.Qualified()
+	}
+	return &shaped
 }
 
 func (b *builder) versionsOf(t *Tool) []*Tool {
@@ -199,11 +215,11 @@ func (b *builder) withdraw() {
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)
-		for _, name := range append([]string{t.Name}, t.furtherNames()...) {
+		t.eachName(t.Name, func(name string) {
 			if b.reg.names[name] == nil && b.reg.steps[name] == nil {
 				b.reg.steps[name] = t
 			}
-		}
+		})
 		return true
 	})
 }

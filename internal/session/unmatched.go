@@ -35,7 +35,7 @@ func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
 		return // a preset omits sources
 	}
 	m.checkServerLists(reg)
-	tools, servers := m.namesOfTools(ctx), m.namedServers()
+	tools, servers := append(m.namesOfTools(ctx), m.unusedOverrides(reg)...), m.namedServers()
 	if len(tools)+len(servers)+len(m.set.AllowOptional.Entries) == 0 {
 		return
 	}
@@ -66,6 +66,9 @@ func (m *matcher) isOfAbsent(reg *registry.Registry, name string) bool {
 
 // checkName warns if a name matches none of the known ones.
 func (m *matcher) checkName(n named, known []string, what string, complete bool) {
+	if slices.Contains(known, n.value) {
+		return
+	}
 	pattern := strings.ToLower(n.value)
 	if slices.ContainsFunc(known, func(k string) bool { return registry.MatchName(pattern, strings.ToLower(k)) }) {
 		return
@@ -107,15 +110,33 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 	for i := range m.set.ToolOptions {
 		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String())
 	}
-	for _, n := range m.set.RawNamed("overrides") {
-		add("overrides", n.Name, n.Origin.String())
-	}
 	set, _, err := ReadHooks(ctx, m.set, m.expander, m.deps.Environ)
 	if err == nil && set != nil { // errors in hooks are reported when they run
 		for i := range set.Hooks {
 			for _, name := range set.Hooks[i].Tools {
 				add("hooks", name, set.Hooks[i].Origin)
 			}
+		}
+	}
+	return out
+}
+
+// unusedOverrides lists the overrides that changed no tool of a registry.
+func (m *matcher) unusedOverrides(reg *registry.Registry) []named {
+	entries := m.set.RawNamed("overrides")
+	if len(entries) == 0 {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, t := range reg.Tools() {
+		if t.Reshaped != nil {
+			used[t.Reshaped.Origin] = true
+		}
+	}
+	var out []named
+	for _, n := range entries {
+		if origin := n.Origin.String(); !used[origin] {
+			out = append(out, named{"overrides", n.Name, origin})
 		}
 	}
 	return out

@@ -95,3 +95,46 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// What was imported can be exported again, and means the same.
+func TestRoundTrip(t *testing.T) {
+	for _, program := range Programs() {
+		t.Run(program, func(t *testing.T) {
+			want := importSample(t, program).Rules
+			text, unsaid := Export(t.Context(), program, want)
+			for _, line := range unsaid {
+				t.Errorf("not exported: %s", line)
+			}
+			again, err := Import(t.Context(), program, []File{{Path: "x", Data: []byte(text)}}, "/home/ada")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if len(again.Rules) != len(want) {
+				t.Fatalf("%d rules became %d:\n%s", len(want), len(again.Rules), text)
+			}
+			for i := range want {
+				if !same(want[i], again.Rules[i]) {
+					t.Errorf("rule %d: %+v became %+v", i, want[i], again.Rules[i])
+				}
+			}
+		})
+	}
+}
+
+// What a program cannot express is left out if it allows, and wider if not.
+func TestExportNeverLoosens(t *testing.T) {
+	rules := []Rule{
+		{Tool: shellTool, When: ".command | length < 10", Decision: allow, From: "s:1"},
+		{Tool: shellTool, When: ".command | length > 10", Decision: deny, From: "s:2"},
+		{Server: "bank", Tool: "pay", When: ".amount > 5", Decision: deny, From: "s:3"},
+		{Source: "plugin:*", Decision: deny, From: "s:4"},
+	}
+	text, unsaid := Export(t.Context(), "claude", rules)
+	want := `{"permissions":{"deny":["Bash","mcp__bank__pay"]}}`
+	if got := strings.Join(strings.Fields(text), ""); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if len(unsaid) < 4 {
+		t.Errorf("said: %q", unsaid)
+	}
+}

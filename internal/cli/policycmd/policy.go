@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/permissions"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -31,11 +32,11 @@ func New(e *cli.Env) *cobra.Command {
 		Long: `Convert permissions of Claude Code, the Gemini CLI and Codex to policy rules.
 
 Exit codes: 0, 2.`,
-		Example: "  toolreg policy import claude > rules.yaml",
+		Example: "  toolreg policy import claude > rules.yaml\n  toolreg policy export gemini > ~/.gemini/policies/toolreg.toml",
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImport(e))
+	cmd.AddCommand(newImport(e), newExport(e))
 	return cmd
 }
 
@@ -69,9 +70,76 @@ Exit codes: 0, 2 (a file cannot be read).`,
 	}
 }
 
+func newExport(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export claude|gemini|codex",
+		Short: "Print the policy rules as permissions of another agent",
+		Long: `Print excludeTools, policy.rules and allowedTools of the settings as the permissions
+of another agent. What it cannot express is listed on stderr: rules that allow are
+then left out, others are made wider where they can be.
+
+Exit codes: 0, 2.`,
+		Example: `  toolreg policy export claude
+  toolreg policy export codex > ~/.codex/rules/toolreg.rules`,
+		Args:              cli.ArgsBetween(1, 1, "a program"),
+		ValidArgsFunction: complete.Arg(complete.Words(permissions.Programs()...)),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runExport(cmd.Context(), e, argv[0])
+		},
+	}
+}
+
+func runExport(ctx context.Context, e *cli.Env, program string) error {
+	if err := checkProgram(program); err != nil {
+		return err
+	}
+	set, err := e.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	rules, err := rulesOf(set)
+	if err != nil {
+		return err
+	}
+	text, unsaid := permissions.Export(ctx, program, rules)
+	for _, line := range unsaid {
+		e.Notef("%s", line)
+	}
+	_, err = io.WriteString(e.Out, text)
+	return err
+}
+
+// rulesOf returns the rules of the settings in the order in which they count.
+func rulesOf(set *settings.Settings) ([]permissions.Rule, error) {
+	var out []permissions.Rule
+	entries := func(list settings.List, decision string) error {
+		for _, entry := range list.Entries {
+			parsed, err := policy.ParseEntry(entry.Value)
+			if err != nil {
+				return settings.NewError([]document.Problem{{File: entry.Origin.Name, Line: entry.Origin.Line, Col: entry.Origin.Col, Message: err.Error()}})
+			}
+			out = append(out, permissions.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
+		}
+		return nil
+	}
+	err := entries(set.ExcludeTools, "deny")
+	for _, r := range set.Rules {
+		out = append(out, permissions.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command,
+			Path: r.Path, When: r.When, Decision: r.Decision, Reason: r.Reason, From: r.Origin.String()})
+	}
+	return out, errors.Join(err, entries(set.AllowedTools, "allow"))
+}
+
+func checkProgram(program string) error {
+	if slices.Contains(permissions.Programs(), program) {
+		return nil
+	}
+	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(permissions.Programs(), ", ")}
+}
+
 func runImport(ctx context.Context, e *cli.Env, program string, names []string) error {
-	if !slices.Contains(permissions.Programs(), program) {
-		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(permissions.Programs(), ", ")}
+	if err := checkProgram(program); err != nil {
+		return err
 	}
 	files, err := read(e, program, names)
 	if err != nil {

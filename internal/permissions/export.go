@@ -1,0 +1,266 @@
+package permissions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// exporter writes rules in the words of another program. An entry counts only if
+// reading it gives the rule again.
+type exporter struct {
+	exact func(r Rule) []string                    // entries that may say the rule
+	wide  func(r Rule) []string                    // entries that say more, for rules that ask or deny
+	read  func(decision, entry string) []Rule      // what entries mean
+	join  func(entries map[string][]string) string // by decision
+	order bool                                     // rules count in their order there too
+}
+
+// Export writes rules for a program, and says which of them the program cannot
+// express: those that allow are left out, others become wider where they can.
+func Export(ctx context.Context, program string, rules []Rule) (text string, unsaid []string) {
+	x := exporters(ctx)[program]
+	entries := map[string][]string{}
+	var allowed bool
+	for i, r := range rules {
+		decision := r.Decision
+		allowed = allowed || decision == allow
+		entry, note := x.entry(r, i)
+		if note != "" {
+			unsaid = append(unsaid, r.From+": "+note)
+		}
+		if entry == "" {
+			continue
+		}
+		if allowed && decision != allow && !x.order {
+			unsaid = append(unsaid, r.From+": counts before the rules that allow there")
+		}
+		key := decision
+		if x.order {
+			key = ""
+		}
+		entries[key] = append(entries[key], entry)
+	}
+	return x.join(entries), unsaid
+}
+
+func exporters(ctx context.Context) map[string]exporter {
+	return map[string]exporter{
+		"claude": {exact: claudeEntries, wide: claudeWide, join: claudeText, read: func(decision, entry string) []Rule {
+			rule, _ := (&claudeReader{}).entry(decision, entry)
+			if rule == nil {
+				return nil
+			}
+			rule.Decision = decision
+			return []Rule{*rule}
+		}},
+		"codex": {exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) }, join: codexText, read: func(_, entry string) []Rule {
+			got, _ := Codex(ctx, []File{{Data: []byte(entry)}})
+			return got.Rules
+		}},
+		"gemini": {order: true, exact: geminiEntries, wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
+			read: func(_, entry string) []Rule { got, _ := Gemini([]File{{Data: []byte(entry)}}); return got.Rules }},
+	}
+}
+
+// entry returns the entry for a rule, "" if there is none, and what is to be said
+// about it.
+func (x exporter) entry(r Rule, at int) (entry, note string) {
+	server, tool, ok := strings.Cut(r.Tool, "__")
+	if ok && r.Server == "" {
+		r.Server, r.Tool = server, tool
+	}
+	if r.Decision == "sandbox" {
+		r.Decision = ask
+	}
+	for _, candidate := range x.exact(r) {
+		if got := x.read(r.Decision, candidate); len(got) == 1 && same(got[0], r) {
+			return candidate, ""
+		}
+	}
+	if r.Decision != allow {
+		for _, candidate := range x.wide(r) {
+			if len(x.read(r.Decision, candidate)) > 0 {
+				return candidate, wider + candidateName(candidate)
+			}
+		}
+	}
+	return "", leftOut + "it cannot be expressed there"
+}
+
+func candidateName(entry string) string { return strings.Join(strings.Fields(entry), " ") }
+
+// same reports whether two rules decide alike.
+func same(a, b Rule) bool {
+	a.From, a.Reason, a.Match, a.NotMatch = "", "", nil, nil
+	b.From, b.Reason, b.Match, b.NotMatch = "", "", nil, nil
+	return fmt.Sprint(a) == fmt.Sprint(b)
+}
+
+// claudeEntries are entries of Claude Code's lists that may say a rule.
+func claudeEntries(r Rule) []string {
+	names := map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list_directory": "LS", fetchTool: "WebFetch", "todo_write": "TodoWrite"}
+	switch {
+	case r.Server != "" && r.Tool != "":
+		return []string{"mcp__" + r.Server + "__" + r.Tool}
+	case r.Server != "":
+		return []string{"mcp__" + r.Server}
+	case r.Tool == shellTool:
+		return bashEntries(r)
+	case r.Path != "":
+		spec := claudeGlob(r.Path)
+		return []string{"Edit(" + spec + ")", "Read(" + spec + ")"}
+	case r.Tool == fetchTool && r.When != "":
+		return []string{"WebFetch(domain:" + hostOf(r.When) + ")"}
+	case names[r.Tool] != "":
+		return []string{names[r.Tool]}
+	}
+	return []string{"Read", "Edit"}
+}
+
+func bashEntries(r Rule) []string {
+	var out []string
+	for _, text := range []string{r.Command, literalIn(r.When), patternIn(r.When)} {
+		if text != "" {
+			out = append(out, "Bash("+text+":*)", "Bash("+text+")")
+		}
+	}
+	return append(out, "Bash")
+}
+
+func claudeGlob(glob string) string {
+	if rest, ok := strings.CutPrefix(glob, "**/"); ok {
+		return rest
+	}
+	switch {
+	case strings.HasPrefix(glob, "/"):
+		return "/" + glob
+	case !strings.Contains(glob, "/"):
+		return "./" + glob
+	}
+	return glob
+}
+
+// claudeWide are entries that hold for more than a rule.
+func claudeWide(r Rule) []string {
+	switch {
+	case r.Server != "":
+		r.When = ""
+		return claudeEntries(r)
+	case r.Tool == shellTool:
+		return []string{"Bash"}
+	case r.Tool != "":
+		r.When, r.Path = "", ""
+		return claudeEntries(r)
+	}
+	return nil
+}
+
+func claudeText(entries map[string][]string) string {
+	data, _ := json.MarshalIndent(map[string]any{"permissions": entries}, "", "  ") // strings always encode
+	return string(data) + "\n"
+}
+
+// quotedIn is the first JSON string behind a mark, "" if there is none.
+func quotedIn(text, mark string) string {
+	_, rest, found := strings.Cut(text, mark)
+	var out string
+	if !found || json.NewDecoder(strings.NewReader(rest)).Decode(&out) != nil {
+		return ""
+	}
+	return out
+}
+
+// literalIn is the text that a condition compares the line with.
+func literalIn(when string) string {
+	if text := quotedIn(when, ".command == "); text != "" {
+		return text
+	}
+	return quotedIn(when, "contains(")
+}
+
+// patternIn is the pattern with wildcards that a condition tests.
+func patternIn(when string) string {
+	expression := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(quotedIn(when, "test("), "(?s)"), "^"), "$")
+	return unquoted(strings.ReplaceAll(expression, ".*", "*"))
+}
+
+// unquoted takes back regexp.QuoteMeta.
+func unquoted(expression string) string {
+	return regexp.MustCompile(`\\(.)`).ReplaceAllString(expression, "$1")
+}
+
+// hostOf is the host that a condition of onHost wants.
+func hostOf(when string) string {
+	host := strings.TrimSuffix(strings.TrimPrefix(quotedIn(when, "test("), `(?i)^\s*https?://`), `\.?(:[0-9]*)?([/?#]|$)`)
+	if below, ok := strings.CutPrefix(host, `[a-z0-9_.-]+\.`); ok {
+		return "*." + unquoted(below)
+	}
+	return unquoted(strings.TrimPrefix(host, `([^/?#]*[.@])?`))
+}
+
+// codexEntries are the prefix rules that may say a rule.
+func codexEntries(r Rule) []string {
+	if r.Tool != shellTool || r.Command == "" || strings.ContainsAny(r.Command, `'"\`) {
+		return nil
+	}
+	decision := map[string]string{allow: "allow", ask: "prompt", deny: "forbidden"}[r.Decision]
+	pattern, _ := json.Marshal(strings.Fields(r.Command)) // strings always encode
+	entry := fmt.Sprintf("prefix_rule(pattern = %s, decision = %q", pattern, decision)
+	if r.Reason != "" {
+		entry += ", justification = " + jsonx.Quote(r.Reason)
+	}
+	return []string{entry + ")"}
+}
+
+func codexText(entries map[string][]string) string {
+	var b strings.Builder
+	for _, decision := range []string{deny, ask, allow} {
+		for _, entry := range entries[decision] {
+			b.WriteString(entry + "\n")
+		}
+	}
+	return b.String()
+}
+
+// geminiEntries are the rules of the Gemini CLI that may say a rule, without
+// their priority.
+func geminiEntries(r Rule) []string {
+	decision := map[string]string{allow: "allow", ask: "ask_user", deny: "deny"}[r.Decision]
+	base := "[[rule]]\n"
+	add := func(key, value string) {
+		if value != "" {
+			base += key + " = " + jsonx.Quote(value) + "\n"
+		}
+	}
+	add("mcpName", r.Server)
+	if r.Command == "" && r.Server+r.Tool+r.Source+r.Category+r.Path+r.When == "" {
+		r.Tool = "*"
+	}
+	add("toolName", r.Tool)
+	add("decision", decision)
+	if r.Decision == deny {
+		add("denyMessage", r.Reason)
+	}
+	expression := quotedIn(r.When, "test(")
+	begin := strings.TrimSuffix(strings.TrimPrefix(expression, "^(?:"), ")")
+	var out []string
+	for _, field := range [][2]string{{"commandPrefix", r.Command}, {"commandRegex", begin}, {"commandRegex", strings.TrimPrefix(expression, "(?s)")}, {"argsPattern", expression}} {
+		if field[1] != "" {
+			out = append(out, base+field[0]+" = "+jsonx.Quote(field[1])+"\n")
+		}
+	}
+	return append(out, base)
+}
+
+func geminiText(entries map[string][]string) string {
+	var b strings.Builder
+	for i, entry := range entries[""] {
+		fmt.Fprintf(&b, "%spriority = %d\n\n", entry, max(999-i, 0))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

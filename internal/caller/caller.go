@@ -29,6 +29,10 @@ type Caller struct {
 	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
 	// Peer is the server process's own data about the client.
 	Peer any
+	// Owner is the key of what the client has for itself, such as processes of servers
+	// with perClient. Clients of revision 2026-07-28, which have no sessions, share what
+	// belongs to their token.
+	Owner any
 }
 
 type key struct{}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -21,7 +23,7 @@ type Source struct {
 
 	mu           sync.Mutex
 	info         Info
-	sess         *session
+	sessions     map[any]*session // by owner; one of nobody in particular has the owner nil
 	closed       bool
 	paramHeaders bool                    // a tool has params that HTTP headers repeat
 	cancel       context.CancelCauseFunc // for the connection in progress
@@ -63,7 +65,7 @@ func (s *Source) Info() Info {
 	} else {
 		info.CachedAt = nil
 	}
-	if info.State == StateConnected && s.sess != nil && !s.sess.conn.Alive() {
+	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].conn.Alive() {
 		info.State = StateDisconnected
 	}
 	return info
@@ -183,7 +185,10 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 		sess.end()
 		return nil, s.errorf("initialize", errClosed, errClosed.Error())
 	}
-	s.sess, sess.used = sess, time.Now()
+	if s.sessions == nil {
+		s.sessions = map[any]*session{}
+	}
+	s.sessions[s.owner(ctx)], sess.used = sess, time.Now()
 	s.info.Transport, s.info.ProtocolVersion = sess.transport, result.ProtocolVersion
 	s.info.ServerInfo, s.info.Instructions = sess.serverInfo(), result.Instructions
 	s.info.Protocol = sess.generation()
@@ -199,13 +204,15 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
 	s.mu.Lock()
-	sess := s.sess
+	sess, several := s.sessions[s.owner(ctx)], len(s.sessions)
 	s.mu.Unlock()
 	switch {
 	case sess != nil && sess.conn.Alive():
 		return sess, nil
 	case sess != nil:
 		sess.end()
+	case several > maxOwners:
+		return nil, s.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
 	}
 	return s.open(ctx)
 }
@@ -214,7 +221,7 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 // call has not reached the server yet.
 func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	s.mu.Lock()
-	sess, closed := s.sess, s.closed
+	sess, closed := s.sessions[s.owner(ctx)], s.closed
 	s.mu.Unlock()
 	switch {
 	case closed:
@@ -251,12 +258,32 @@ func (s *Source) hasParamHeaders() bool {
 // starts it again.
 func (s *Source) CloseIdle(d time.Duration) {
 	s.mu.Lock()
-	sess := s.sess
+	sessions := maps.Clone(s.sessions)
 	s.mu.Unlock()
-	if sess != nil && sess.conn.Alive() && sess.idle(d) {
+	for owner, sess := range sessions {
+		if !sess.conn.Alive() || !sess.idle(d) {
+			continue
+		}
 		s.log().Debug("closing an idle server", "server", s.opts.Server.Name)
 		sess.end()
+		s.mu.Lock()
+		if owner != nil && s.sessions[owner] == sess {
+			delete(s.sessions, owner)
+		}
+		s.mu.Unlock()
 	}
+}
+
+// maxOwners limits how many clients have a process of their own at once.
+const maxOwners = 100
+
+// owner returns whose session a call of ctx uses: with perClient its client's, else
+// the one that all share.
+func (s *Source) owner(ctx context.Context) any {
+	if c := caller.From(ctx); c != nil && s.opts.Server.PerClient {
+		return c.Owner
+	}
+	return nil
 }
 
 // Close ends the session and a stdio server's process group, within two
@@ -264,15 +291,19 @@ func (s *Source) CloseIdle(d time.Duration) {
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	sess, cancel := s.sess, s.cancel
+	sessions, cancel := maps.Clone(s.sessions), s.cancel
 	s.mu.Unlock()
 	if cancel != nil {
 		cancel(errClosed)
 	}
-	if sess == nil {
+	if len(sessions) == 0 {
 		return nil
 	}
-	sess.end()
+	var ending sync.WaitGroup
+	for _, sess := range sessions {
+		ending.Go(sess.end)
+	}
+	ending.Wait()
 	s.mu.Lock()
 	was := s.info.State
 	s.mu.Unlock()

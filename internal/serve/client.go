@@ -54,7 +54,7 @@ func withClient(ctx context.Context, name string, session *mcp.ServerSession, re
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps
 	}
-	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input} // each modern request has its own session
+	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Owner: c.countedAs()} // each modern request has its own session
 	who.Capabilities = c.capabilities()
 	if info := req.ClientInfo(); info != nil {
 		who.Client, who.Version = info.Name, info.Version

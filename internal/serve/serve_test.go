@@ -50,7 +50,8 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 		flags, protocol, _ := strings.Cut(spec, ";")
 		entry := map[string]any{"command": exe, "args": strings.Fields(flags), "trust": true,
 			"env": map[string]string{roleVariable: "server", "GORACE": "atexit_sleep_ms=0", "GOCOVERDIR": dir}}
-		if protocol != "" {
+		entry["perClient"] = strings.HasSuffix(protocol, " perClient")
+		if protocol = strings.TrimSuffix(protocol, " perClient"); protocol != "" {
 			entry["protocol"] = protocol
 		}
 		entries[name] = entry
@@ -202,6 +203,28 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	}
 	if len(busy.messages) > 0 {
 		t.Errorf("the other client was asked %q", busy.messages)
+	}
+}
+
+// With perClient each client has a process of its own, which asks its client alone.
+func TestPerClient(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "starts")
+	s := newServer(t, map[string]string{"l": "--dialogs --marker " + marker + ";legacy perClient"})
+	h := listen(t, s, nil)
+	var wg sync.WaitGroup
+	for i := range 5 {
+		c := newClient(t, h.URL, "", fmt.Sprint("client-", i), "2025-11-25")
+		wg.Go(func() {
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m", "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}}}`)}})
+			if err != nil || !strings.Contains(textOf(r), c.name) {
+				t.Errorf("%s: %v, %v", c.name, textOf(r), err)
+			}
+		})
+	}
+	wg.Wait()
+	starts, err := os.ReadFile(marker)
+	if n := strings.Count(string(starts), "\n"); err != nil || n != 6 { // one to list the tools
+		t.Errorf("%d starts, %v", n, err)
 	}
 }
 

@@ -111,7 +111,7 @@ func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) 
 		URL: n.Get("url").Str(), HTTPURL: n.Get("httpUrl").Str(), Type: n.Get("type").Str(),
 		Headers: toPairs(n.Get("headers"), origin),
 		Timeout: wait(row, n, "timeout"), ConnectTimeout: wait(row, n, "connectTimeout"),
-		Protocol: n.Get("protocol").Str(), Trust: n.Get("trust").True(), Description: n.Get("description").Str(),
+		Protocol: n.Get("protocol").Str(), Trust: n.Get("trust").True(), PerClient: n.Get("perClient").True(), Description: n.Get("description").Str(),
 		IncludeTools: toList(n.Get("includeTools"), origin), ExcludeTools: toList(n.Get("excludeTools"), origin),
 		Disabled: n.Get("disabled").True(), OAuth: decodeOAuth(n.Get("oauth")),
 	}

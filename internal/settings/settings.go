@@ -120,6 +120,7 @@ type Server struct {
 	ConnectTimeout time.Duration // default 30s; 0 = none
 	Protocol       string        // "auto" (default), "legacy", "modern"
 	Trust          bool
+	PerClient      bool   // each client of serve has a process of its own
 	TrustOrigin    Origin // where Trust is set; that of the entry if it is not
 	Description    string
 	IncludeTools   List // absent = all

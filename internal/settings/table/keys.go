@@ -61,6 +61,7 @@ func serverFields() []Row {
 		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for starting and listing; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},
 		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Generation of the protocol to use."},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
+		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: each client has a process of its own instead of sharing one."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
 		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; overrides includeTools."},

@@ -38,6 +38,9 @@ func Claude(files []File, home string) (Imported, error) {
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
 			case allow, ask, deny:
+				if m.Value.Kind != document.List {
+					return Imported{}, problemError([]document.Problem{{File: f.Path, Line: m.Line, Col: m.Col, Message: "permissions." + m.Name + " is not a list"}})
+				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
 				r.unsaid(place(f.Path, m.Line), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")

@@ -59,6 +59,7 @@ func TestImport(t *testing.T) {
 func TestImportRefuses(t *testing.T) {
 	for _, tt := range []struct{ program, data, want string }{
 		{"claude", `{"permissions": {"allow": [}`, "x:1"},
+		{"claude", `{"permissions": {"deny": "Bash"}}`, "permissions.deny is not a list"},
 		{"gemini", "[[rule]\n", "x:1"},
 		{"codex", "x = 1\n", "x:1:1: expected a call"},
 		{"codex", "\nprefix_rule(pattern = [f()])\n", "x:2:1: expected a string or a list"},

@@ -86,12 +86,14 @@ func (r *Rule) fields() []string {
 	add("when", r.When)
 	out = append(out, "decision: "+r.Decision)
 	add("reason", r.Reason)
-	for key, lines := range map[string][]string{"match": r.Match, "notMatch": r.NotMatch} {
+	examples := func(key string, lines []string) {
 		if len(lines) > 0 {
 			list, _ := json.Marshal(lines) // strings always encode
 			out = append(out, key+": "+string(list))
 		}
 	}
+	examples("match", r.Match)
+	examples("notMatch", r.NotMatch)
 	return out
 }
 

@@ -42,6 +42,8 @@ func hostile() map[string][][]string {
 		"keep-background": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--html", "page.html"}, {"--cost"}, {"no" + nasty}},
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
 		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
+		"policy": {{}}, "policy export": {{"claude"}, {"codex"}, {"no" + nasty}}, "policy import": {{"claude"}, {"claude", "no" + nasty}, {"claude", "evil.json"}, {"no" + nasty}},
+		"serve":   {{}, {"--http", "no" + nasty}, {"--print-config", "no" + nasty}},
 		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
 		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers list": {{}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},
 		"servers enable": {{"no" + nasty}}, "servers login": {{"evil"}, {"no" + nasty}}, "servers logout": {{"evil"}},
@@ -168,6 +170,7 @@ func writeHostile(t *testing.T, dir string) {
 	files := map[string]string{
 		"steps.json": string(script),
 		"evil.txt":   nasty + "\n",
+		"evil.json":  `{"permissions":{"allow":[` + q + `,"Bash(` + strconv.Quote(nasty)[1:5] + `)",1],"deny":["Read(` + "\u202e" + `)"],` + q + `:1}}`,
 		"found.json": declaration,
 		nasty:        "",
 		"found.sh":   "#!/bin/sh\ncat nasty.txt >&2\ncat found.json\n",

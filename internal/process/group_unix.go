@@ -46,6 +46,9 @@ func (group) close() {}
 
 // exitOf returns the exit code and signal of a reaped child.
 func exitOf(cmd *osexec.Cmd) (code int, signal string) {
+	if cmd.ProcessState == nil { // somebody else has reaped it
+		return -1, ""
+	}
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
 		return cmd.ProcessState.ExitCode(), ""

@@ -54,6 +54,8 @@ type Server struct {
 	life  context.Context // set before ready is closed
 	key   []byte          // marks session ids
 
+	closing sync.WaitGroup // sessions that were replaced
+
 	mu      sync.Mutex
 	offer   *offer
 	failed  error                  // why there is no offer
@@ -126,9 +128,12 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 // uses any more. s.mu is held.
 func (s *Server) closeUnused(o *offer) {
 	if o.replaced && o.users == 0 {
-		go o.session.Close()
+		s.closing.Go(o.session.Close)
 	}
 }
+
+// Wait waits until the sessions that were replaced are closed.
+func (s *Server) Wait() { s.closing.Wait() }
 
 // use returns the offer for a request, which has to call done at its end.
 func (s *Server) use() (o *offer, done func()) {

@@ -35,7 +35,9 @@ ended at the question whether to make it is a refused call.
 
 In a pipe each row is: name, source, calls, successes, errors, refused, total,
 average, median and 95th percentile in milliseconds, the time of the last call,
-and the tokens that overrides of results saved, separated by tabs. Exit codes: 0, 1 (the log cannot be read), 2.`,
+and the tokens that overrides of results saved, separated by tabs.
+
+Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Example: `  toolreg stats --since 7d
   toolreg stats --by server --json
   toolreg stats --project`,

@@ -43,7 +43,8 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Write a commented settings file as a starting point",
 		Long: `Write a settings file in which everything is commented out: .toolreg/settings.yaml in
 the project, or your own with --user. An existing file is never overwritten.
-The file settings.schema.json next to it lets editors complete and check the settings.
+The file settings.schema.json next to it lets editors complete and check the
+settings.
 
 Existing files of other programs with MCP servers are listed, with
 the setting and the flag that import them. Nothing in them runs.

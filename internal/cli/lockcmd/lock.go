@@ -44,7 +44,8 @@ With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
 refuses tools that differ from the file.
 
-Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed), 9 (they differ).`,
+Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
+9 (they differ).`,
 		Example: `  toolreg lock
   toolreg lock 'github__*'
   toolreg lock --check

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +54,8 @@ that names the rule.
 
 Without --http the server speaks on stdin and stdout. With --http it listens on an
 address, by default only of this machine, at the path /mcp; clients send a bearer
-token. Without --token-file a token is generated and printed to stderr. GET /healthz says
-whether new calls are accepted. SIGTERM lets running calls finish.
+token. Without --token-file a token is generated and printed to stderr. GET /healthz
+says whether new calls are accepted. SIGTERM lets running calls finish.
 
 Exit codes: 0, 1, 2, 143.`,
 		Example: `  toolreg serve
@@ -110,11 +111,18 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	set := from.Settings().Serve
 	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
-	go func() {
-		if err := server.Load(ctx, from); err != nil {
+	loadCtx, stop := context.WithCancel(ctx)
+	var loading sync.WaitGroup
+	loading.Go(func() {
+		if err := server.Load(loadCtx, from); err != nil {
 			return // requests are answered with it
 		}
-		watch.follow(ctx, from, func() (*session.Session, error) { return o.reload(ctx, e, server) })
+		watch.follow(loadCtx, from, func() (*session.Session, error) { return o.reload(loadCtx, e, server) })
+	})
+	defer func() { // nothing is started any more when the sessions are closed
+		stop()
+		loading.Wait()
+		server.Wait()
 	}()
 	if o.http != "" || os.Getenv("LISTEN_FDS") != "" {
 		return o.serveHTTP(ctx, e, server, set)

@@ -35,8 +35,8 @@ func newReadCommand(e *cli.Env) *cobra.Command {
 		Short: "Read a resource of a server",
 		Long: `Read a resource of an MCP server and print it: text as it is, binary content byte
 for byte, not to a terminal. A resource may have several contents, which are
-printed one after the other. toolreg servers NAME --resources lists resources and templates.
-To read from a template, write out the URI.
+printed one after the other. toolreg servers NAME --resources lists resources and
+templates. To read from a template, write out the URI.
 
 Reading a resource needs no confirmation, because you run the command yourself.
 

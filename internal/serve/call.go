@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -78,14 +76,6 @@ func explain(err error) string {
 	return exec.Explain(err)
 }
 
-func unknownTool(name string, near []string, n int) string {
-	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, n)
-	if len(near) > 0 {
-		message += "; did you mean " + strings.Join(near, ", ") + "?"
-	}
-	return message
-}
-
 func errorResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: contentOf([]registry.Content{registry.TextContent(text)}), IsError: true}
 }
@@ -118,47 +108,4 @@ func contentOf(parts []registry.Content) []mcp.Content {
 		out[i] = part{content: c}
 	}
 	return out
-}
-
-// listedTools is a page of tools/list whose tools are written as they were
-// declared, because the SDK's type does not have all their fields.
-type listedTools struct {
-	*mcp.ListToolsResult
-	raw map[string]json.RawMessage
-}
-
-// declarations replaces the tools in a page of tools/list by their
-// declarations.
-func (o *offer) declarations(page mcp.Result) mcp.Result {
-	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
-		return listedTools{list, o.raw}
-	}
-	return page
-}
-
-// MarshalJSON writes the page.
-func (l listedTools) MarshalJSON() ([]byte, error) {
-	page := *l.ListToolsResult
-	page.Tools = []*mcp.Tool{}
-	head, err := json.Marshal(&page)
-	if err != nil {
-		return nil, err
-	}
-	const none = `"tools":[]`
-	before, after, found := strings.Cut(string(head), none)
-	if !found {
-		return nil, errors.New("the SDK writes no tools")
-	}
-	size := len(head)
-	for _, t := range l.Tools {
-		size += len(l.raw[t.Name]) + 1
-	}
-	out := append(make([]byte, 0, size), before+`"tools":[`...)
-	for i, t := range l.Tools {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, l.raw[t.Name]...)
-	}
-	return append(append(out, ']'), after...), nil
 }

@@ -3,11 +3,9 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -64,20 +61,6 @@ type Server struct {
 	waiting map[string]*waitingCall
 }
 
-// offer is what clients are offered: the tools of one session. It is replaced when
-// the settings have changed, and its session closed when its last call has ended.
-type offer struct {
-	session  *session.Session
-	registry *registry.Registry
-	tools    map[string]session.Found   // by the name as declared
-	raw      map[string]json.RawMessage // declarations, by the same name
-	declared []*mcp.Tool
-	offers
-
-	users    int  // requests that use it; guarded by Server.mu
-	replaced bool // likewise
-}
-
 // New returns a server that offers nothing before [Server.Load] is done.
 func New(opts Options) *Server {
 	if opts.Log == nil {
@@ -92,9 +75,9 @@ func New(opts Options) *Server {
 		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
 }
 
-// Load runs the sources of a session and offers their tools, in place of those of an
-// earlier session, which is closed once its calls have ended. The server closes no
-// other. Until the first Load is done requests wait for it. The session's Asker is
+// Load runs the sources of a session and offers their tools instead of those of an
+// earlier session, which is closed after its last request. The server closes no
+// other session. Until the first Load is done requests wait for it. The session's Asker is
 // [Asker]. The error is that of rules that cannot be read, or the cause of ctx; then
 // what was offered before stays.
 func (s *Server) Load(ctx context.Context, from *session.Session) error {
@@ -124,8 +107,8 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 	return nil
 }
 
-// closeUnused closes the session of an offer that was replaced and that no request
-// uses any more. s.mu is held.
+// closeUnused closes the session of an offer that was replaced and has no running
+// requests. s.mu is held.
 func (s *Server) closeUnused(o *offer) {
 	if o.replaced && o.users == 0 {
 		s.closing.Go(o.session.Close)
@@ -135,7 +118,7 @@ func (s *Server) closeUnused(o *offer) {
 // Wait waits until the sessions that were replaced are closed.
 func (s *Server) Wait() { s.closing.Wait() }
 
-// use returns the offer for a request, which has to call done at its end.
+// use returns the current offer. The request calls done when it has ended.
 func (s *Server) use() (o *offer, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,61 +175,7 @@ func (s *Server) load(ctx context.Context, from *session.Session) (*offer, error
 	return o, nil
 }
 
-// newOffer declares tools as the format mcp does, with the names that they have in
-// the whole registry.
-func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer, error) {
-	format, err := declare.Lookup("mcp")
-	if err != nil {
-		return nil, err
-	}
-	byName := map[string]session.Found{}
-	defs := make([]registry.Definition, len(tools))
-	for i, f := range tools {
-		defs[i] = session.Definition(reg, f.Tool)
-		byName[defs[i].Name] = f
-	}
-	out, diags := format.Encode(defs, declare.Options{Registered: session.Names(reg)})
-	for _, d := range diags {
-		if d.Severity != registry.SeverityInfo {
-			s.opts.Warn(d)
-		}
-	}
-	o := &offer{registry: reg, tools: map[string]session.Found{}, raw: map[string]json.RawMessage{}}
-	for _, d := range out.Declarations {
-		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
-		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: json.RawMessage(`{"type":"object"}`)})
-	}
-	return o, nil
-}
-
-// change registers with the SDK what is new in an offer and takes away what is gone;
-// old may be nil. The SDK keeps order and cursors and tells clients of changes. What
-// it lists of tools is replaced by the declarations.
-func (s *Server) change(server *mcp.Server, old, o *offer) {
-	if old == nil {
-		old = &offer{}
-	}
-	server.RemoveTools(gone(old.tools, o.tools)...)
-	for _, t := range o.declared {
-		if !bytes.Equal(old.raw[t.Name], o.raw[t.Name]) {
-			server.AddTool(t, s.callTool)
-		}
-	}
-	s.changeOffers(server, &old.offers, &o.offers)
-}
-
-// gone returns the keys that are in old alone.
-func gone[T any](old, now map[string]T) []string {
-	var out []string
-	for key := range old {
-		if _, ok := now[key]; !ok {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
-// For returns the SDK's server for clients that go by a name.
+// For returns the SDK's server for clients with a name.
 func (s *Server) For(name string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +202,8 @@ func (s *Server) For(name string) *mcp.Server {
 	return server
 }
 
-// receive looks at the requests of clients that go by a name before the SDK does.
+// receive is the middleware for clients with a name: it adds the client to the
+// context and resolves names.
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -304,7 +234,7 @@ func needsOffer(method string) bool {
 	return false
 }
 
-// offered waits for what there is to offer.
+// offered returns the current offer; the first request waits for it.
 func (s *Server) offered(ctx context.Context) (*offer, error) {
 	select {
 	case <-s.ready:
@@ -319,48 +249,7 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	return s.offer, nil
 }
 
-// resolve gives a request the name of what it is about as it is offered:
-// server__tool and aliases work here as they do in `toolreg call`. An unknown tool
-// is an error of the protocol.
-func (o *offer) resolve(req mcp.Request) error {
-	switch req := req.(type) {
-	case *mcp.CallToolRequest:
-		return o.resolveTool(req.Params)
-	case *mcp.GetPromptRequest:
-		if p, ok := o.prompts[req.Params.Name]; ok {
-			req.Params.Name = p.declared
-		}
-	case *mcp.CompleteRequest:
-		if ref := req.Params.Ref; ref != nil {
-			if p, ok := o.prompts[ref.Name]; ok {
-				ref.Name = p.declared
-			}
-		}
-	}
-	return nil
-}
-
-func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
-	name := params.Name
-	if _, ok := o.tools[name]; ok {
-		return nil
-	}
-	if t, err := o.registry.Lookup(name); err == nil {
-		for declared, offered := range o.tools {
-			if offered.Tool == t {
-				params.Name = declared
-				return nil
-			}
-		}
-	}
-	names := make([]string, 0, len(o.tools))
-	for _, t := range o.declared {
-		names = append(names, t.Name)
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
-}
-
-// admit counts a call of a client, unless it has too many running.
+// admit counts a call of a client. It fails if too many are running.
 func (s *Server) admit(c any) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

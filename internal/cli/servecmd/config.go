@@ -40,16 +40,17 @@ func clientNames() string {
 	return strings.Join(names, ", ")
 }
 
-// config returns the entry for a client, ready to paste.
-func config(client string) (string, error) {
+// config returns the entry for a client, ready to be pasted, and the file that it
+// belongs in.
+func config(client string) (text, file string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		self = "toolreg"
 	}
 	for _, c := range clients() {
 		if c.name == client {
-			return fmt.Sprintf(c.text, jsonx.Quote(self)) + "\n", nil
+			return fmt.Sprintf(c.text, jsonx.Quote(self)) + "\n", c.file, nil
 		}
 	}
-	return "", &cli.UsageError{Err: fmt.Errorf("unknown client %q", client), Hint: "one of " + clientNames()}
+	return "", "", &cli.UsageError{Err: fmt.Errorf("unknown client %q", client), Hint: "one of " + clientNames()}
 }

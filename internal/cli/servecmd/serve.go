@@ -184,9 +184,9 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		_ = listener.Close()
 		return err
 	}
-	e.Notef("listening on http://%s/mcp", listener.Addr())
+	e.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
 	if made != "" {
-		e.Notef("bearer token: %s", made)
+		e.Note("toolreg: bearer token: " + made + "\n")
 	}
 	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.Log,
 		Warn: func(err error) {
@@ -262,10 +262,11 @@ func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err 
 
 // printConfig prints a client's settings entry.
 func printConfig(e *cli.Env, client string) error {
-	text, err := config(client)
+	text, file, err := config(client)
 	if err != nil {
 		return err
 	}
+	e.Notef("add this to %s", file)
 	_, err = io.WriteString(e.Out, text)
 	return err
 }

@@ -1,0 +1,176 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+// offer holds what clients are offered: the tools, prompts and resources of one
+// session. When the settings change, another replaces it, and its session is closed
+// after its last request.
+type offer struct {
+	session  *session.Session
+	registry *registry.Registry
+	tools    map[string]session.Found   // by the name as declared
+	raw      map[string]json.RawMessage // declarations, by the same name
+	declared []*mcp.Tool
+	offers
+
+	users    int  // running requests; guarded by Server.mu
+	replaced bool // guarded by Server.mu
+}
+
+// newOffer declares tools as the format mcp does, with the names that they have in
+// the whole registry.
+func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer, error) {
+	format, err := declare.Lookup("mcp")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]session.Found{}
+	defs := make([]registry.Definition, len(tools))
+	for i, f := range tools {
+		defs[i] = session.Definition(reg, f.Tool)
+		byName[defs[i].Name] = f
+	}
+	out, diags := format.Encode(defs, declare.Options{Registered: session.Names(reg)})
+	for _, d := range diags {
+		if d.Severity != registry.SeverityInfo {
+			s.opts.Warn(d)
+		}
+	}
+	o := &offer{registry: reg, tools: map[string]session.Found{}, raw: map[string]json.RawMessage{}}
+	for _, d := range out.Declarations {
+		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
+		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	return o, nil
+}
+
+// change updates the SDK's server from an old offer, which may be nil, to a new one.
+// The SDK orders and pages lists and notifies clients. The tools that it lists are
+// replaced by the declarations (see listedTools).
+func (s *Server) change(server *mcp.Server, old, o *offer) {
+	if old == nil {
+		old = &offer{}
+	}
+	server.RemoveTools(gone(old.tools, o.tools)...)
+	for _, t := range o.declared {
+		if !bytes.Equal(old.raw[t.Name], o.raw[t.Name]) {
+			server.AddTool(t, s.callTool)
+		}
+	}
+	s.changeOffers(server, &old.offers, &o.offers)
+}
+
+// gone returns the keys that only old has.
+func gone[T any](old, now map[string]T) []string {
+	var out []string
+	for key := range old {
+		if _, ok := now[key]; !ok {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// resolve replaces the name in a request by the offered one: server__tool and
+// aliases work as in `toolreg call`. An unknown tool is an error of the protocol.
+func (o *offer) resolve(req mcp.Request) error {
+	switch req := req.(type) {
+	case *mcp.CallToolRequest:
+		return o.resolveTool(req.Params)
+	case *mcp.GetPromptRequest:
+		if p, ok := o.prompts[req.Params.Name]; ok {
+			req.Params.Name = p.declared
+		}
+	case *mcp.CompleteRequest:
+		if ref := req.Params.Ref; ref != nil {
+			if p, ok := o.prompts[ref.Name]; ok {
+				ref.Name = p.declared
+			}
+		}
+	}
+	return nil
+}
+
+func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
+	name := params.Name
+	if _, ok := o.tools[name]; ok {
+		return nil
+	}
+	if t, err := o.registry.Lookup(name); err == nil {
+		for declared, offered := range o.tools {
+			if offered.Tool == t {
+				params.Name = declared
+				return nil
+			}
+		}
+	}
+	names := make([]string, 0, len(o.tools))
+	for _, t := range o.declared {
+		names = append(names, t.Name)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
+}
+
+func unknownTool(name string, near []string, n int) string {
+	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, n)
+	if len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return message
+}
+
+// listedTools is a page of tools/list whose tools are written as they were
+// declared, because the SDK's type does not have all their fields.
+type listedTools struct {
+	*mcp.ListToolsResult
+	raw map[string]json.RawMessage
+}
+
+// declarations replaces the tools in a page of tools/list by their
+// declarations.
+func (o *offer) declarations(page mcp.Result) mcp.Result {
+	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
+		return listedTools{list, o.raw}
+	}
+	return page
+}
+
+// MarshalJSON writes the page.
+func (l listedTools) MarshalJSON() ([]byte, error) {
+	page := *l.ListToolsResult
+	page.Tools = []*mcp.Tool{}
+	head, err := json.Marshal(&page)
+	if err != nil {
+		return nil, err
+	}
+	const none = `"tools":[]`
+	before, after, found := strings.Cut(string(head), none)
+	if !found {
+		return nil, errors.New("the SDK writes no tools")
+	}
+	size := len(head)
+	for _, t := range l.Tools {
+		size += len(l.raw[t.Name]) + 1
+	}
+	out := append(make([]byte, 0, size), before+`"tools":[`...)
+	for i, t := range l.Tools {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, l.raw[t.Name]...)
+	}
+	return append(append(out, ']'), after...), nil
+}

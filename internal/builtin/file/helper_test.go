@@ -40,13 +40,6 @@ func run(t testing.TB, opts workspace.Options, name, params string) registry.Res
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-// output is the text that a call gives to the model.
-func output(t testing.TB, opts workspace.Options, name, params string) string {
-	t.Helper()
-	r := run(t, opts, name, params)
-	return r.Text()
-}
-
 func TestParamsAreThoseOfTheSchema(t *testing.T) {
 	w := open(t, workspace.Options{})
 	tooltest.SameParams[readParams](t, NewReadFile(w))

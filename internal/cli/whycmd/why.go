@@ -286,14 +286,3 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	}
 	return b.String()
 }
-
-// pipeWidth is so large that nothing is wrapped in a pipe.
-const pipeWidth = 1 << 20
-
-// wrapWidth is the width at which long text on stdout is wrapped.
-func wrapWidth(e *cli.Env) int {
-	if e.OutTTY {
-		return e.Width()
-	}
-	return pipeWidth
-}

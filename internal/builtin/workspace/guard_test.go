@@ -97,21 +97,21 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 // around the workspace or one inside it, the user's configuration, a file that it includes.
 func TestWhatGitIsConfiguredToUseIsGuarded(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
-		".git/config": "[core] hooksPath = \"work/tools/hooks\" # with a comment\n[include]\n\tpath = ../work/git/extra\n" +
-			"[includeIf \"gitdir:a=]b/\"]\n path = ../work/git/\\\nsometimes\n[core]\n\tworktree = " + "/nowhere\n[alias]\n\tx = \"!sh './work/alias.sh'\"\n",
-		"work/git/extra":         "[include]\npath = nested\n[diff \"x\"]\n\ttextconv = work/textconv\n",
-		"work/git/nested":        "[include]\npath = extra\n[init]\ntemplateDir = work/template\n",
-		"work/inner/.git/config": "[core]\n\thooksPath = h\n",
-		"work/shared/pre-push":   "", ".git/hooks/x.sample": "", "work/a.txt": "", "work/tools/a": "", "work/real/a": "",
+		".git/config": "[core] hooksPath = \"sub/tools/hooks\" # with a comment\n[include]\n\tpath = ../sub/git/extra\n" +
+			"[includeIf \"gitdir:a=]b/\"]\n path = ../sub/git/\\\nsometimes\n[core]\n\tworktree = " + "/nowhere\n[alias]\n\tx = \"!sh './sub/alias.sh'\"\n",
+		"sub/git/extra":         "[include]\npath = nested\n[diff \"x\"]\n\ttextconv = sub/textconv\n",
+		"sub/git/nested":        "[include]\npath = extra\n[init]\ntemplateDir = sub/template\n",
+		"sub/inner/.git/config": "[core]\n\thooksPath = h\n",
+		"sub/shared/pre-push":   "", ".git/hooks/x.sample": "", "sub/a.txt": "", "sub/tools/a": "", "sub/real/a": "",
 	})
-	dir := filepath.Join(top, "work")
-	tooltest.Link(t, "../../work/shared/pre-push", filepath.Join(top, ".git/hooks/pre-push"))
+	dir := filepath.Join(top, "sub")
+	tooltest.Link(t, "../../sub/shared/pre-push", filepath.Join(top, ".git/hooks/pre-push"))
 	tooltest.Link(t, "real", filepath.Join(dir, "linked"))
 	home, config := t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{
 		filepath.Join(home, ".gitconfig"):      "[core]\n\thooksPath = user-hooks\n[safe]\n\tdirectory = " + top + "\n\tdirectory = " + dir + "\n[user]\n\tname = a/b\n",
 		filepath.Join(config, "git", "config"): "[include]\n\tpath = ~/more\n[filter \"x\"]\n\tclean = " + dir + "/clean.sh %f\n",
-		filepath.Join(home, "more"):            "[core]\n\tfsmonitor = work/linked/monitor\n[maintenance]\n\trepo = " + dir + "\n",
+		filepath.Join(home, "more"):            "[core]\n\tfsmonitor = sub/linked/monitor\n[maintenance]\n\trepo = " + dir + "\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

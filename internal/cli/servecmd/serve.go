@@ -2,6 +2,7 @@
 package servecmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -111,23 +112,28 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	set := from.Settings().Serve
 	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
-	loadCtx, stop := context.WithCancel(ctx)
+	serving, end := context.WithCancelCause(ctx)
+	var failed error // why nothing could be offered
 	var loading sync.WaitGroup
 	loading.Go(func() {
-		if err := server.Load(loadCtx, from); err != nil {
-			return // requests are answered with it
+		if err := server.Load(serving, from); err != nil {
+			if serving.Err() == nil {
+				failed = err
+			}
+			end(err)
+			return
 		}
-		watch.follow(loadCtx, from, func() (*session.Session, error) { return o.reload(loadCtx, e, server) })
+		watch.follow(serving, from, func() (*session.Session, error) { return o.reload(serving, e, server) })
 	})
-	defer func() { // nothing is started any more when the sessions are closed
-		stop()
-		loading.Wait()
-		server.Wait()
-	}()
 	if o.http != "" || os.Getenv("LISTEN_FDS") != "" {
-		return o.serveHTTP(ctx, e, server, set)
+		err = o.serveHTTP(serving, e, server, set)
+	} else {
+		err = server.Stdio(serving, e.In, e.Out.Unescaped(), o.drain)
 	}
-	return server.Stdio(ctx, e.In, e.Out.Unescaped(), o.drain)
+	end(nil)
+	loading.Wait() // nothing is started any more when the sessions are closed
+	server.Wait()
+	return cmp.Or(failed, err)
 }
 
 // session makes a session whose questions go to clients.
@@ -141,7 +147,11 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) 
 	if err != nil {
 		return nil, err
 	}
-	return from, server.Load(ctx, from)
+	if err := server.Load(ctx, from); err != nil {
+		from.Close()
+		return nil, err
+	}
+	return from, nil
 }
 
 // offered selects the tools to offer: those that the flags leave and whose every

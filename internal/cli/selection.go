@@ -134,6 +134,12 @@ func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.
 	return reg, s.CheckCategory(reg)
 }
 
+// NeedsRegistry reports whether only the registry can tell that the selection is
+// wrong.
+func (s *Selection) NeedsRegistry() bool {
+	return s.Strict || s.category != "" && !registry.Category(s.category).Valid()
+}
+
 // CheckCategory rejects a word that is neither a category of spec section 5 nor
 // that of a tool.
 func (s *Selection) CheckCategory(reg *registry.Registry) error {

@@ -110,13 +110,24 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
+	watch.add(from)
+	if _, err := from.Policy(nil); err != nil {
+		return err
+	}
 	set := from.Settings().Serve
 	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
 	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	load := sync.OnceValue(func() error { return server.Load(serving, from) })
+	if o.NeedsRegistry() { // a client that goes away at once must not hide what is wrong
+		if err := load(); err != nil {
+			return err
+		}
+	}
 	var failed error // why nothing could be offered
 	var loading sync.WaitGroup
 	loading.Go(func() {
-		if err := server.Load(serving, from); err != nil {
+		if err := load(); err != nil {
 			if serving.Err() == nil {
 				failed = err
 			}
@@ -169,7 +180,7 @@ func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Re
 		return reg, tools, err
 	}
 	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
-	return reg, session.FoundIn(reg, tools), err
+	return reg, session.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
 }
 
 // entries are the patterns of --always.

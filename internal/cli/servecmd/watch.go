@@ -3,6 +3,7 @@ package servecmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,25 +21,24 @@ import (
 // changed to another file.
 const watchEvery = time.Second
 
-// watcher detects changes of the files on which a session depends.
+// watcher detects changes of the files on which a session depends. The state of a
+// file is recorded before it is read, and never again until a change was noticed:
+// then no change is missed.
 type watcher struct {
 	env   *cli.Env
-	paths []string
-	stamp string // their state when they were read
+	state map[string]string // of each file
 }
 
-// newWatcher records the state of the settings before they are read, so that no
-// later change is missed.
+// newWatcher records the state of the settings, which are read afterwards.
 func newWatcher(e *cli.Env) *watcher {
 	w := &watcher{env: e}
-	w.note(nil)
+	w.reset()
 	return w
 }
 
-// note sets the files to watch: the places of settings and, for the session,
-// the lock file and plugins.
-func (w *watcher) note(from *session.Session) {
-	w.paths = nil
+// reset records the state of the places of settings and forgets other files.
+func (w *watcher) reset() {
+	w.state = map[string]string{}
 	options, err := w.env.SettingsOptions()
 	if err != nil {
 		return
@@ -49,60 +49,72 @@ func (w *watcher) note(from *session.Session) {
 	}
 	for _, p := range places {
 		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // a folder without settings
-			w.paths = append(w.paths, dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
+			w.record(dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
 			continue
 		}
-		w.paths = append(w.paths, p.Path)
+		w.record(p.Path)
 	}
-	if from != nil {
-		w.paths = append(w.paths, filepath.Join(from.Settings().ProjectRoot, lock.Name))
-		for _, p := range from.Plugins() {
-			w.paths = append(w.paths, p.Path, filepath.Dir(p.Path))
+}
+
+// add records the state of the lock file and the plugins of a session that has not
+// read them yet.
+func (w *watcher) add(from *session.Session) {
+	w.record(filepath.Join(from.Settings().ProjectRoot, lock.Name))
+	for _, p := range from.Plugins() {
+		w.record(p.Path, filepath.Dir(p.Path))
+	}
+}
+
+func (w *watcher) record(paths ...string) {
+	for _, path := range paths {
+		if _, known := w.state[path]; !known {
+			w.state[path] = stateOf(path)
 		}
 	}
-	w.stamp = w.look()
 }
 
 // follow calls reload for every change until ctx is done. If the settings are
 // invalid, it reports that and keeps the current offer.
 func (w *watcher) follow(ctx context.Context, from *session.Session, reload func() (*session.Session, error)) {
-	if w.look() == w.stamp { // otherwise handle the change first
-		w.note(from)
-	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for settled := w.stamp; ; {
+	for settled := w.state; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 		now := w.look()
-		if now == w.stamp || now != settled { // unchanged, or still being written
+		if maps.Equal(now, w.state) || !maps.Equal(now, settled) { // unchanged, or still being written
 			settled = now
 			continue
 		}
-		w.note(from)
+		w.reset()
+		w.add(from)
 		next, err := reload()
 		if err != nil {
 			w.env.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
 			continue
 		}
 		from = next
+		w.add(from)
 		w.env.Notef("the settings have changed and were read again")
 	}
 }
 
-// look returns a description of the current state of the files.
-func (w *watcher) look() string {
-	var b strings.Builder
-	for _, path := range w.paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			fmt.Fprintf(&b, "%s -\n", path)
-			continue
-		}
-		fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+// look returns the current state of the files.
+func (w *watcher) look() map[string]string {
+	now := make(map[string]string, len(w.state))
+	for path := range w.state {
+		now[path] = stateOf(path)
 	}
-	return b.String()
+	return now
+}
+
+func stateOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "-"
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 }

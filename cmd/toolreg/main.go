@@ -33,8 +33,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/whycmd"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is set by the linker for releases.
+var version string
 
 // commands lists every subcommand, in the order of the help.
 func commands() []cli.Group {

@@ -14,7 +14,7 @@ import (
 
 // Program has what is the same in all runs.
 type Program struct {
-	Version  string
+	Version  string  // "" means the version of the module that was built
 	Commands []Group // in the order of the help
 	// Pick runs if there is no command and a person is at the terminal;
 	// otherwise the help is shown.
@@ -38,6 +38,9 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE)
 
+	if p.Version == "" {
+		p.Version = moduleVersion()
+	}
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed

@@ -15,6 +15,6 @@
 // stopped with [Spec.Contain] on Linux and out of reach on other systems, but
 // its pipes cannot block a call.
 //
-// The package imports no other package of this module and is the only one that
+// A child with [Spec.Confine] runs in a sandbox. The package is the only one that
 // imports os/exec and google/shlex.
 package process

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // Defaults of [Spec].
@@ -54,6 +56,11 @@ type Spec struct {
 	// Output receives stdout and stderr as they come (stream 1 or 2), one call
 	// at a time. The slice is valid only during the call. May be nil.
 	Output func(stream int, p []byte)
+
+	// Confine is what the program can reach, by the kernel; nil: what toolreg
+	// can. If it cannot be confined in full, it does not run, and the error
+	// wraps a *[sandbox.Error]. Open ignores it.
+	Confine *sandbox.Profile
 }
 
 func (s Spec) maxOutput() int64 {
@@ -74,6 +81,10 @@ type Outcome struct {
 	StdoutBytes    int64  // all that was written, kept or not
 	StderrBytes    int64
 	PID            int
+
+	// Refused are the connections that the proxy of Spec.Confine refused, as
+	// host:port in the order of the first attempts.
+	Refused []string
 }
 
 // ErrOutputLimit reports that a child was killed because it printed more than

@@ -1,0 +1,12 @@
+package sandbox
+
+import "os"
+
+// sandboxExec is the program that applies Seatbelt profiles.
+const sandboxExec = "/usr/bin/sandbox-exec"
+
+// Probe reports whether sandbox-exec is there.
+func Probe() Support {
+	info, err := os.Stat(sandboxExec)
+	return Support{Parts: []Part{{Name: "Seatbelt", OK: err == nil && info.Mode().IsRegular(), Detail: sandboxExec}}}
+}

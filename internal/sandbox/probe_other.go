@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package sandbox
+
+// Probe reports that this system has no sandbox.
+func Probe() Support {
+	return Support{Parts: []Part{{Name: "a sandbox", Detail: "there is none for this system"}}}
+}

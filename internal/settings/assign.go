@@ -124,7 +124,7 @@ func nearKeys(x *table.Index, key string) []string {
 
 // valueOf parses words as a value of a row's type, without checking it.
 func valueOf(row *table.Row, words []string) (*document.Node, error) {
-	list := row.Type == table.Strings || row.Type == table.Command
+	list := row.Type == table.Strings || row.Type == table.Command || row.Type == table.Network
 	if list && (len(words) > 1 || row.Type == table.Strings && !strings.HasPrefix(words[0], "[")) {
 		out := &document.Node{Kind: document.List}
 		for _, w := range words {
@@ -139,7 +139,7 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	switch row.Type {
 	case table.String, table.Choice:
 		return text(word), nil
-	case table.Command:
+	case table.Command, table.Network:
 		if !strings.HasPrefix(word, "[") {
 			return text(word), nil
 		}

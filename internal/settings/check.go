@@ -34,6 +34,9 @@ func (r *reader) check(row *table.Row, key string, n *document.Node) {
 		r.report(n, key, err)
 	case table.Choice:
 		r.choice(row, key, n)
+	case table.Network:
+		_, _, err := table.ParseNetwork(n)
+		r.report(n, key, err)
 	case table.Command:
 		r.command(key, n)
 	case table.Strings:

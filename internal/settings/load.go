@@ -52,6 +52,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 		return nil, l.diags, err
 	}
 	m := merge(l.index, l.layers)
+	l.diags = append(l.diags, m.tighten()...)
 	l.imports(m)
 	l.scalars.apply(m)
 	l.serversOfRun(m)

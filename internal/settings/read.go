@@ -112,16 +112,19 @@ func (r *reader) group(n *document.Node, prefix string) {
 		case strings.Contains(f.Name, "."): // dots in a file do not mean nesting
 			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
 		case f.Value.Kind == document.Null && (row != nil || r.index.IsGroup(key)):
+		case r.index.IsGroup(key) && f.Value.Kind == document.Object:
+			r.group(f.Value, key+".")
 		case row != nil && row.Foreign:
 			if key != "$schema" {
 				r.foreign = append(r.foreign, key)
 			}
 		case row != nil:
 			r.setting(row, key, f)
-		case r.index.IsGroup(key) && f.Value.Kind == document.Object:
-			r.group(f.Value, key+".")
 		case r.index.IsGroup(key):
 			r.wrongType(f.Value, key, "an object")
+		case strings.HasPrefix(key, table.Sandbox): // a sandbox that loses a setting would confine less
+			group := strings.TrimSuffix(prefix, ".")
+			r.fail(f.Line, f.Col, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
 		default:
 			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
 		}

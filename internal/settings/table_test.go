@@ -43,6 +43,9 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		{"an unknown value", `{"approvalMode": "x"}`, false},
 		{"a rule without decision", `{"policy": {"rules": [{"tool": "x"}]}}`, false},
 		{"a wrong type in a server", `{"mcpServers": {"a": {"command": "x", "args": [1]}}}`, false},
+		{"a sandbox of the Gemini CLI", `{"sandbox": true, "tools": {"sandbox": "docker"}}`, true},
+		{"a sandbox", `{"sandbox": {"mode": "auto", "shell": {"network": ["a.example:80"]}, "servers": {"a": {"network": "all"}}}}`, true},
+		{"an unknown kind of programs", `{"sandbox": {"shel": {"mode": "auto"}}}`, false},
 		{"durations", `{"toolDiscoveryTimeout": 5, "shell": {"timeout": "1m"}}`, true},
 	}
 	for _, test := range tests {

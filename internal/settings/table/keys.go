@@ -14,12 +14,13 @@ const (
 // all returns every setting of spec section 4, in the order of the
 // documentation.
 func all() []Row {
-	rows := make([]Row, 0, 192)
+	rows := make([]Row, 0, 224)
 	rows = append(rows, sourceRows()...)
 	rows = append(rows, filterRows()...)
 	rows = append(rows, policyRows()...)
 	rows = append(rows, callRows()...)
 	rows = append(rows, featureRows()...)
+	rows = append(rows, sandboxRows()...)
 	return append(rows, foreignRows()...)
 }
 
@@ -139,7 +140,7 @@ func ruleFields() []Row {
 		{Name: "command", Type: String, Doc: "Beginning of a shell command, in whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
 		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error counts as true for deny and ask, as false for allow and sandbox."},
-		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox asks until a sandbox is available."},
+		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program confined, without asking; where that is not possible, it asks."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
 		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
 		{Name: "notMatch", Type: Calls, Doc: "Example calls that the rule must not match."},

@@ -54,6 +54,8 @@ func typeName(s *Row) string {
 	switch s.Type {
 	case Choice:
 		return strings.Join(s.Choices, ", ")
+	case Network:
+		return "none, loopback, all or a list of hosts"
 	case Raw:
 		return "any"
 	case RawNamed, Named, Object:

@@ -38,6 +38,10 @@ func place(object map[string]any, path []string, schema map[string]any) {
 		return
 	}
 	if len(path) == 1 {
+		if group := properties[path[0]]; group != nil { // another program's unless it is an object
+			schema["not"] = map[string]any{"type": "object"}
+			schema = map[string]any{"anyOf": []any{group, schema}}
+		}
 		properties[path[0]] = schema
 		return
 	}
@@ -77,6 +81,8 @@ func typeSchema(s *Row) map[string]any {
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, text}}
 	case Choice:
 		return map[string]any{"enum": s.Choices}
+	case Network:
+		return map[string]any{"anyOf": []any{map[string]any{"enum": []string{NetworkNone, NetworkLoopback, NetworkAll}}, words}}
 	case Command:
 		return map[string]any{"anyOf": []any{text, words}}
 	case Strings:

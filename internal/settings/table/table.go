@@ -26,6 +26,7 @@ const (
 	Duration      // whole milliseconds, or a string such as "30s"
 	Size          // whole bytes, or a string such as "10MiB"
 	Choice        // one of Row.Choices
+	Network       // none, loopback, all, or a list of hosts
 	Command       // a string that is split into words, or a list of words
 	Strings       // a list of strings
 	Pairs         // an object of strings: env, headers
@@ -66,6 +67,12 @@ type Row struct {
 	Runs     bool                      // a raw value whose commands run: the trust question shows them
 	Loosens  func(*document.Node) bool // whether a value allows more than the default does; nil = none does
 	Foreign  bool                      // of the Gemini CLI, ignored
+
+	// Looser reports whether a value allows more than the one before it: a project
+	// cannot set such a value. nil: it can set any.
+	Looser func(now, was *document.Node) bool
+	// Inherits names the setting whose value holds where there is none.
+	Inherits string
 }
 
 // Variable returns the name of the setting's environment variable; "" if it

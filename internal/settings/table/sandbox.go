@@ -1,0 +1,149 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Sandbox is the prefix of the settings of the sandbox, and of nothing else.
+const Sandbox = "sandbox."
+
+// SandboxMode is the setting that the modes of all kinds of programs default to.
+const SandboxMode = "sandbox.mode"
+
+// The words of sandbox.mode and sandbox.yolo, and of a network.
+const (
+	SandboxOff     = "off"
+	SandboxAuto    = "auto"
+	SandboxRequire = "require"
+
+	NetworkNone     = "none"
+	NetworkLoopback = "loopback"
+	NetworkAll      = "all"
+)
+
+// SandboxKinds are the kinds of programs that have settings of their own below
+// sandbox, besides MCP servers.
+func SandboxKinds() []string {
+	return []string{"shell", "plugins", "discovery", "hooks", "processor", "references"}
+}
+
+func sandboxRows() []Row {
+	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
+	rows := []Row{
+		{Name: SandboxMode, Type: Choice, Choices: modes, Default: `"off"`, Looser: looserWord(modes),
+			Doc: "Whether programs run in the sandbox. auto: where the system can confine them in full; require: not at all where it cannot."},
+		{Name: "sandbox.yolo", Type: Choice, Choices: modes, Default: `"auto"`, Looser: looserWord(modes),
+			Doc: "The same for shell commands under --yes and approvalMode yolo; they may use the network unless sandbox.shell.network is set."},
+	}
+	programs := map[string]string{
+		"shell": "commands of run_shell_command", "plugins": "plugins and their factories", "discovery": "the discovery and call commands",
+		"hooks": "hooks", "processor": "fetch.processor, search.command and sampling.command", "references": "cmd: references, which do not follow sandbox.mode",
+	}
+	for _, kind := range SandboxKinds() {
+		for _, field := range sandboxFields(programs[kind], kind != "references") {
+			field.Name = Sandbox + kind + "." + field.Name
+			rows = append(rows, field)
+		}
+	}
+	return append(rows, Row{Name: "sandbox.servers", Type: Named, Merge: ByName, Strict: true, Fields: sandboxFields("the stdio server NAME", true),
+		Doc: "The same for stdio servers, by their names."})
+}
+
+// sandboxFields are the settings of one kind of program.
+func sandboxFields(programs string, inherits bool) []Row {
+	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
+	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to confine " + programs + "; absent = sandbox.mode.", Looser: looserMode(modes)}
+	if inherits {
+		mode.Inherits = SandboxMode
+	} else {
+		mode.Default, mode.Doc = `"off"`, "Whether to confine "+programs+"."
+	}
+	return []Row{
+		mode,
+		{Name: "read", Type: Strings, Doc: "Files and folders that they may read besides those in docs/sandbox.md.", Looser: looserList},
+		{Name: "write", Type: Strings, Doc: "Files and folders that they may write, and read, besides the workspace.", Looser: looserList},
+		{Name: "network", Type: Network, Choices: []string{NetworkNone, NetworkLoopback, NetworkAll}, Default: `"loopback"`, Looser: looserNetwork,
+			Doc: "loopback: a loopback of their own, not the machine's; none; all; or a list of hosts, as host (port 443) or host:port."},
+	}
+}
+
+// ParseNetwork reads a network: a word, or a list of hosts as host:port.
+func ParseNetwork(n *document.Node) (word string, hosts []string, err error) {
+	switch n.Kind {
+	case document.String:
+		if words := []string{NetworkNone, NetworkLoopback, NetworkAll}; !slices.Contains(words, n.Text) {
+			return "", nil, fmt.Errorf("unknown value %q; use %s, or a list of hosts", n.Text, strings.Join(words, ", "))
+		}
+		return n.Text, nil, nil
+	case document.List:
+		for _, item := range n.Items {
+			host, err := parseHost(item)
+			if err != nil {
+				return "", nil, err
+			}
+			hosts = append(hosts, host)
+		}
+		return "", hosts, nil
+	}
+	return "", nil, errors.New("expected none, loopback, all or a list of hosts, got " + n.Kind.String())
+}
+
+// parseHost returns host:port, in lower case.
+func parseHost(n *document.Node) (string, error) {
+	text := strings.ToLower(n.Text)
+	fail := func() (string, error) {
+		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, n.Text)
+	}
+	if n.Kind != document.String || text == "" {
+		return fail()
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "443"
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	isName := host != "" && strings.Trim(strings.TrimPrefix(host, "*."), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(host, ".*") != ""
+	if err != nil || number == 0 || !isName && net.ParseIP(host) == nil {
+		return fail()
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// The functions below are values of Row.Looser. A project may only tighten such a
+// setting: its value must not allow more than the one before it.
+
+// looserWord compares words that are given from the loosest to the strictest.
+func looserWord(words []string) func(now, was *document.Node) bool {
+	return func(now, was *document.Node) bool {
+		return slices.Index(words, now.Text) < slices.Index(words, was.Text)
+	}
+}
+
+// looserMode is looserWord for the mode of a kind, whose off is more than the default
+// off of sandbox.mode: it also ends the confinement of --yes.
+func looserMode(words []string) func(now, was *document.Node) bool {
+	less := looserWord(words)
+	return func(now, was *document.Node) bool { return now.Text == SandboxOff || less(now, was) }
+}
+
+func looserList(now, was *document.Node) bool {
+	return slices.ContainsFunc(now.Strings(), func(s string) bool { return !slices.Contains(was.Strings(), s) })
+}
+
+func looserNetwork(now, was *document.Node) bool {
+	rank := func(n *document.Node) int {
+		word, _, _ := ParseNetwork(n) // it was checked
+		return slices.Index([]string{NetworkNone, NetworkLoopback, "", NetworkAll}, word)
+	}
+	_, hosts, _ := ParseNetwork(now)
+	_, before, _ := ParseNetwork(was)
+	return rank(now) > rank(was) ||
+		rank(now) == rank(was) && slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(before, h) })
+}

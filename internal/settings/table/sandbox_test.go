@@ -1,0 +1,50 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+func TestParseNetwork(t *testing.T) {
+	for value, want := range map[string]string{
+		`"none"`: "none", `"all"`: "all", `[]`: "",
+		`["Example.com", "a.b:8443", "*.npmjs.org", "[::1]:80", "127.0.0.1"]`: " example.com:443 a.b:8443 *.npmjs.org:443 [::1]:80 127.0.0.1:443",
+		`"example.com"`: "error", `true`: "error", `[1]`: "error", `[""]`: "error", `["https://a"]`: "error", `["a/b"]`: "error", `["a:0"]`: "error",
+		`["a:x"]`: "error", `["*"]`: "error", `["a b"]`: "error", `["a:70000"]`: "error", `["*.*:1"]`: "error", `[":443"]`: "error", `["a@b"]`: "error",
+	} {
+		doc, problems := document.Parse("x.json", []byte(`{"n": `+value+`}`))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		word, hosts, err := ParseNetwork(doc.Root.Fields[0].Value)
+		got := word
+		for _, h := range hosts {
+			got += " " + h
+		}
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: %q, %v, want %q", value, got, err, want)
+		}
+	}
+}
+
+func TestLooserNetwork(t *testing.T) {
+	order := []string{`"none"`, `"loopback"`, `["a:1"]`, `["a:1","b:1"]`, `"all"`}
+	node := func(text string) *document.Node {
+		doc, _ := document.Parse("x.json", []byte(`{"n": `+text+`}`))
+		return doc.Root.Fields[0].Value
+	}
+	for i, now := range order {
+		for j, was := range order {
+			if looserNetwork(node(now), node(was)) != (i > j) {
+				t.Errorf("%s after %s: looser is %v", now, was, i <= j)
+			}
+		}
+	}
+	if !looserNetwork(node(`["c:1"]`), node(`["a:1"]`)) {
+		t.Error("another host is not looser")
+	}
+}

@@ -1,0 +1,136 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// tighten removes the project's values that allow more than those before them,
+// where a project may only tighten, and reports each.
+func (m *merged) tighten() []registry.Diagnostic {
+	var out []registry.Diagnostic
+	base := m.beforeProject()
+	for i := range m.index.Rows {
+		row := &m.index.Rows[i]
+		m.entries[row] = slices.DeleteFunc(m.entries[row], func(e entry) bool {
+			if e.origin.Scope != ScopeProject {
+				return false
+			}
+			was, at := base.before(row)
+			loose := row.Looser != nil && row.Looser(e.node, was)
+			if loose {
+				out = append(out, looserThan(row.Name, e.origin, was, at))
+			}
+			return loose
+		})
+		if row.Name == serversOfSandbox {
+			out = append(out, m.tightenServers(row, base)...)
+		}
+	}
+	return out
+}
+
+// beforeProject returns the settings that a project's are compared with: those of
+// the system and of the user.
+func (m *merged) beforeProject() *merged {
+	out := &merged{index: m.index, entries: map[*table.Row][]entry{}}
+	for row, all := range m.entries {
+		out.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.origin.Scope >= ScopeProject })
+	}
+	return out
+}
+
+// before returns the value of a setting and where it was set.
+func (m *merged) before(row *table.Row) (*document.Node, Origin) {
+	if e, ok := m.last(row.Name); ok {
+		return e.node, e.origin
+	}
+	if row.Inherits != "" {
+		return m.before(m.index.Row(row.Inherits))
+	}
+	return row.DefaultValue(), Origin{}
+}
+
+const serversOfSandbox = "sandbox.servers"
+
+// tightenServers is tighten for the entries of sandbox.servers. Any entry tightens a
+// server that is not confined at all.
+func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnostic {
+	var out []registry.Diagnostic
+	known := map[string]Named{}
+	for _, n := range base.named(row.Name) {
+		known[n.Name] = n
+	}
+	for i, e := range m.entries[row] {
+		if e.origin.Scope != ScopeProject {
+			continue
+		}
+		node := *e.node
+		node.Fields = slices.DeleteFunc(slices.Clone(node.Fields), func(f document.Field) bool {
+			d := base.looserServer(row, e.origin, f, known[f.Name])
+			if d != nil {
+				out = append(out, *d)
+			}
+			return d != nil
+		})
+		m.entries[row][i].node = &node
+	}
+	return out
+}
+
+// looserServer returns the diagnostic of an entry that confines a server less than
+// before; nil if it does not.
+func (m *merged) looserServer(row *table.Row, origin Origin, now document.Field, was Named) *registry.Diagnostic {
+	mode, at := m.before(m.index.Row(table.SandboxMode))
+	if was.Value != nil {
+		at = was.Origin
+		if own := was.Value.Get("mode"); own != nil {
+			mode = own
+		}
+	}
+	for i := range row.Fields {
+		field := &row.Fields[i]
+		before := field.DefaultValue()
+		if field.Name == "mode" {
+			before = mode
+		} else if mode.Text == table.SandboxOff {
+			continue
+		} else if was.Value != nil && was.Value.Get(field.Name) != nil {
+			before = was.Value.Get(field.Name)
+		}
+		value := now.Value.Get(field.Name)
+		if value != nil && field.Looser(value, before) {
+			origin.Line, origin.Col = value.Line, value.Col
+			d := looserThan(row.Name+"."+now.Name+"."+field.Name, origin, before, at)
+			return &d
+		}
+	}
+	return nil
+}
+
+func looserThan(key string, origin Origin, was *document.Node, at Origin) registry.Diagnostic {
+	value := "empty"
+	if was.Kind != document.Null {
+		value = string(was.Encode())
+	}
+	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_loosened",
+		Message: fmt.Sprintf("%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)", origin, key, value, at),
+		Hint:    "set it in your user settings or in a file of --settings"}
+}
+
+// Setting returns the effective value of a setting that is replaced as a whole; its
+// name is empty. Its Value is null if the setting has neither a value nor a default.
+func (s *Settings) Setting(key string) Named {
+	if s.merged == nil {
+		return Named{Value: table.NewIndex().Row(key).DefaultValue()}
+	}
+	e, ok := s.merged.last(key)
+	if !ok {
+		return Named{Value: s.merged.index.Row(key).DefaultValue()}
+	}
+	return Named{Value: e.node, Origin: e.origin}
+}

@@ -13,13 +13,17 @@ TOKENS := testdata/tokens
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
+.PHONY: help build man test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolreg, one static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
+
+man: ## write the man pages to bin/man
+	rm -rf bin/man
+	go run ./tools/reference -version $(VERSION) -date "$$(TZ=UTC0 git log -1 --date=format-local:%Y-%m-%d --format=%cd 2>/dev/null)" man bin/man
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
@@ -88,7 +92,7 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 
 # The searching tools are compared with ripgrep, the policy with three shells; the
 # examples use the others.
-PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3 bash:bash dash:dash busybox:busybox zsh:zsh fish:fish
+PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3 bash:bash dash:dash busybox:busybox zsh:zsh fish:fish mandoc:mandoc
 programs:
 	@missing=; for p in $(PROGRAMS); do \
 		command -v $${p%%:*} >/dev/null 2>&1 || missing="$$missing $${p#*:}"; \

@@ -25,12 +25,13 @@ const module = "github.com/toolreg/toolreg"
 func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
-		"cmd/toolreg":                  {"internal/cli", "internal/cli/*"},
+		"cmd/toolreg":                  {"internal/cli", "internal/cli/commands"},
 		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/cli/complete", "internal/columns", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/settings/table", "internal/terminal", "internal/trust"},
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/columns", "internal/policy", "internal/session", "internal/settings"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/cli/complete", "internal/columns", "internal/registry"},
 		"internal/cli/cachecmd":        {"internal/cli", "internal/columns", "internal/session"},
 		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/complete", "internal/cli/content", "internal/declare", "internal/dialogue", "internal/exec", "internal/form", "internal/markdown", "internal/picture", "internal/policy", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},
+		"internal/cli/commands":        {"internal/cli", "internal/cli/*"},
 		"internal/cli/complete":        {"internal/args", "internal/builtin", "internal/declare", "internal/registry", "internal/session", "internal/settings", "internal/settings/table"},
 		"internal/cli/completioncmd":   {"internal/cli", "internal/cli/complete", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry", "internal/terminal"},
@@ -119,6 +120,7 @@ func rooms() map[string][]string {
 		"internal/trust":               {"internal/registry", "internal/state"},
 		"internal/webaddr":             {},
 		"tools/measure":                {},
+		"tools/reference":              {"internal/cli/commands"},
 	}
 }
 
@@ -134,7 +136,7 @@ func forTests() []string { return []string{"internal/mcptest", "internal/builtin
 // import them.
 func soleImporters() map[string][]string {
 	return map[string][]string{
-		"github.com/spf13/cobra":                   {"cmd/toolreg", "internal/cli", "internal/cli/*"},
+		"github.com/spf13/cobra":                   {"internal/cli", "internal/cli/*", "tools/reference"},
 		"github.com/itchyny/gojq":                  {"internal/cli", "internal/discover", "internal/jq"},
 		"github.com/spf13/viper":                   {"internal/settings"},
 		"github.com/tailscale/hujson":              {"internal/settings/document", "internal/settings/edit"},
@@ -145,7 +147,7 @@ func soleImporters() map[string][]string {
 		"code.dny.dev/ssrf":                        {"internal/webaddr"},
 		"github.com/gofrs/flock":                   {"internal/state"},
 		"golang.org/x/mod":                         {"internal/registry"},
-		"github.com/yuin/goldmark":                 {"internal/markdown"},
+		"github.com/yuin/goldmark":                 {"internal/markdown", "tools/reference"},
 		"image":                                    {"internal/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shellline", "internal/process"},
 		"os/exec":                                  {"internal/process"},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commands"
 )
 
 // Every command says what it does in a line and at length, how it ends, and how it
@@ -64,7 +65,7 @@ func eachCommand(visit func(path string, cmd *cobra.Command)) {
 			walk(path, sub)
 		}
 	}
-	for _, g := range commands() {
+	for _, g := range commands.Program("").Commands {
 		for _, newCommand := range g.Commands {
 			walk("", newCommand(&cli.Env{}))
 		}

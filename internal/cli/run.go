@@ -3,10 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -77,6 +81,12 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		e.NoteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})
 	}
 	return e.finish(ctx, err)
+}
+
+// Tree returns the commands for the generator of the manual. They print their
+// help to out and cannot be run.
+func (p Program) Tree(out io.Writer) *cobra.Command {
+	return newRootCommand(newEnv(p.Version, Streams{In: strings.NewReader(""), Out: terminal.NewWriter(out), Err: terminal.NewWriter(io.Discard)}, nil), &p)
 }
 
 // RunCommand runs another command instead of the current one, with its global

@@ -38,8 +38,9 @@ version on a terminal, everything with --json. With TOOL, --help shows
 how to call that tool.
 
 ` + cli.ParamsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
-Exit codes: 0, 2, 3 (no such tool), 4 (params), 5 (denied), 6 (nobody to ask),
-7 (the tool reported an error), 8 (its source failed), 124 (time limit).`,
+Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
+6 (nobody to ask), 7 (the tool reported an error), 8 (its source failed),
+124 (time limit).`,
 		Example: `  toolreg call read_file --help
   toolreg call read_file file_path=go.mod limit=3
   toolreg call read_file < params.json

@@ -28,8 +28,8 @@ toolreg servers NAME --prompts lists the prompts with their arguments.
 
 What a prompt says is the server's own text; read it before a model does.
 
-Exit codes: 0, 2, 3 (no such server or prompt), 4 (arguments), 7 (the server
-refused), 8 (the server failed), 124 (time limit).`,
+Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments),
+7 (the server refused), 8 (the server failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
 		Args:              cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),

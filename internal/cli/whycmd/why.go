@@ -41,8 +41,8 @@ it matches.
 With --explain every rule is listed in order, with the condition that the call
 does not meet and what the call has there.
 
-Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (params), 8 (its
-source failed).`,
+Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (invalid
+params), 8 (its source failed).`,
 		Example: `  toolreg why write_file file_path=go.mod content=x
   toolreg why run_shell_command command='git log | sudo tee log'
   toolreg why github__create_issue --explain --json`,

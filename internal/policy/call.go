@@ -34,8 +34,9 @@ type decision struct {
 	params  json.RawMessage
 
 	// Computed at most once:
-	spellings, names []string // of the tool, for rules that match widely and narrowly
-	decoded          any      // the params, for expressions
+	spellings, names []string // of the tool, for rules that match widely (in lower case) and narrowly
+	paths            []pathname
+	decoded          any // the params, for expressions
 	evaluations      map[*jq.Expression]evaluated
 }
 

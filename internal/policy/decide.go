@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -96,7 +95,7 @@ func (d *decision) mode(v Verdict) Verdict {
 // bans reports whether this tool is denied any command.
 func (d *decision) bans() bool {
 	return len(d.policy.Banned) > 0 || !d.policy.AskCatastrophic ||
-		slices.ContainsFunc(d.policy.Rules, func(r Rule) bool { return r.Decision == Deny && d.ruleNames(&r) })
+		d.anyRule(func(r *Rule) bool { return r.Decision == Deny && d.ruleNames(r) })
 }
 
 // scopes lists what an "always" could cover. It is empty if a rule or a doubt

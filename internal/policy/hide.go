@@ -1,23 +1,21 @@
 package policy
 
-import "slices"
-
 // hides returns a function that reports whether the call must not show a path, or
 // nil if it may show everything: a search names a folder and opens the files in
 // it. If the rule that decided on the call asks, it hides nothing, because the
 // person has agreed by then.
 func (d *decision) hides(decided *Rule) func(string) bool {
-	if !slices.ContainsFunc(d.policy.Rules, func(r Rule) bool { return r.Path != "" && r.Decision != Allow }) {
+	if !d.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
 		return nil
 	}
-	var rules []*Rule // those about this tool, up to one that matches every path
+	rules := make([]int, 0, len(d.policy.Rules)) // indices of those about this tool, up to one that matches every path
 	strict := false
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
 		if r.Command != "" || !d.ruleNames(r) || !d.ruleWhen(r) {
 			continue
 		}
-		rules = append(rules, r)
+		rules = append(rules, i)
 		if r.Path == "" {
 			break
 		}
@@ -27,12 +25,24 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 		return nil
 	}
 	return func(path string) bool {
-		for _, r := range rules {
-			if r.Path == "" || !d.pathMatch(r.Path, path, !r.isNarrow()) {
+		p := d.pathname(path)
+		for _, i := range rules {
+			r := &d.policy.Rules[i]
+			if r.Path == "" || !d.pathMatch(r, p) {
 				continue
 			}
 			return r.Decision == Deny || r.Decision == Ask && r != decided && d.policy.Mode != ModeYolo
 		}
 		return false
 	}
+}
+
+// anyRule reports whether a rule has a property.
+func (d *decision) anyRule(has func(*Rule) bool) bool {
+	for i := range d.policy.Rules {
+		if has(&d.policy.Rules[i]) {
+			return true
+		}
+	}
+	return false
 }

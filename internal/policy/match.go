@@ -1,12 +1,8 @@
 package policy
 
 import (
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -69,26 +65,47 @@ func (d *decision) ruleCategory(r *Rule) bool {
 	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
 }
 
-// namesTool reports whether a glob matches any spelling of the tool.
+// namesTool reports whether a glob matches any spelling of the tool, ignoring case.
 func (d *decision) namesTool(glob string) bool {
 	t := d.tool
 	if d.spellings == nil {
-		d.spellings = t.Spellings()
+		for _, name := range t.Spellings() {
+			d.spellings = append(d.spellings, strings.ToLower(name))
+		}
 	}
 	prefix := literalPrefix(glob)
 	for _, name := range d.spellings {
-		if len(prefix) <= len(name) && strings.EqualFold(prefix, name[:len(prefix)]) && foldMatch(glob, name) {
+		if beginsLower(name, prefix) && foldMatch(glob, name) {
 			return true
 		}
 	}
 	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
 }
 
+// beginsLower reports whether a lower-case name begins with an ASCII prefix in
+// any case.
+func beginsLower(name, prefix string) bool {
+	if len(prefix) > len(name) {
+		return false
+	}
+	for i := range len(prefix) {
+		c := prefix[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if name[i] != c {
+			return false
+		}
+	}
+	return true
+}
+
 // literalPrefix returns the literal ASCII beginning of a glob: a name that does
-// not begin with it cannot match. It speeds up long lists of rules.
+// not begin with it cannot match. A slash ends it, since [registry.MatchName]
+// replaces slashes. It speeds up long lists of rules.
 func literalPrefix(glob string) string {
 	for i := range len(glob) {
-		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c >= 0x80 {
+		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c == '/' || c >= 0x80 {
 			return glob[:i]
 		}
 	}
@@ -146,8 +163,11 @@ func (d *decision) canonical(name string) string {
 	return d.policy.Canonical(name)
 }
 
+// foldMatch is [registry.MatchName] that ignores case; nothing matches the empty
+// name.
 func foldMatch(pattern, name string) bool {
-	return name != "" && registry.MatchName(strings.ToLower(pattern), strings.ToLower(name))
+	name = strings.ToLower(name)
+	return name != "" && beginsLower(name, literalPrefix(pattern)) && registry.MatchName(strings.ToLower(pattern), name)
 }
 
 // rulePaths reports whether the rule's path matches: all paths of the call for
@@ -156,11 +176,15 @@ func (d *decision) rulePaths(r *Rule) bool {
 	if r.Path == "" {
 		return true
 	}
-	paths := d.subject.Paths
-	if r.isNarrow() {
-		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return !d.pathMatch(r.Path, p, false) })
+	if d.paths == nil {
+		for _, p := range d.subject.Paths {
+			d.paths = append(d.paths, d.pathname(p))
+		}
 	}
-	return slices.ContainsFunc(paths, func(p string) bool { return d.pathMatch(r.Path, p, true) })
+	if r.isNarrow() {
+		return len(d.paths) > 0 && !slices.ContainsFunc(d.paths, func(p pathname) bool { return !d.pathMatch(r, p) })
+	}
+	return slices.ContainsFunc(d.paths, func(p pathname) bool { return d.pathMatch(r, p) })
 }
 
 // ruleWhen reports whether the rule's expression is true for the params. An
@@ -203,33 +227,4 @@ func (d *decision) evaluate(when *jq.Expression) (bool, error) {
 	}
 	d.evaluations[when] = e
 	return e.ok, e.err
-}
-
-// pathMatch compares a glob with a path of the call, both made absolute. With
-// fold set it ignores case, since the file system may do so, and a matching
-// folder covers what is in it.
-func (d *decision) pathMatch(glob, name string, fold bool) bool {
-	if !fold && !inside(name) && !path.IsAbs(filepath.ToSlash(name)) {
-		return false
-	}
-	glob, name = d.absolute(glob), d.absolute(name)
-	if fold {
-		glob, name = strings.ToLower(glob), strings.ToLower(name)
-	}
-	ok, err := doublestar.Match(glob, name)
-	if err != nil {
-		return fold // an invalid glob matches if the rule denies
-	}
-	if !ok && fold {
-		ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name)
-	}
-	return ok
-}
-
-func (d *decision) absolute(p string) string {
-	p = filepath.ToSlash(p)
-	if path.IsAbs(p) || filepath.IsAbs(p) {
-		return path.Clean(p)
-	}
-	return path.Join("/", filepath.ToSlash(d.policy.Workspace), p)
 }

@@ -202,14 +202,14 @@ func TestParseEntry(t *testing.T) {
 	}
 }
 
-func TestRuleValidate(t *testing.T) {
+func TestRuleCompile(t *testing.T) {
 	for _, r := range []Rule{{Command: "ls; id"}, {Path: "[a"}, {Category: "reads"}, {Tool: "[a"}, {Server: "[a"}} {
-		if r.Validate() == nil {
+		if r.Compile() == nil {
 			t.Errorf("%+v passes", r)
 		}
 	}
 	good := Rule{Tool: "a*", Server: "s", Category: "read", Command: "git status", Path: "src/{a,b}/**"}
-	if err := good.Validate(); err != nil {
+	if err := good.Compile(); err != nil {
 		t.Error(err)
 	}
 }

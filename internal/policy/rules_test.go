@@ -130,7 +130,11 @@ func BenchmarkRules(b *testing.B) {
 	rules := func(make func(i int) Rule) []Rule {
 		out := []Rule{}
 		for i := range 1000 {
-			out = append(out, make(i))
+			r := make(i)
+			if err := r.Compile(); err != nil {
+				b.Fatal(err)
+			}
+			out = append(out, r)
 		}
 		return out
 	}
@@ -161,6 +165,14 @@ func BenchmarkRules(b *testing.B) {
 		{"commands denied", rules(func(i int) Rule {
 			return Rule{Tool: "run_shell_command", Command: fmt.Sprintf("program%d test", i), Decision: Deny}
 		}), subject(registry.Subject{Command: "git status"})},
+		{"paths by name", rules(func(i int) Rule { return Rule{Path: fmt.Sprintf("**/*.key%d", i), Decision: Decision(i % 3)} }), pathTool("write_file", registry.CategoryWrite, "docs/a.md")},
+		{"paths in groups", rules(func(i int) Rule {
+			return Rule{Path: fmt.Sprintf("**/*.{key%d,pem%d}", i, i), Decision: Decision(i % 3)}
+		}), pathTool("write_file", registry.CategoryWrite, "docs/a.md")},
+		{"sources", rules(func(i int) Rule { return Rule{Source: fmt.Sprintf("plugin:p%d", i), Decision: Decision(i % 3)} }), mcpTool("github", "create_issue", "create_issue")},
+		{"params of other tools", rules(func(i int) Rule {
+			return Rule{Tool: fmt.Sprintf("tool_%d", i), When: when(b, ".a > 1"), Decision: Decision(i % 3)}
+		}), mcpTool("github", "create_issue", "create_issue")},
 		{"paths", rules(func(i int) Rule { return Rule{Path: fmt.Sprintf("src/%d/**", i), Decision: Decision(i % 3)} }), pathTool("write_file", registry.CategoryWrite, "docs/a.md")},
 	}
 	for _, tt := range tests {

@@ -56,7 +56,8 @@ func compileRule(r settings.Rule) (policy.Rule, error) {
 			return rule, fmt.Errorf("when %q is %w", r.When, err)
 		}
 	}
-	return rule, rule.Validate()
+	err = rule.Compile()
+	return rule, err
 }
 
 func problemAt(o settings.Origin, message string) document.Problem {

@@ -101,6 +101,10 @@ func (c *Command) Names(command string) Certainty {
 	if first, ok := firstWord(command); ok && c.isOther(first) {
 		return No
 	}
+	return c.names(command)
+}
+
+func (c *Command) names(command string) Certainty {
 	want, ok := ruleWords(command)
 	if !ok {
 		return Yes // a broken rule must not fail open
@@ -143,7 +147,13 @@ func (c *Command) isOther(program string) bool {
 // firstLetter is the first byte of a program's name in lower case, 0 unless it is
 // ASCII.
 func firstLetter(program string) byte {
-	name := program[strings.LastIndexAny(program, `/\`)+1:]
+	name := program
+	for i := len(program) - 1; i >= 0; i-- {
+		if program[i] == '/' || program[i] == '\\' {
+			name = program[i+1:]
+			break
+		}
+	}
 	switch {
 	case name == "" || name[0] >= 0x80:
 		return 0

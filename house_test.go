@@ -45,7 +45,7 @@ func rooms() map[string][]string {
 		"internal/cli/policycmd":       {"internal/cli", "internal/cli/complete", "internal/permissions", "internal/policy", "internal/settings", "internal/settings/document", "internal/trust"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/cli/complete", "internal/declare", "internal/declare/lint", "internal/deferred", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/searchcmd":       {"internal/cli", "internal/cli/complete", "internal/cli/schemacmd", "internal/columns", "internal/declare", "internal/registry", "internal/session"},
-		"internal/cli/servecmd":        {"internal/cli", "internal/lock", "internal/registry", "internal/serve", "internal/session", "internal/settings"},
+		"internal/cli/servecmd":        {"internal/cli", "internal/lock", "internal/process", "internal/registry", "internal/serve", "internal/session", "internal/settings"},
 		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/complete", "internal/cli/content", "internal/cli/settingsfile", "internal/columns", "internal/exec", "internal/imports", "internal/jsonx", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/settingscmd":     {"internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/columns", "internal/settings", "internal/settings/edit", "internal/settings/table"},
 		"internal/cli/settingsfile":    {"internal/cli", "internal/cli/complete", "internal/registry", "internal/settings", "internal/settings/edit", "internal/terminal", "internal/trust"},

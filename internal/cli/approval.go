@@ -16,10 +16,11 @@ type Approval struct {
 	Source  string           `json:"source"`
 	Tools   []string         `json:"tools"` // tools that it covers, by their sources' own names
 	Project string           `json:"project"`
+	Client  string           `json:"client,omitempty"` // of serve, whose user gave the answer
 	Created time.Time        `json:"created"`
 }
 
 // NewApproval converts an approval for JSON.
 func NewApproval(x policy.Approval) Approval {
-	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)), x.Project, x.Created}
+	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)), x.Project, x.Client, x.Created}
 }

@@ -75,37 +75,42 @@ func (e *NeedsConfirmation) Error() string {
 func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
 
 // Hint names what would allow a call that needs confirmation: the flag for once
-// or, if there is one, the setting for good.
+// and, if there is one, the setting for good.
 func Hint(t *registry.Tool, v policy.Verdict) string {
-	const once = "--yes allows it this time"
-	scope, entry := "", ""
-	if len(v.Scopes) > 0 {
-		scope = string(v.Scopes[0].Kind)
-	}
+	lasting := LastingHint(t, v)
 	switch {
 	case v.Person:
 		return "answer at a terminal; neither --yes nor a rule can allow it"
 	case v.Unread:
-		return "write the command line so that it can be parsed, or answer at a terminal; --yes denies such a line"
+		return lasting + ", or answer at a terminal; --yes denies such a line"
 	case v.Unsure:
-		return "name the program literally, or answer at a terminal; --yes denies what may be a banned command"
-	case v.Firm:
-		return once + "; no rule can allow it permanently"
+		return lasting + ", or answer at a terminal; --yes denies what may be a banned command"
+	}
+	return "--yes allows it this time; " + lasting
+}
+
+// LastingHint is Hint without what only the person at the command line can do.
+func LastingHint(t *registry.Tool, v policy.Verdict) string {
+	entry := fmt.Sprintf("%q", t.Name)
+	switch {
+	case v.Unread:
+		return "write the command line so that it can be parsed"
+	case v.Unsure:
+		return "name the program literally"
+	case v.Person, v.Firm:
+		return "no rule can allow it permanently"
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:
-		return once + "; the rule that asks is set at " + v.Origin
-	case scope == string(policy.ScopeCommand):
+		return "the rule that asks is set at " + v.Origin
+	case len(v.Scopes) > 0 && v.Scopes[0].Kind == policy.ScopeCommand:
 		entries := make([]string, len(v.Scopes[0].Values))
 		for i, root := range v.Scopes[0].Values {
 			entries[i] = fmt.Sprintf("%q", t.Name+"("+root+")")
 		}
 		entry = strings.Join(entries, ", ")
 	case t.IsMCP():
-		entry = fmt.Sprintf("%q", t.Server+"__"+t.PlainName())
-		return fmt.Sprintf("%s; the setting allowedTools: [%s] or trust: true of server %q allows it permanently", once, entry, t.Server)
+		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of server %q allows it permanently", t.Server+"__"+t.PlainName(), t.Server)
 	case len(v.Commands) > 0:
-		return once + "; no rule on commands covers this line"
-	default:
-		entry = fmt.Sprintf("%q", t.Name)
+		return "no rule on commands covers this line"
 	}
-	return fmt.Sprintf("%s; the setting allowedTools: [%s] allows it permanently", once, entry)
+	return fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
 }

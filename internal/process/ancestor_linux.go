@@ -3,7 +3,9 @@ package process
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxAncestors limits the walk up the process tree.
@@ -25,6 +27,32 @@ func HasAncestor(name string) bool {
 		}
 	}
 	return true // too many ancestors to be genuine
+}
+
+// ParentFeedsStdin reports whether the parent of this process runs the same
+// program and holds the other end of the pipe that is stdin. A program in between
+// cannot claim that, even if it replaced itself by this process.
+func ParentFeedsStdin() bool {
+	parent := "/proc/" + strconv.Itoa(os.Getppid())
+	own, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	if its, err := os.Stat(parent + "/exe"); err != nil || !os.SameFile(own, its) {
+		return false
+	}
+	pipe, err := os.Readlink("/proc/self/fd/0")
+	if err != nil || !strings.HasPrefix(pipe, "pipe:") {
+		return false
+	}
+	open, err := os.ReadDir(parent + "/fd")
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(open, func(fd os.DirEntry) bool {
+		link, err := os.Readlink(parent + "/fd/" + fd.Name())
+		return err == nil && link == pipe
+	})
 }
 
 // parentOf returns the name of a process and the id of its parent; 0 if the

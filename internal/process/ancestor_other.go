@@ -4,3 +4,6 @@ package process
 
 // HasAncestor is not supported on this system.
 func HasAncestor(string) bool { return false }
+
+// ParentFeedsStdin is not supported on this system.
+func ParentFeedsStdin() bool { return false }

@@ -16,6 +16,20 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
+// Asking says what the clients of a server may be asked. A server that a tool has
+// started must not let the tool approve its own calls.
+type Asking int
+
+const (
+	// AskAll puts every question to the client's user and remembers "always".
+	AskAll Asking = iota
+	// AskOnce remembers no answer: the client is the toolreg process that started
+	// this one, and asks its own user.
+	AskOnce
+	// AskNobody treats every client as one that cannot ask its user.
+	AskNobody
+)
+
 // Asker asks the user of the client that made the call. It implements
 // [session.Asker]; the zero value is ready to use.
 type Asker struct{}
@@ -37,7 +51,10 @@ const (
 func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := clientFrom(ctx)
 	if c == nil || !c.canFill() {
-		return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.Hint(q.Tool, q.Verdict)}
+		return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+	}
+	if c.asking == AskOnce {
+		q.Choices, q.Verdict.Scopes = []exec.Choice{exec.Yes, exec.No}, nil
 	}
 	always, remembers := exec.Always, slices.Contains(q.Choices, exec.Always)
 	if slices.Contains(q.Choices, exec.AlwaysTool) {

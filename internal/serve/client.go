@@ -28,6 +28,7 @@ type client struct {
 	name    string // name of its token
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
+	asking  Asking
 	modern  bool            // it is asked in results, not by requests
 	request context.Context // context of its request: what is sent with it belongs to the request
 	call    *waitingCall
@@ -49,10 +50,13 @@ type sender interface {
 }
 
 // withClient returns a context for a client's request.
-func withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{name: name, session: session, modern: req.ProtocolVersion() >= firstModern, request: ctx}
+func (s *Server) withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
+	c := &client{name: name, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	if caps := req.ClientCapabilities(); caps != nil {
 		c.can = *caps
+	}
+	if c.asking == AskNobody {
+		c.can.Elicitation = nil
 	}
 	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Owner: c.countedAs()} // each modern request has its own session
 	who.Capabilities = c.capabilities()

@@ -35,6 +35,8 @@ type Options struct {
 	// Idle is how long a server may be without a call before its session is closed;
 	// 0 means for ever.
 	Idle time.Duration
+	// Asking limits what clients may be asked. The zero value is no limit.
+	Asking Asking
 	// MaxCalls is how many calls a client may have running; 0 means no limit.
 	MaxCalls int
 	// Log receives what the protocol's machinery has to say. nil: silent.
@@ -219,7 +221,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if err := o.resolve(req); err != nil {
 				return nil, err
 			}
-			result, err := next(withClient(ctx, name, session, from), method, req)
+			result, err := next(s.withClient(ctx, name, session, from), method, req)
 			return o.declarations(result), err
 		}
 	}

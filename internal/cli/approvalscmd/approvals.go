@@ -44,8 +44,8 @@ Exit codes: 0, 2.`,
 		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list,
 			Long: `Show the answers that toolreg remembers for this project.
 
-In a pipe each answer is one line: id, kind, value, source, time and project,
-separated by tabs. Exit codes: 0, 2.`,
+In a pipe each answer is one line: id, kind, value, source, time, project and the
+client of "toolreg serve" that gave it, separated by tabs. Exit codes: 0, 2.`,
 			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
 		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by id or id prefix", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
 			Long: `Forget answers by the ids that "toolreg approvals list" shows, or by prefixes of
@@ -111,9 +111,12 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string][]cli.Approval{"approvals": newApprovals(found)})
 	}
-	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
+	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
-		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project)
+		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project, x.Client)
+	}
+	if e.OutTTY {
+		t.DropEmpty("CLIENT")
 	}
 	return e.PrintCounted(&t, "approval")
 }

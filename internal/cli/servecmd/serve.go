@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
 	"github.com/toolreg/toolreg/internal/session"
@@ -82,7 +83,7 @@ Exit codes: 0, 1, 2, 143.`,
 // check refuses flags that do not go together.
 func (o *options) check() error {
 	switch {
-	case o.http == "" && (o.tokenFile != "" || o.noAuth) && os.Getenv("LISTEN_FDS") == "":
+	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth exclude each other")}
@@ -115,7 +116,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	set := from.Settings().Serve
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -136,7 +137,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		}
 		watch.follow(serving, from, func() (*session.Session, error) { return o.reload(serving, e, server) })
 	})
-	if o.http != "" || os.Getenv("LISTEN_FDS") != "" {
+	if o.overHTTP() {
 		err = o.serveHTTP(serving, e, server, set)
 	} else {
 		err = server.Stdio(serving, e.In, e.Out.Unescaped(), o.drain)
@@ -151,6 +152,22 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, error) {
 	return e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
+
+// asking says what clients may be asked. Inside a tool's run the client can be the
+// tool itself.
+func (o *options) asking(e *cli.Env) serve.Asking {
+	switch {
+	case !session.Inside(e.Environ):
+		return serve.AskAll
+	case !o.overHTTP() && process.ParentFeedsStdin():
+		return serve.AskOnce
+	}
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are asked nothing: calls that need approval fail"})
+	return serve.AskNobody
+}
+
+// overHTTP reports whether clients connect over HTTP instead of stdin.
+func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload offers what changed settings say.
 func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*session.Session, error) {

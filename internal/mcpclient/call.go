@@ -59,6 +59,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	if err != nil {
 		return s.callFailed(ctx, sess, name, start, err)
 	}
+	s.answered(ctx)
 	r := resultOf(name, raw)
 	r.Asked = request.asked.Asked()
 	if output != nil && !r.IsError {
@@ -93,7 +94,11 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
-	return registry.Result{}, s.errorf("tools/call", err, sess.failure(err))
+	reason := sess.failure(err)
+	if isDisconnect(err) && caller.From(ctx) != nil { // others see how it ended by themselves
+		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
+	}
+	return registry.Result{}, s.errorf("tools/call", err, reason)
 }
 
 // checkOutput turns a result whose structured content does not match the tool's

@@ -47,6 +47,7 @@ type session struct {
 	calls  map[int]context.CancelCauseFunc // running calls
 	used   time.Time                       // when the last call ended, or the session began
 	idled  bool                            // it is being closed because nobody used it
+	ended  bool                            // by end
 }
 
 // modern reports whether the session speaks revision 2026-07-28 or later.
@@ -104,6 +105,14 @@ func (c *session) idle(d time.Duration) bool {
 	return c.idled
 }
 
+// died reports whether the session is over although nobody ended it, and about when
+// that happened: after its last call.
+func (c *session) died() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used, !c.ended
+}
+
 // token returns a progress token that no other call of the session has.
 func (c *session) token() string {
 	c.mu.Lock()
@@ -118,6 +127,7 @@ func (c *session) token() string {
 func (c *session) end() {
 	c.once.Do(func() {
 		c.mu.Lock()
+		c.ended = true
 		for _, cancel := range c.calls {
 			cancel(errClosed)
 		}

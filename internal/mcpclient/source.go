@@ -19,14 +19,15 @@ type Source struct {
 	opts  Options
 	asker *ask.Handler
 
-	connecting sync.Mutex // one connection is made at a time
-
 	mu           sync.Mutex
 	info         Info
-	sessions     map[any]*session // by owner; one of nobody in particular has the owner nil
+	sessions     map[any]*session      // by owner; one of nobody in particular has the owner nil
+	connecting   map[any]chan struct{} // by owner: closed when its connection is made, or has failed
+	failures     map[any]failures      // by owner
 	closed       bool
-	paramHeaders bool                    // a tool has params that HTTP headers repeat
-	cancel       context.CancelCauseFunc // for the connection in progress
+	paramHeaders bool                            // a tool has params that HTTP headers repeat
+	cancels      map[int]context.CancelCauseFunc // for the connections in progress
+	attempts     int                             // so far
 
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
@@ -156,20 +157,31 @@ func (s *Source) disabledBy() (string, bool) {
 func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
-	s.cancel = cancel
+	s.attempts++
+	n := s.attempts
+	if s.cancels == nil {
+		s.cancels = map[int]context.CancelCauseFunc{}
+	}
+	s.cancels[n] = cancel
 	if s.closed {
 		cancel(errClosed)
 	}
 	s.mu.Unlock()
+	done := func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.cancels, n)
+	}
 	limit := s.opts.ConnectTimeout
 	if limit == 0 {
 		limit = s.opts.Server.ConnectTimeout
 	}
 	if limit <= 0 {
-		return ctx, func() { cancel(nil) }
+		return ctx, done
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
-	return ctx, func() { stop(); cancel(nil) }
+	return ctx, func() { stop(); done() }
 }
 
 // open connects and stores the session in the Source.
@@ -201,20 +213,32 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 
 // session returns the session, or a new one if there is none or it was lost.
 func (s *Source) session(ctx context.Context) (*session, error) {
-	s.connecting.Lock()
-	defer s.connecting.Unlock()
+	owner := s.owner(ctx)
+	done, err := s.connectAlone(ctx, owner)
+	if err != nil {
+		return nil, s.errorf("start", err, err.Error())
+	}
+	defer done()
 	s.mu.Lock()
-	sess, several := s.sessions[s.owner(ctx)], len(s.sessions)
+	sess, several, closed := s.sessions[owner], len(s.sessions), s.closed
 	s.mu.Unlock()
 	switch {
+	case closed:
+		return nil, s.errorf("start", errClosed, errClosed.Error())
 	case sess != nil && sess.conn.Alive():
 		return sess, nil
 	case sess != nil:
-		sess.end()
+		s.lost(owner, sess)
 	case several > maxOwners:
 		return nil, s.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
 	}
-	return s.open(ctx)
+	if err := s.paused(owner); err != nil {
+		return nil, err
+	}
+	if sess, err = s.open(ctx); err != nil && !errors.Is(context.Cause(ctx), context.Canceled) { // whoever goes away says nothing about the server
+		s.failed(owner, time.Now())
+	}
+	return sess, err
 }
 
 // liveSession returns the session for a call, or a new one if the old one was lost: the
@@ -254,14 +278,18 @@ func (s *Source) hasParamHeaders() bool {
 	return s.paramHeaders
 }
 
-// CloseIdle ends the session if the server was not called for a time. The next call
-// starts it again.
-func (s *Source) CloseIdle(d time.Duration) {
+// CloseIdle ends the session if the server was not called for a time, and the sessions
+// of owners who are gone. The next call starts the server again. d <= 0 means for ever.
+func (s *Source) CloseIdle(d time.Duration, gone func(owner any) bool) {
 	s.mu.Lock()
 	sessions := maps.Clone(s.sessions)
 	s.mu.Unlock()
 	for owner, sess := range sessions {
-		if !sess.conn.Alive() || !sess.idle(d) {
+		unused := d
+		if owner != nil && gone(owner) {
+			unused = time.Nanosecond
+		}
+		if unused <= 0 || !sess.conn.Alive() && owner == nil || !sess.idle(unused) {
 			continue
 		}
 		s.log().Debug("closing an idle server", "server", s.opts.Server.Name)
@@ -291,11 +319,11 @@ func (s *Source) owner(ctx context.Context) any {
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	sessions, cancel := maps.Clone(s.sessions), s.cancel
-	s.mu.Unlock()
-	if cancel != nil {
+	sessions := maps.Clone(s.sessions)
+	for _, cancel := range s.cancels {
 		cancel(errClosed)
 	}
+	s.mu.Unlock()
 	if len(sessions) == 0 {
 		return nil
 	}

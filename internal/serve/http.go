@@ -247,13 +247,9 @@ func (s *Server) full(n int) bool {
 	if n <= 0 {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	count := 0
-	for _, server := range s.servers {
-		for range server.Sessions() {
-			count++
-		}
+	for range s.sessions() {
+		count++
 	}
 	return count >= n
 }

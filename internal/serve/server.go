@@ -7,7 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,9 +93,7 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 	if first := s.life == nil; first {
 		s.life = ctx
 		defer close(s.ready)
-		if s.opts.Idle > 0 {
-			go s.closeIdle(ctx)
-		}
+		go s.closeIdle(ctx)
 	}
 	if err != nil {
 		s.failed = err
@@ -136,7 +137,11 @@ func (s *Server) use() (o *offer, done func()) {
 
 // closeIdle closes servers that nobody calls, until ctx is done.
 func (s *Server) closeIdle(ctx context.Context) {
-	tick := time.NewTicker(min(max(s.opts.Idle/10, 10*time.Millisecond), time.Minute))
+	every := idleEvery
+	if s.opts.Idle > 0 {
+		every = min(every, max(s.opts.Idle/10, 10*time.Millisecond))
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
@@ -154,8 +159,44 @@ func (s *Server) closeIdle(ctx context.Context) {
 		if err != nil {
 			return
 		}
+		gone := s.gone()
 		for _, server := range on {
-			server.CloseIdle(s.opts.Idle)
+			server.CloseIdle(s.opts.Idle, gone)
+		}
+	}
+}
+
+// idleEvery is how often servers are looked for that nobody calls.
+const idleEvery = 5 * time.Second
+
+// gone returns a function that reports whether the owner of a server's process is a
+// session that has ended.
+func (s *Server) gone() func(owner any) bool {
+	live := sync.OnceValue(func() map[any]bool {
+		out := map[any]bool{}
+		for session := range s.sessions() {
+			out[session] = true
+		}
+		return out
+	})
+	return func(owner any) bool {
+		session, ok := owner.(*mcp.ServerSession)
+		return ok && !live()[session]
+	}
+}
+
+// sessions returns the sessions of all clients.
+func (s *Server) sessions() iter.Seq[*mcp.ServerSession] {
+	s.mu.Lock()
+	servers := slices.Collect(maps.Values(s.servers))
+	s.mu.Unlock()
+	return func(yield func(*mcp.ServerSession) bool) {
+		for _, server := range servers {
+			for session := range server.Sessions() {
+				if !yield(session) {
+					return
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,102 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// A server that ends is started again at once, one that keeps ending after pauses; a
+// call that may have run is not repeated, and its error says so.
+func TestRestartWithPauses(t *testing.T) {
+	s := source(t, stdioServer(t))
+	tools, _ := discovered(t, s)
+	ctx := caller.With(t.Context(), &caller.Caller{Name: "someone"})
+	call := func(name, params string) error {
+		_, err := tools[name].Run(ctx, registry.Call{Tool: name, Params: json.RawMessage(params)})
+		return err
+	}
+	for range 2 {
+		err := call("crash", `{}`)
+		if err == nil || !strings.Contains(err.Error(), "the call may have run, so it was not repeated; the next call starts the server again") {
+			t.Fatalf("a call that ends the server: %v", err)
+		}
+	}
+	err := call("echo", `{"text":"x"}`)
+	if err == nil || !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "it failed 2 times in a row; the first call in 1s or later starts it again") {
+		t.Errorf("during the pause: %v", err)
+	}
+	s.mu.Lock()
+	s.failures[nil] = failures{count: 2, next: time.Now()} // the pause is over
+	s.mu.Unlock()
+	if err := call("echo", `{"text":"x"}`); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+	if err := call("crash", `{}`); err == nil {
+		t.Error("it did not crash")
+	}
+	if err := call("echo", `{"text":"x"}`); err != nil {
+		t.Errorf("after an answered call the first restart is immediate: %v", err)
+	}
+}
+
+// Pauses double up to a limit, and belong to one owner.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Server: settings.Server{Name: "x"}})
+		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
+			now := time.Now()
+			s.failed("a", now)
+			if got := s.failures["a"].next.Sub(now); got != want*time.Second {
+				t.Errorf("pause %s, want %d s", got, want)
+			}
+		}
+		if s.paused("a") == nil || s.paused("b") != nil {
+			t.Error("a pause is not that of its owner alone")
+		}
+		time.Sleep(maxPause)
+		if err := s.paused("a"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Whoever waits for another's connection can go away, and nobody waits for the
+// connection of another owner.
+func TestConnectAlone(t *testing.T) {
+	s := New(Options{Server: settings.Server{Name: "x"}})
+	done, err := s.connectAlone(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.connectAlone(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting: %v", err)
+	}
+	other, err := s.connectAlone(ctx, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	var next sync.WaitGroup
+	next.Go(func() {
+		done, err := s.connectAlone(t.Context(), "a")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		done()
+	})
+	done()
+	next.Wait()
+}

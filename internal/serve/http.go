@@ -90,8 +90,12 @@ func (h *HTTP) Server() *http.Server {
 		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
 }
 
-// Drain refuses new requests from now on.
-func (h *HTTP) Drain() { h.draining.Store(true) }
+// Drain refuses new requests from now on, and ends those that wait for
+// notifications.
+func (h *HTTP) Drain() {
+	h.draining.Store(true)
+	h.server.Stop()
+}
 
 // Running returns the number of running requests.
 func (h *HTTP) Running() int { return int(h.calls.Load()) }

@@ -260,39 +260,3 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	}
 	return result, nil
 }
-
-// resourceServer returns the server of a resource; nil where none has it.
-func (o *offers) resourceServer(uri string) *mcpclient.Source {
-	if r := o.resources[uri]; r != nil {
-		return r.server
-	}
-	return nil
-}
-
-// subscribe asks for news of a resource.
-func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	o, done := s.use()
-	defer done()
-	server := o.resourceServer(req.Params.URI)
-	if server == nil {
-		return mcp.ResourceNotFoundError(req.Params.URI)
-	}
-	return refusal(server.Subscribe(ctx, req.Params.URI, s.resourceChanged))
-}
-
-// unsubscribe ends what subscribe began for one client. The server goes on telling:
-// other clients may want to know.
-func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
-
-// resourceChanged tells the clients that want to know.
-func (s *Server) resourceChanged(uri string) {
-	s.mu.Lock()
-	servers := make([]*mcp.Server, 0, len(s.servers))
-	for _, server := range s.servers {
-		servers = append(servers, server)
-	}
-	s.mu.Unlock()
-	for _, server := range servers {
-		_ = server.ResourceUpdated(s.life, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-	}
-}

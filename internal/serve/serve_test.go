@@ -133,7 +133,12 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func listen(t testing.TB, s *Server, tokens *Tokens) *httptest.Server {
 	t.Helper()
-	h := httptest.NewServer(s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(error) {}}))
+	return serveHandler(t, s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(error) {}}))
+}
+
+func serveHandler(t testing.TB, handler http.Handler) *httptest.Server {
+	t.Helper()
+	h := httptest.NewServer(handler)
 	t.Cleanup(h.Close)
 	return h
 }

@@ -58,6 +58,9 @@ type Server struct {
 
 	closing sync.WaitGroup // sessions that were replaced
 
+	stopping chan struct{} // closed by Stop
+	stopOnce sync.Once
+
 	mu      sync.Mutex
 	offer   *offer
 	failed  error                  // why there is no offer
@@ -76,7 +79,7 @@ func New(opts Options) *Server {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	return &Server{opts: opts, key: key, ready: make(chan struct{}), servers: map[string]*mcp.Server{},
+	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), servers: map[string]*mcp.Server{},
 		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
 }
 
@@ -250,6 +253,9 @@ func (s *Server) For(name string) *mcp.Server {
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == listenMethod {
+				return s.listen(ctx, next, req)
+			}
 			from, ok := req.(sender)
 			session, _ := req.GetSession().(*mcp.ServerSession)
 			if !ok || session == nil || !needsOffer(method) {

@@ -23,7 +23,7 @@ const maxLine = 16 << 20
 // Stdio serves the client on a pair of streams until in ends or ctx is done.
 // Calls that are running at the end of in may take drain to finish.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
-	err := s.For(StdioName).Run(ctx, &stdio{in: in, out: out, drain: drain})
+	err := s.For(StdioName).Run(ctx, &stdio{in: in, out: out, drain: drain, ended: s.Stop})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -39,11 +39,12 @@ type stdio struct {
 	in    io.Reader
 	out   io.Writer
 	drain time.Duration // time to answer open requests at the end of in
+	ended func()        // called at the end of in
 }
 
 // Connect implements mcp.Transport.
 func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &stdioConn{out: t.out, drain: t.drain, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
+	c := &stdioConn{out: t.out, drain: t.drain, ended: t.ended, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
 	go c.readLines(t.in)
 	return c, nil
 }
@@ -56,6 +57,7 @@ type line struct {
 type stdioConn struct {
 	out      io.Writer
 	drain    time.Duration
+	ended    func()
 	lines    chan line
 	closed   chan struct{}
 	once     sync.Once
@@ -131,6 +133,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.refuse(l.err)
 			continue
 		case l.err != nil:
+			c.ended()
 			c.awaitAnswers(ctx)
 			return nil, l.err
 		}

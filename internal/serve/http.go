@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -59,6 +61,7 @@ type HTTP struct {
 	modern   *mcp.StreamableHTTPHandler // without sessions
 	draining atomic.Bool
 	calls    atomic.Int64 // number of running POST requests
+	bodyTime time.Duration
 }
 
 // LocalName is the name of clients that need no token, or use the one generated
@@ -72,7 +75,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{server: s, opts: opts}
+	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.For(name)
@@ -102,11 +105,16 @@ func (h *HTTP) Running() int { return int(h.calls.Load()) }
 
 // ServeHTTP implements http.Handler.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// net/http drops a Content-Length beside it, which a proxy may have obeyed: then
+		// what follows on the connection is not a request.
+		w = lastAnswer{w}
+	}
 	if err := h.checkOrigin(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	switch r.URL.Path {
+	switch r.URL.EscapedPath() { // a proxy may have rules for the path as it is spelled
 	case "/healthz":
 		h.health(w, r)
 	case path:
@@ -115,6 +123,24 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not found; the protocol is spoken at "+path, http.StatusNotFound)
 	}
 }
+
+// lastAnswer closes the connection after the answer, whatever its handler says.
+type lastAnswer struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (l lastAnswer) WriteHeader(status int) {
+	l.Header().Set("Connection", "close")
+	l.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (l lastAnswer) Write(p []byte) (int, error) {
+	l.Header().Set("Connection", "close") // has no effect after WriteHeader
+	return l.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
 // health reports whether new requests are accepted.
 func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
@@ -180,6 +206,10 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		h.calls.Add(1)
 		defer h.calls.Add(-1)
 	}
+	if err := checkHeaders(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	modern, status, err := h.readBody(w, r)
 	if err != nil {
 		http.Error(w, err.Error(), status)
@@ -228,22 +258,48 @@ func (h *HTTP) readBody(w http.ResponseWriter, r *http.Request) (modern bool, st
 	if r.Method != http.MethodPost {
 		return modern, 0, nil
 	}
-	timing := http.NewResponseController(w)
-	_ = timing.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, status, err := h.wholeBody(w, r)
 	if err != nil {
-		if _, tooBig := errors.AsType[*http.MaxBytesError](err); tooBig {
-			return false, http.StatusRequestEntityTooLarge, errors.New("the request is larger than 16 MiB")
-		}
-		return false, http.StatusBadRequest, errors.New("the request was not received whole")
+		return false, status, err
 	}
-	_ = timing.SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(json.RawMessage(body), "params"), "_meta"), mcp.MetaKeyProtocolVersion))
 	if ok && inBody >= firstModern != modern {
 		return false, http.StatusBadRequest, errors.New("the header Mcp-Protocol-Version and the message name different revisions of the protocol")
 	}
 	return modern, 0, nil
+}
+
+// checkHeaders refuses requests that a proxy in front may have read differently.
+func checkHeaders(r *http.Request) error {
+	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Content-Type"} {
+		if len(r.Header.Values(name)) > 1 {
+			return fmt.Errorf("the header %s is given more than once", name)
+		}
+	}
+	return nil
+}
+
+// wholeBody reads the body of a request within its limits.
+func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+	errLarge := errors.New("the request is larger than 16 MiB")
+	if r.ContentLength > maxBody {
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	}
+	timing := http.NewResponseController(w)
+	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case err == nil:
+		_ = timing.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	case large:
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
+	}
+	return nil, http.StatusBadRequest, errors.New("the request was not received whole")
 }
 
 // full reports whether there are at least n sessions.

@@ -1,0 +1,177 @@
+package serve
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	hostileToken = "0123456789abcdef"
+	ping         = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+)
+
+// hostileServer listens with the limits of the real server, or shorter ones.
+func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
+	t.Helper()
+	s := newServer(t, nil)
+	h := s.HTTP(HTTPOptions{Tokens: NewTokens("me", hostileToken), Loopback: true, Warn: func(error) {}})
+	h.bodyTime = body
+	hs := h.Server()
+	hs.ReadHeaderTimeout = headers
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = hs.Serve(l)
+	}()
+	t.Cleanup(func() {
+		_ = hs.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// exchange writes bytes to a connection of its own and returns the status codes of all
+// answers until the server closes the connection, or answers want requests.
+func exchange(t *testing.T, address, text string, want int) []int {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	var codes []int
+	for r := bufio.NewReader(conn); len(codes) < want; {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			break
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		codes = append(codes, resp.StatusCode)
+	}
+	return codes
+}
+
+// post is a request with a body and further header lines.
+func post(target string, body string, lines ...string) string {
+	head := []string{"POST " + target + " HTTP/1.1", "Host: localhost", "Authorization: Bearer " + hostileToken,
+		"Content-Type: application/json", "Accept: application/json, text/event-stream"}
+	return strings.Join(append(head, lines...), "\r\n") + "\r\n\r\n" + body
+}
+
+func sized(body string) string { return fmt.Sprintf("Content-Length: %d", len(body)) }
+
+// Whatever is malformed, ambiguous or not addressed to the endpoint is refused, and
+// nothing that is hidden in a body is answered.
+func TestHostileRequests(t *testing.T) {
+	address := hostileServer(t, headerTime, bodyTime)
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
+	hidden := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	other := func(from, to string) string { return strings.Replace(post("/mcp", ping, sized(ping)), from, to, 1) }
+	for name, tt := range map[string]struct {
+		text string
+		want int // the only answer
+	}{
+		"no token":                    {other("Authorization: Bearer "+hostileToken+"\r\n", ""), 401},
+		"wrong token":                 {other(hostileToken, "0123456789abcdeF"), 401},
+		"prefix of a token":           {other(hostileToken, hostileToken[:15]), 401},
+		"two tokens":                  {post("/mcp", ping, sized(ping), "Authorization: Bearer x"), 401},
+		"token in the query":          {strings.Replace(other("Authorization: Bearer "+hostileToken+"\r\n", ""), "/mcp", "/mcp?token="+hostileToken, 1), 401},
+		"Basic":                       {other("Bearer", "Basic"), 401},
+		"foreign origin":              {post("/mcp", ping, sized(ping), "Origin: https://evil.example"), 403},
+		"no origin":                   {post("/mcp", ping, sized(ping), "Origin: null"), 403},
+		"origin with the host inside": {post("/mcp", ping, sized(ping), "Origin: http://localhost.evil.example"), 403},
+		"rebound host":                {other("Host: localhost", "Host: evil.example"), 403},
+		"host with a loopback name":   {other("Host: localhost", "Host: localhost.evil.example"), 403},
+		"absolute target":             {post("http://evil.example/mcp", ping, sized(ping)), 403},
+		"two hosts":                   {post("/mcp", ping, sized(ping), "Host: localhost"), 400},
+		"parent":                      {post("/x/../mcp", ping, sized(ping)), 404},
+		"parent of the path":          {post("/mcp/../healthz", ping, sized(ping)), 404},
+		"two slashes":                 {post("//mcp", ping, sized(ping)), 404},
+		"slash at the end":            {post("/mcp/", ping, sized(ping)), 404},
+		"escaped slash":               {post("/mcp%2f", ping, sized(ping)), 404},
+		"escaped letter":              {post("/%6dcp", ping, sized(ping)), 404},
+		"capitals":                    {post("/MCP", ping, sized(ping)), 404},
+		"path parameter":              {post("/mcp;x=1", ping, sized(ping)), 404},
+		"NUL":                         {post("/mcp%00", ping, sized(ping)), 404},
+		"health by another spelling":  {"GET /%68ealthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 404},
+		"two lengths":                 {post("/mcp", ping+hidden, sized(ping), "Content-Length: 1"), 400},
+		"length with a sign":          {post("/mcp", ping, "Content-Length: +40"), 400},
+		"negative length":             {post("/mcp", ping, "Content-Length: -1"), 400},
+		"list of lengths":             {post("/mcp", ping, "Content-Length: 40, 41"), 400},
+		"unknown coding":              {post("/mcp", chunked, "Transfer-Encoding: xchunked"), 501},
+		"chunked twice":               {post("/mcp", chunked, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), 501},
+		"chunked and identity":        {post("/mcp", chunked, "Transfer-Encoding: chunked, identity"), 501},
+		"chunk size that is none":     {post("/mcp", "zz\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"), 400},
+		"huge chunk size":             {post("/mcp", "ffffffffffffffffff\r\n"+ping, "Transfer-Encoding: chunked"), 400},
+		"chunk longer than its size":  {post("/mcp", "5\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"), 400},
+		"space before a colon":        {post("/mcp", chunked, "Transfer-Encoding : chunked"), 400},
+		"folded name":                 {post("/mcp", ping, sized(ping), "X: y\r\n\tAuthorization: Bearer z\r\n\r\n"+hidden), 400},
+		"line without a colon":        {post("/mcp", ping, sized(ping), "nonsense"), 400},
+		"NUL in a header":             {post("/mcp", ping, sized(ping), "X: a\x00b"), 400},
+		"bare CR in a header":         {post("/mcp", ping, sized(ping), "X: a\rb"), 400},
+		"two revisions":               {post("/mcp", ping, sized(ping), "Mcp-Protocol-Version: 2025-11-25", "Mcp-Protocol-Version: 2026-07-28"), 400},
+		"foreign session":             {post("/mcp", ping, sized(ping), "Mcp-Session-Id: 0123456789abcdefXYZ"), 404},
+		"header too large":            {post("/mcp", ping, sized(ping), "X: "+strings.Repeat("x", 100<<10)), 431},
+		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", maxBody+1)), 413},
+		"old HTTP with no host":       {"GET /healthz HTTP/1.0\r\n\r\n", 403},
+		"not HTTP":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
+		"nested too deep":             {post("/mcp", strings.Repeat("[", 1<<20), fmt.Sprintf("Content-Length: %d", 1<<20)), 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if codes := exchange(t, address, tt.text, 1); !slices.Equal(codes, []int{tt.want}) {
+				t.Errorf("answers %v, want %d", codes, tt.want)
+			}
+		})
+	}
+	// Where the end of a request is in doubt, the connection ends too.
+	for name, text := range map[string]string{
+		"length and chunks":          post("/mcp", chunked+hidden, fmt.Sprintf("Content-Length: %d", len(chunked+hidden)), "Transfer-Encoding: chunked"),
+		"chunks, then a request":     post("/mcp", chunked+hidden, "Transfer-Encoding: chunked"),
+		"chunk longer than its size": post("/mcp", "5\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"),
+		"folded coding":              post("/mcp", chunked+hidden, "Transfer-Encoding:\r\n chunked"),
+		"chunked, without a token":   strings.Replace(post("/mcp", chunked+hidden, "Transfer-Encoding: chunked"), hostileToken, "no", 1),
+	} {
+		if codes := exchange(t, address, text, 2); len(codes) != 1 {
+			t.Errorf("%s: answers %v", name, codes)
+		}
+	}
+}
+
+// A client that sends its headers or its body too slowly loses its connection, and
+// nobody waits for it.
+func TestSlowRequests(t *testing.T) {
+	const short = 200 * time.Millisecond
+	headers, body := hostileServer(t, short, bodyTime), hostileServer(t, headerTime, short)
+	for name, tt := range map[string]struct {
+		address, text string
+		want          []int
+	}{
+		"headers": {headers, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ", nil},
+		"nothing": {headers, "", nil},
+		"body":    {body, post("/mcp", ping[:10], sized(ping)), []int{408}},
+		"chunks":  {body, post("/mcp", "5\r\n12", "Transfer-Encoding: chunked"), []int{408}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if codes := exchange(t, tt.address, tt.text, 2); !slices.Equal(codes, tt.want) {
+				t.Errorf("answers %v, want %v", codes, tt.want)
+			}
+		})
+	}
+}

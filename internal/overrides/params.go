@@ -36,6 +36,9 @@ type value struct {
 // as C programs do.
 func fold(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
+	if !strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return strings.ToUpper(name)
+	}
 	return strings.Map(func(r rune) rune {
 		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no case pair
 		least := r

@@ -1,23 +1,14 @@
 package overrides
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// readProvider reads the fields for providers from an entry. The settings have
-// checked their types as far as they define them.
-func (o *override) readProvider(raw json.RawMessage) {
-	if examples := jsonx.Get(raw, "inputExamples"); examples != nil && jsonx.KindOf(examples) != jsonx.Array {
-		o.fail("/inputExamples", "expected a list of objects, got "+jsonx.KindOf(examples).String(), "")
-		return
-	}
-	if err := json.Unmarshal(raw, &o.ProviderFields); err != nil {
-		o.fail("", err.Error(), "")
-	}
+// checkSchema checks the field for providers that the settings do not check.
+func (o *override) checkSchema() {
 	switch kind := jsonx.KindOf(o.OutputSchema); kind {
 	case jsonx.None, jsonx.True, jsonx.False, jsonx.Object:
 	default:

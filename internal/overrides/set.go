@@ -75,7 +75,6 @@ func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) reg
 // override is one entry of the setting.
 type override struct {
 	entry
-	registry.ProviderFields
 	named    settings.Named
 	raw      json.RawMessage // the entry
 	shown    json.RawMessage // the entry with secrets masked
@@ -86,6 +85,7 @@ type override struct {
 
 // entry has the fields of an override that need no conversion.
 type entry struct {
+	registry.ProviderFields
 	Name              string
 	DisplayName       string
 	Description       *string
@@ -127,10 +127,13 @@ func read(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
 	o.raw = n.JSON()
 	if err := json.Unmarshal(o.raw, &o.entry); err != nil {
-		o.fail("", err.Error(), "")
-		return o
+		if kind := jsonx.KindOf(jsonx.Get(o.raw, "inputExamples")); kind != jsonx.None && kind != jsonx.Array {
+			o.fail("/inputExamples", "expected a list of objects, got "+kind.String(), "")
+		} else {
+			o.fail("", err.Error(), "")
+		}
 	}
-	o.readProvider(o.raw)
+	o.checkSchema()
 	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
 		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use letters, digits, _, . and -, 63 at most")
 	}
@@ -141,14 +144,34 @@ func read(n settings.Named, shown json.RawMessage) *override {
 		}
 	}
 	for name, raw := range jsonx.Members(o.Params) {
-		p := param{of: name}
-		if err := json.Unmarshal(raw, &p); err != nil {
-			o.fail(pointer(name, ""), err.Error(), "")
-		}
+		p := readParam(name, raw)
 		o.checkParam(&p)
 		o.params = append(o.params, p)
 	}
 	return o
+}
+
+func readParam(name string, raw json.RawMessage) param {
+	p := param{of: name}
+	for field, value := range jsonx.Members(raw) {
+		switch field {
+		case "name":
+			p.Name, _ = jsonx.Text(value)
+		case "description":
+			if text, ok := jsonx.Text(value); ok {
+				p.Description = &text
+			}
+		case "default":
+			p.Default = value
+		case "const":
+			p.Const = value
+		case "hidden":
+			p.Hidden = jsonx.KindOf(value) == jsonx.True
+		case "enum":
+			p.Enum = value
+		}
+	}
+	return p
 }
 
 // checkParam finds contradictions.

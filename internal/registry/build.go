@@ -17,13 +17,12 @@ type builder struct {
 	opts     Options
 	partial  bool
 	reg      *Registry
-	position map[string]int   // name -> index in reg.tools
-	builtins map[string]bool  // names and aliases in lower case that a plugin id must not have
-	core     map[string]*Tool // built-in tools by name and alias in lower case; tools of plugins cannot take these names
-	aliases  map[string]*Tool // of built-in tools; tools of servers cannot take them
-	renamed  map[string]*Tool // by the names that overrides replaced
-	folded   map[string]string
-	again    bool // the names are given out a second time
+	builtins map[string]bool   // names and aliases in lower case that a plugin id must not have
+	core     map[string]*Tool  // built-in tools by name and alias in lower case; tools of plugins cannot take these names
+	aliases  map[string]*Tool  // of built-in tools; tools of servers cannot take them
+	renamed  map[string]*Tool  // by the names that overrides replaced
+	capital  map[string]string // names with capital letters by those in lower case
+	again    bool              // the names are given out a second time
 }
 
 // newBuilder returns a builder for about n tools.
@@ -39,12 +38,11 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 			misfits:    map[string]Hidden{},
 			validators: map[*Tool]*Validator{},
 		},
-		position: make(map[string]int, n),
 		builtins: map[string]bool{},
 		core:     map[string]*Tool{},
 		aliases:  map[string]*Tool{},
 		renamed:  map[string]*Tool{},
-		folded:   make(map[string]string, n),
+		capital:  map[string]string{},
 	}
 }
 
@@ -76,7 +74,8 @@ func (b *builder) add(f *finding) {
 func (b *builder) register(found *Tool) {
 	t := *found // copy: another registry may give the tool another name
 	t.given = t.Name
-	t.maybe = newNames(b.opts.Overrides, &t)
+	name := ValidName(t.Name)
+	t.maybe = newNames(b.opts.Overrides, &t, name)
 	if t.Source == SourceBuiltin {
 		for _, name := range append([]string{t.Name}, t.Aliases...) {
 			b.builtins[strings.ToLower(name)] = true
@@ -95,7 +94,7 @@ func (b *builder) register(found *Tool) {
 		return
 	}
 	b.cutDescription(&t)
-	t.Name = ValidName(t.Name)
+	t.Name = name
 	if t.DisplayName == "" {
 		t.DisplayName = t.Name
 	}
@@ -132,13 +131,13 @@ func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
 	if old, taken = b.reg.names[t.Name]; taken {
 		return old, true
 	}
-	if owner := b.aliases[t.Name]; owner != nil && (t.IsMCP() || t.Source == SourceCommand) {
-		return owner, true
+	switch {
+	case t.IsMCP() || t.Source == SourceCommand:
+		old = b.aliases[t.Name]
+	case yieldsToCore(t):
+		old = b.core[strings.ToLower(t.Name)]
 	}
-	if owner := b.core[strings.ToLower(t.Name)]; owner != nil && yieldsToCore(t) {
-		return owner, true
-	}
-	return nil, false
+	return old, old != nil
 }
 
 // yieldsToCore reports whether a tool must not have a name that is an alias of
@@ -238,7 +237,6 @@ func hashedName(name, original string) string {
 }
 
 func (b *builder) put(t *Tool) {
-	b.position[t.Name] = len(b.reg.tools)
 	b.reg.tools = append(b.reg.tools, t)
 	b.reg.names[t.Name] = t
 	b.warnOfCaseTwin(t)
@@ -254,17 +252,22 @@ func (b *builder) put(t *Tool) {
 // warnOfCaseTwin warns about names that differ only in case, because people and
 // file systems confuse them.
 func (b *builder) warnOfCaseTwin(t *Tool) {
-	key := strings.ToLower(t.Name)
-	if first, ok := b.folded[key]; ok && first != t.Name {
+	lower := strings.ToLower(t.Name)
+	first, ok := b.capital[lower]
+	if !ok && lower != t.Name {
+		b.capital[lower] = t.Name
+		if b.reg.names[lower] != nil {
+			first, ok = lower, true
+		}
+	}
+	if ok && first != t.Name {
 		b.diagnose(SeverityWarning, "name_case_twin", t.Source, t.Name,
 			fmt.Sprintf("tool %q differs from %q only in case", t.Name, first), "")
-		return
 	}
-	b.folded[key] = t.Name
 }
 
 func (b *builder) replace(t, old *Tool) {
-	b.reg.tools[b.position[old.Name]] = t
+	b.reg.tools[slices.Index(b.reg.tools, old)] = t
 	b.reg.names[t.Name] = t
 	delete(b.reg.versions, t.Name)
 }
@@ -288,7 +291,7 @@ func (b *builder) putVersion(t *Tool) {
 	all = append(all, t)
 	slices.SortStableFunc(all, func(x, y *Tool) int { return compareVersions(y.Version, x.Version) })
 	b.reg.versions[t.Name] = all
-	b.reg.tools[b.position[t.Name]] = all[0]
+	b.reg.tools[slices.Index(b.reg.tools, b.reg.names[t.Name])] = all[0]
 	b.reg.names[t.Name] = all[0]
 }
 

@@ -91,7 +91,8 @@ func (f *finding) usable() int {
 func (f *finding) mayHave(name string, o Overrides) bool {
 	plain, _, _ := cutVersion(name)
 	return slices.ContainsFunc(f.tools, func(t Tool) bool {
-		return ValidName(t.Name) == plain || slices.Contains(t.Spellings(), plain) || slices.Contains(newNames(o, &t), plain)
+		valid := ValidName(t.Name)
+		return valid == plain || slices.Contains(t.Spellings(), plain) || slices.Contains(newNames(o, &t, valid), plain)
 	})
 }
 

@@ -95,13 +95,13 @@ func (d *Definition) hasName(name string) bool {
 }
 
 // newNames are the names that overrides might give a tool of a source, whatever it
-// will be registered as.
-func newNames(o Overrides, t *Tool) []string {
+// will be registered as. name is its own valid name.
+func newNames(o Overrides, t *Tool, name string) []string {
 	if o == nil {
 		return nil
 	}
 	var out []string
-	t.eachName(ValidName(t.Name), func(name string) {
+	t.eachName(name, func(name string) {
 		if renamed := o.NewName(name); renamed != "" {
 			out = append(out, renamed)
 		}

@@ -16,6 +16,9 @@ func MaskKnown(s string) string {
 	if strings.Contains(s, "://") {
 		s = maskURLs(s)
 	}
+	if len(s) <= tokenBody {
+		return s
+	}
 	words := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',;=&?|()[]{}<>", r) })
 	for _, word := range words {
 		if token(word) {

@@ -51,11 +51,14 @@ func short(word string) bool {
 	return false
 }
 
+// tokenBody is the least length of a token without its prefix.
+const tokenBody = 12
+
 // token reports whether a word begins like the tokens of known services.
 func token(word string) bool {
 	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
 		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {
-		if strings.HasPrefix(word, p) && len(word) >= len(p)+12 {
+		if strings.HasPrefix(word, p) && len(word) >= len(p)+tokenBody {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ TOKENS := testdata/tokens
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
+.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ build: ## build bin/toolreg, one static binary
 man: ## write the man pages to bin/man
 	rm -rf bin/man
 	go run ./tools/reference -version $(VERSION) -date "$$(TZ=UTC0 git log -1 --date=format-local:%Y-%m-%d --format=%cd 2>/dev/null)" man bin/man
+
+docs: ## write the generated parts of the pages in docs
+	go run ./tools/reference docs
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }

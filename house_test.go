@@ -120,7 +120,7 @@ func rooms() map[string][]string {
 		"internal/trust":               {"internal/registry", "internal/state"},
 		"internal/webaddr":             {},
 		"tools/measure":                {},
-		"tools/reference":              {"internal/cli/commands"},
+		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/registry", "internal/settings/table"},
 	}
 }
 

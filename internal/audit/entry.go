@@ -38,7 +38,7 @@ func (o Outcome) Made() bool { return o != Denied && o != Invalid }
 
 // Caller is the client of `toolreg serve` that made a call.
 type Caller struct {
-	Name    string `json:"name"`              // of its token, "stdio" or "local"
+	Name    string `json:"name"`              // name of its token, "stdio" or "local"
 	Client  string `json:"client,omitempty"`  // name that it reports
 	Version string `json:"version,omitempty"` // version that it reports
 }
@@ -48,7 +48,7 @@ type Entry struct {
 	Time       time.Time `json:"time"`                 // start of the call
 	Tool       string    `json:"tool"`                 // registered name; server__tool for MCP tools
 	ServerTool string    `json:"serverTool,omitempty"` // the server's own name
-	Upstream   string    `json:"upstream,omitempty"`   // of a tool that an override renames, its name without that
+	Upstream   string    `json:"upstream,omitempty"`   // name of the tool without its override, if that renames it
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`
 	Project    string    `json:"project,omitempty"`  // project root
@@ -58,24 +58,22 @@ type Entry struct {
 	Outcome    Outcome   `json:"outcome"`
 	Code       string    `json:"code,omitempty"`  // error code
 	Error      string    `json:"error,omitempty"` // error text without the values of params
-	Exit       int       `json:"exit"`
-	DurationMs float64   `json:"durationMs"` // without WaitedMs
+	Exit       int       `json:"exit"`            // exit code of call
+	DurationMs float64   `json:"durationMs"`      // without the time that a person took to answer
 	// WaitedMs is how long a person took to answer questions before and during
 	// the call.
 	WaitedMs float64 `json:"waitedMs,omitempty"`
 	// BrokenOff says that the call ended at the question whether to make it.
-	BrokenOff bool `json:"brokenOff,omitempty"`
-	// Sizes in bytes, of the params as given and of the result's content.
-	ParamsBytes  int    `json:"paramsBytes"`
-	ResultBytes  int64  `json:"resultBytes"`
-	ParamsSHA256 string `json:"paramsSha256,omitempty"` // of the canonical params, hex
-	Cached       bool   `json:"cached,omitempty"`
-	SavedTokens  int    `json:"savedTokens,omitempty"` // that an override of the result saved, estimated
-	Attempts     int    `json:"attempts,omitempty"`    // if more than one
-	// Params are the params (setting audit.params), or a string with their
-	// beginning if ParamsCut is set.
+	BrokenOff    bool   `json:"brokenOff,omitempty"`
+	ParamsBytes  int    `json:"paramsBytes"`            // size of the params in bytes
+	ResultBytes  int64  `json:"resultBytes"`            // size of the result's content in bytes
+	ParamsSHA256 string `json:"paramsSha256,omitempty"` // hash of the canonical params, hex
+	Cached       bool   `json:"cached,omitempty"`       // the result comes from the cache
+	SavedTokens  int    `json:"savedTokens,omitempty"`  // estimated tokens that an override of the result saved
+	Attempts     int    `json:"attempts,omitempty"`     // number of attempts, if more than one
+	// Params are logged with the setting audit.params.
 	Params    json.RawMessage `json:"params,omitempty"`
-	ParamsCut bool            `json:"paramsCut,omitempty"`
+	ParamsCut bool            `json:"paramsCut,omitempty"` // params is a string with their beginning
 }
 
 // Made reports whether the entry is a call of a tool that ran, as opposed to a

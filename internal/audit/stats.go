@@ -21,19 +21,19 @@ const (
 // Count has the statistics of one group of calls. Durations are those of calls
 // that were made, in milliseconds, without the time that people took.
 type Count struct {
-	Name      string  `json:"name"`
-	Source    string  `json:"source,omitempty"` // with ByTool
-	Calls     int     `json:"calls"`            // made
+	Name      string  `json:"name"`             // of a tool, source or client
+	Source    string  `json:"source,omitempty"` // source of a tool
+	Calls     int     `json:"calls"`            // calls that were made
 	Successes int     `json:"successes"`
 	Errors    int     `json:"errors"`
-	Refused   int     `json:"refused"` // denied, invalid or broken off, never made
+	Refused   int     `json:"refused"` // calls that were not made: denied, invalid or broken off
 	TotalMs   float64 `json:"totalMs"`
 	AverageMs float64 `json:"averageMs"`
-	P50Ms     float64 `json:"p50Ms"`
-	P95Ms     float64 `json:"p95Ms"`
+	P50Ms     float64 `json:"p50Ms"` // median
+	P95Ms     float64 `json:"p95Ms"` // 95th percentile
 	// SavedTokens is what overrides of results saved, estimated.
 	SavedTokens int       `json:"savedTokens,omitempty"`
-	Last        time.Time `json:"last"` // of the last call or refusal
+	Last        time.Time `json:"last"` // time of the last call or refusal
 
 	durations []float64
 }

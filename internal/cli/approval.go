@@ -12,12 +12,12 @@ import (
 type Approval struct {
 	ID      string           `json:"id"`
 	Kind    policy.ScopeKind `json:"kind"`
-	Value   string           `json:"value,omitempty"`
+	Value   string           `json:"value,omitempty"` // command, host or folder that it is limited to
 	Source  string           `json:"source"`
-	Tools   []string         `json:"tools"` // tools that it covers, by their sources' own names
-	Project string           `json:"project"`
-	Client  string           `json:"client,omitempty"` // of serve, whose user gave the answer
-	Created time.Time        `json:"created"`
+	Tools   []string         `json:"tools"`            // tools that it covers, by their sources' own names
+	Project string           `json:"project"`          // project root
+	Client  string           `json:"client,omitempty"` // client of serve whose user answered
+	Created time.Time        `json:"created"`          // when it was given
 }
 
 // NewApproval converts an approval for JSON.

@@ -222,15 +222,22 @@ func outcome(ctx context.Context, err error) (code string, exit int) {
 	return f.word, f.exit
 }
 
-// ErrorWords returns the error codes, for messages and filters.
-func ErrorWords() []string {
-	words := []string{"tool_error", "failure", "interrupted"}
+// ErrorCode is the code of an error in JSON, with its exit code.
+type ErrorCode struct {
+	Word string
+	Exit int
+}
+
+// ErrorCodes returns the codes of errors, for messages, filters and the manual.
+// Exit of an interruption is that of SIGINT.
+func ErrorCodes() []ErrorCode {
+	codes := []ErrorCode{{"tool_error", ExitToolError}, {"failure", ExitFailure}, {"interrupted", ExitInterrupted}}
 	for _, c := range classes {
-		if !slices.Contains(words, c.word) {
-			words = append(words, c.word)
+		if !slices.Contains(codes, ErrorCode{c.word, c.exit}) {
+			codes = append(codes, ErrorCode{c.word, c.exit})
 		}
 	}
-	return words
+	return codes
 }
 
 // signalOf returns the exit code of the signal that ended the context.

@@ -250,11 +250,11 @@ func (e *Env) noteText(f failure) {
 
 // ErrorBody is an error as JSON (spec section 3).
 type ErrorBody struct {
-	Code    string               `json:"code"`
-	Exit    int                  `json:"exit"`
+	Code    string               `json:"code"` // stable snake_case word
+	Exit    int                  `json:"exit"` // exit code
 	Message string               `json:"message"`
-	Hint    string               `json:"hint,omitempty"`
-	Details []registry.Violation `json:"details,omitempty"`
+	Hint    string               `json:"hint,omitempty"`    // what to do
+	Details []registry.Violation `json:"details,omitempty"` // of code invalid_params: what is wrong with the params
 }
 
 func newErrorBody(f failure) ErrorBody {

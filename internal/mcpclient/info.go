@@ -37,16 +37,16 @@ type Info struct {
 	Name            string          `json:"name"`
 	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
 	State           State           `json:"state"`
-	ProtocolVersion string          `json:"protocolVersion,omitempty"`
-	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"` // as sent by the server
-	Tools           int             `json:"tools"`
-	Prompts         int             `json:"prompts"`
-	Resources       int             `json:"resources"`
-	ConnectMs       int64           `json:"connectMs,omitempty"`
-	Origin          string          `json:"origin,omitempty"` // file:line of the setting
-	Error           string          `json:"error,omitempty"`
-	CachedAt        *time.Time      `json:"cachedAt,omitempty"` // of state cached: when the server was asked
-	AgeMs           int64           `json:"ageMs,omitempty"`    // likewise
+	ProtocolVersion string          `json:"protocolVersion,omitempty"` // revision of MCP in use
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"`      // as sent by the server
+	Tools           int             `json:"tools"`                     // number of registered tools
+	Prompts         int             `json:"prompts"`                   // number of prompts
+	Resources       int             `json:"resources"`                 // number of resources
+	ConnectMs       int64           `json:"connectMs,omitempty"`       // milliseconds to connect
+	Origin          string          `json:"origin,omitempty"`          // file:line of the setting
+	Error           string          `json:"error,omitempty"`           // why it failed
+	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // of state cached: when the server was asked
+	AgeMs           int64           `json:"ageMs,omitempty"`           // of state cached: milliseconds since then
 
 	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
 	// or "sse".

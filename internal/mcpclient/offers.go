@@ -38,7 +38,7 @@ type Resource struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	MIMEType    string          `json:"mimeType,omitempty"`
-	Size        int64           `json:"size,omitempty"` // bytes, 0 = not said
+	Size        int64           `json:"size,omitempty"` // bytes; absent if the server does not say
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 	Icons       json.RawMessage `json:"icons,omitempty"`
 	Meta        json.RawMessage `json:"_meta,omitempty"`

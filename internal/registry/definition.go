@@ -49,29 +49,29 @@ type Example struct {
 // schemas are kept exactly as the source sent them, including key order,
 // unknown keywords and large numbers.
 type Definition struct {
-	Name            string          `json:"name"`
-	DisplayName     string          `json:"displayName,omitempty"`
+	Name            string          `json:"name"`                  // registered name, as calls use it
+	DisplayName     string          `json:"displayName,omitempty"` // name for people
 	Description     string          `json:"description,omitempty"`
-	Source          string          `json:"source"`
-	Server          string          `json:"server,omitempty"`
-	ServerTool      string          `json:"serverTool,omitempty"`
-	Plugin          string          `json:"plugin,omitempty"`
+	Source          string          `json:"source"`               // builtin, command, composite, plugin:ID or mcp:SERVER
+	Server          string          `json:"server,omitempty"`     // MCP server
+	ServerTool      string          `json:"serverTool,omitempty"` // the server's own name for the tool
+	Plugin          string          `json:"plugin,omitempty"`     // id of the plugin
 	Category        Category        `json:"category,omitempty"`
 	Tags            []string        `json:"tags,omitempty"`
 	Version         string          `json:"version,omitempty"`
 	Author          string          `json:"author,omitempty"`
 	Icon            string          `json:"icon,omitempty"`
-	Optional        bool            `json:"optional,omitempty"`
-	Permissions     []string        `json:"permissions,omitempty"`
+	Optional        bool            `json:"optional,omitempty"`    // registered only if tools.allow names it
+	Permissions     []string        `json:"permissions,omitempty"` // of the setting permissions that it needs
 	Examples        []Example       `json:"examples,omitempty"`
-	Aliases         []string        `json:"aliases,omitempty"`
-	Annotations     json.RawMessage `json:"annotations,omitempty"`
-	OutputMarkdown  bool            `json:"isOutputMarkdown,omitempty"`
-	CanUpdateOutput bool            `json:"canUpdateOutput,omitempty"`
-	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`
-	Provider        ProviderFields  `json:"provider,omitzero"`
-	MCP             MCPFields       `json:"mcp,omitzero"`
+	Aliases         []string        `json:"aliases,omitempty"`          // other names that calls may use
+	Annotations     json.RawMessage `json:"annotations,omitempty"`      // the server's hints, as sent
+	OutputMarkdown  bool            `json:"isOutputMarkdown,omitempty"` // its results are Markdown
+	CanUpdateOutput bool            `json:"canUpdateOutput,omitempty"`  // it sends output while it runs
+	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`      // JSON Schema of its params, as the source gave it
+	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`     // JSON Schema of its structured results, as the source gave it
+	Provider        ProviderFields  `json:"provider,omitzero"`          // fields that only some providers declare
+	MCP             MCPFields       `json:"mcp,omitzero"`               // fields that only MCP clients use, as the server sent them
 	// Reshaped is set if an override of the settings changed the definition.
 	Reshaped *Reshaped `json:"-"`
 }

@@ -29,8 +29,8 @@ type SourceReport struct {
 type Hidden struct {
 	Name    string `json:"name"`
 	Source  string `json:"source"`
-	Reason  string `json:"reason"`
-	Setting string `json:"setting,omitempty"` // file:line, flag or "default"
+	Reason  string `json:"reason"`            // why it is not in the registry
+	Setting string `json:"setting,omitempty"` // what hides it: file:line, a flag or "default"
 	Err     error  `json:"-"`                 // of a quarantine
 }
 

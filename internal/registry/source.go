@@ -31,9 +31,9 @@ const (
 // Code is a stable snake_case word.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
-	Code     string   `json:"code"`
-	Source   string   `json:"source,omitempty"`
-	Tool     string   `json:"tool,omitempty"`
+	Code     string   `json:"code"`             // stable snake_case word
+	Source   string   `json:"source,omitempty"` // source that it is about
+	Tool     string   `json:"tool,omitempty"`   // tool that it is about
 	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"`
+	Hint     string   `json:"hint,omitempty"` // what to do
 }

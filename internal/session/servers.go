@@ -122,11 +122,11 @@ type SourceReport struct {
 	Name       string         `json:"name"`
 	Kind       string         `json:"kind"`
 	State      registry.State `json:"state"`
-	Tools      int            `json:"tools"`
-	DurationMs int64          `json:"durationMs"`
-	Error      string         `json:"error,omitempty"`
-	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // if the listing was cached
-	AgeMs      int64          `json:"ageMs,omitempty"`    // if the listing was cached
+	Tools      int            `json:"tools"`              // tools found, before filters and conflicts
+	DurationMs int64          `json:"durationMs"`         // time that it took
+	Error      string         `json:"error,omitempty"`    // why it failed
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // of a cached list: when the source was asked
+	AgeMs      int64          `json:"ageMs,omitempty"`    // of a cached list: milliseconds since then
 }
 
 // Reports returns the outcome of each source of a registry, with servers that

@@ -228,11 +228,11 @@ func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *document
 
 // FoundImport is an existing file of another program.
 type FoundImport struct {
-	Program string `json:"program"` // as imports names it
+	Program string `json:"program"` // name of the program in the setting imports
 	File    string `json:"file"`
-	Servers int    `json:"servers"` // that can be taken
-	Left    int    `json:"left"`    // that cannot
-	Project bool   `json:"project"` // it is part of the project
+	Servers int    `json:"servers"` // number of servers that can be imported
+	Left    int    `json:"left"`    // number of servers that cannot be imported
+	Project bool   `json:"project"` // it belongs to the project
 
 	Entries []ImportedServer `json:"-"` // all of them, in file order
 }

@@ -16,8 +16,8 @@ const (
 
 // Change is the difference of one file from the grant.
 type Change struct {
-	Kind string `json:"kind"`           // Added, Changed, Removed
-	Name string `json:"name"`           // as in [File]
+	Kind string `json:"kind"`           // added, changed, removed
+	Name string `json:"name"`           // file, relative to the project root
 	Diff string `json:"diff,omitempty"` // unified diff; "" if the old or new text is not available
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -12,21 +13,28 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// documentPage returns a page of docs as a man page.
-func documentPage(path, name, section, short string, f footer) (page, error) {
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return page{}, err
-	}
-	d := document{newRoff(name, section, short, f), source}
-	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
-	d.heading("DESCRIPTION")
-	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
-		if err := d.block(n); err != nil {
-			return page{}, fmt.Errorf("%s: %w", path, err)
+// documentPage continues a man page with pages of docs. The first one's title is
+// the name of the man page, those of the others are headings.
+func documentPage(r *roff, docs string, files []string) (string, error) {
+	r.heading("DESCRIPTION")
+	for i, file := range files {
+		source, err := os.ReadFile(filepath.Join(docs, file))
+		if err != nil {
+			return "", err
+		}
+		d := document{r, source}
+		root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
+		n := root.FirstChild()
+		if i == 0 {
+			n = n.NextSibling()
+		}
+		for ; n != nil; n = n.NextSibling() {
+			if err := d.block(n); err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
 		}
 	}
-	return page{name, section, d.String()}, nil
+	return r.String(), nil
 }
 
 // document writes a parsed Markdown page.
@@ -38,9 +46,8 @@ type document struct {
 func (d *document) block(n ast.Node) error {
 	switch n := n.(type) {
 	case *ast.Heading:
-		switch title := string(n.Text(d.source)); n.Level {
-		case 1: // the page's name
-		case 2:
+		switch title := plain(n, d.source); n.Level {
+		case 1, 2:
 			d.heading(strings.ToUpper(title))
 		default:
 			d.subheading(title)

@@ -1,6 +1,7 @@
-// Reference generates the manual from the commands' help, the table of settings
-// and the pages in docs: man pages for "make man". It is a program of its own,
-// so that the shipped binary has none of it.
+// Reference generates the man pages ("make man") and the generated parts of the
+// pages in docs ("make docs") from the commands' help, the table of settings, the
+// built-in tools and the source. It is a program of its own, so that the shipped
+// binary has none of it.
 package main
 
 import (
@@ -14,18 +15,25 @@ func main() {
 	version := flag.String("version", "dev", "version of toolreg in the footer of each page")
 	date := flag.String("date", "", "date in the footer of each page")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: reference [-version V] [-date D] man DIR")
+		fmt.Fprintln(os.Stderr, "usage: reference [-version V] [-date D] man DIR | docs")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() != 2 || flag.Arg(0) != "man" {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := writeManual(flag.Arg(1), footer{*version, *date}); err != nil {
+	if err := run(flag.Args(), footer{*version, *date}); err != nil {
 		fmt.Fprintln(os.Stderr, "reference:", err)
 		os.Exit(1)
 	}
+}
+
+func run(argv []string, f footer) error {
+	switch {
+	case len(argv) == 2 && argv[0] == "man":
+		return writeManual(argv[1], f)
+	case len(argv) == 1 && argv[0] == "docs":
+		return writeReference("docs")
+	}
+	flag.Usage()
+	return flag.ErrHelp
 }
 
 // writeManual writes the man pages to a folder, in one folder per section.

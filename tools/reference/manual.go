@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
@@ -33,15 +32,18 @@ func manual(docs string, f footer) ([]page, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range []struct{ file, name, section, short string }{
-		{"settings.md", "toolreg-settings", "5", "settings of toolreg"},
-		{"policy.md", "toolreg-policy", "7", "rules, confirmation and approvals of toolreg"},
+	for _, d := range []struct {
+		name, section, short string
+		files                []string
+	}{
+		{"toolreg-settings", "5", "settings of toolreg", []string{"settings.md", "reference/settings.md"}},
+		{"toolreg-policy", "7", "rules, confirmation and approvals of toolreg", []string{"policy.md"}},
 	} {
-		p, err := documentPage(filepath.Join(docs, d.file), d.name, d.section, d.short, f)
+		p, err := documentPage(newRoff(d.name, d.section, d.short, f), docs, d.files)
 		if err != nil {
 			return nil, err
 		}
-		pages = append(pages, p)
+		pages = append(pages, page{d.name, d.section, p})
 	}
 	return pages, nil
 }

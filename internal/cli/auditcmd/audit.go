@@ -91,9 +91,9 @@ func outcomeWords() []string {
 	for _, o := range audit.Outcomes() {
 		out = append(out, string(o))
 	}
-	for _, word := range cli.ErrorWords() {
-		if !slices.Contains(out, word) {
-			out = append(out, word)
+	for _, c := range cli.ErrorCodes() {
+		if !slices.Contains(out, c.Word) {
+			out = append(out, c.Word)
 		}
 	}
 	return out

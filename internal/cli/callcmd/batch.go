@@ -35,9 +35,21 @@ type batchLine struct {
 
 // batchHead is the beginning of a line of output.
 type batchHead struct {
-	ID   json.RawMessage `json:"id,omitempty"`
-	Name string          `json:"name,omitempty"`
-	Line int             `json:"line,omitempty"` // of an unreadable input line
+	ID   json.RawMessage `json:"id,omitempty"`   // as in the input
+	Name string          `json:"name,omitempty"` // as in the input
+	Line int             `json:"line,omitempty"` // number of an input line that cannot be read
+}
+
+// batchResult is a line of output for a call that was made.
+type batchResult struct {
+	batchHead
+	callDocument
+}
+
+// batchError is a line of output for a call that could not be made.
+type batchError struct {
+	batchHead
+	Error cli.ErrorBody `json:"error"`
 }
 
 // runBatch runs the calls on stdin, line by line.
@@ -133,15 +145,9 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err error) {
 	var line any
 	if err != nil {
-		line = struct {
-			batchHead
-			Error cli.ErrorBody `json:"error"`
-		}{c.head, cli.NewErrorBody(ctx, err)}
+		line = batchError{c.head, cli.NewErrorBody(ctx, err)}
 	} else {
-		line = struct {
-			batchHead
-			callDocument
-		}{c.head, newCallDocument(c.found.Tool, r)}
+		line = batchResult{c.head, newCallDocument(c.found.Tool, r)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 
 // callDocument is the JSON of one call (spec section 3).
 type callDocument struct {
-	Tool          string                 `json:"tool"`
-	OK            bool                   `json:"ok"`
-	IsError       bool                   `json:"isError,omitempty"`
-	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`
-	Summary       string                 `json:"summary,omitempty"`
-	LLMContent    any                    `json:"llmContent"`
-	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`
-	Structured    json.RawMessage        `json:"structuredContent,omitempty"`
-	Meta          json.RawMessage        `json:"_meta,omitempty"`
-	Locations     []registry.Location    `json:"locations,omitempty"`
+	Tool          string                 `json:"tool"`                        // registered name
+	OK            bool                   `json:"ok"`                          // the tool reported no error
+	IsError       bool                   `json:"isError,omitempty"`           // the tool reported an error
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`     // stage in which the call failed
+	Summary       string                 `json:"summary,omitempty"`           // the result in a line
+	LLMContent    any                    `json:"llmContent"`                  // what the model reads: a string, or content blocks
+	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`     // what a person sees instead
+	Structured    json.RawMessage        `json:"structuredContent,omitempty"` // the tool's structured result, as sent
+	Meta          json.RawMessage        `json:"_meta,omitempty"`             // metadata of an MCP server, as sent
+	Locations     []registry.Location    `json:"locations,omitempty"`         // files that the call read or changed
 	DurationMs    int64                  `json:"durationMs"`
-	Truncated     bool                   `json:"truncated,omitempty"`
-	Cached        bool                   `json:"cached,omitempty"`
-	Attempts      int                    `json:"attempts,omitempty"` // if more than one
+	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output)
+	Cached        bool                   `json:"cached,omitempty"`    // the result comes from the cache (toolOptions)
+	Attempts      int                    `json:"attempts,omitempty"`  // number of attempts, if more than one
 }
 
 func newCallDocument(t *registry.Tool, r registry.Result) callDocument {

@@ -62,13 +62,16 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	return o.StrictFailure(reg)
 }
 
+// document is the JSON of discover.
+type document struct {
+	Sources     []session.SourceReport `json:"sources"`
+	Tools       int                    `json:"tools"` // in the registry
+	Diagnostics []registry.Diagnostic  `json:"diagnostics"`
+}
+
 func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
 	if e.Globals.JSON {
-		return e.PrintJSON(struct {
-			Sources     []session.SourceReport `json:"sources"`
-			Tools       int                    `json:"tools"`
-			Diagnostics []registry.Diagnostic  `json:"diagnostics"`
-		}{reports, reg.Len(), cli.OrEmpty(diags)})
+		return e.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
 	t := columns.Aged{Table: columns.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	failed := 0

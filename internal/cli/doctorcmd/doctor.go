@@ -173,12 +173,15 @@ func (x *examination) report() error {
 	return nil
 }
 
+// document is the JSON of doctor.
+type document struct {
+	OK       bool      `json:"ok"` // no finding is an error
+	Findings []finding `json:"findings"`
+}
+
 func (x *examination) print(e *cli.Env, failed bool) error {
 	if e.Globals.JSON {
-		return e.PrintJSON(struct {
-			OK       bool      `json:"ok"`
-			Findings []finding `json:"findings"`
-		}{!failed, x.findings})
+		return e.PrintJSON(document{!failed, x.findings})
 	}
 	if !e.OutTTY {
 		t := columns.Table{}

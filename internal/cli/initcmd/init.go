@@ -63,9 +63,9 @@ Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
 
 // initDocument is the JSON of init.
 type initDocument struct {
-	Created string                 `json:"created"`
-	Schema  string                 `json:"schema"` // next to it
-	Found   []settings.FoundImport `json:"found"`
+	Created string                 `json:"created"` // the settings file
+	Schema  string                 `json:"schema"`  // settings.schema.json next to it
+	Found   []settings.FoundImport `json:"found"`   // files of other programs with MCP servers
 }
 
 func run(ctx context.Context, e *cli.Env, o *options) error {

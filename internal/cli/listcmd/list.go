@@ -103,13 +103,13 @@ missing tool, or with --strict any).`,
 // listed is one tool in the JSON of list.
 type listed struct {
 	*registry.Definition
-	Fingerprint string        `json:"fingerprint"`
+	Fingerprint string        `json:"fingerprint"`        // hash of the definition and of what provides it
 	Override    *cli.Override `json:"override,omitempty"` // with --all
 }
 
 type document struct {
 	Tools       []listed              `json:"tools"`
-	Hidden      []registry.Hidden     `json:"hidden,omitempty"`
+	Hidden      []registry.Hidden     `json:"hidden,omitempty"` // with --all: tools that are not in the registry
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 

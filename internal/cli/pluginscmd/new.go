@@ -59,6 +59,13 @@ Exit codes: 0, 1 (it cannot be written), 2.`,
 
 func scaffoldLanguages() []string { return []string{"sh", "python", "node", "go"} }
 
+// newPlugin is the JSON of plugins new.
+type newPlugin struct {
+	ID    string   `json:"id"`
+	Path  string   `json:"path"`
+	Files []string `json:"files"`
+}
+
 func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	switch {
 	case !discover.IsPluginID(name):
@@ -79,7 +86,7 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 		return err
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(map[string]any{"id": name, "path": filepath.Join(dir, name), "files": files})
+		return e.PrintJSON(newPlugin{name, filepath.Join(dir, name), files})
 	}
 	if _, err := fmt.Fprintln(e.Out, strings.Join(files, "\n")); err != nil {
 		return err

@@ -97,10 +97,16 @@ func lintText(doc lintDocument, tools int) string {
 	return b.String()
 }
 
+// explainDocument is the JSON of schema --explain.
+type explainDocument struct {
+	Format string             `json:"format"`
+	Tools  []lint.Explanation `json:"tools"`
+}
+
 func printExplanations(e *cli.Env, format declare.Format, defs []registry.Definition, opts declare.Options) error {
 	list := lint.Explain(format, defs, opts)
 	if e.Globals.JSON {
-		return e.PrintJSON(map[string]any{"format": format.Name, "tools": cli.OrEmpty(list)})
+		return e.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
 	}
 	var b strings.Builder
 	for _, e := range list {

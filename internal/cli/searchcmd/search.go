@@ -69,15 +69,15 @@ Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
 // document is the JSON of search (spec section 3).
 type document struct {
 	Query       string                `json:"query"`
-	Tools       []scored              `json:"tools"`
-	Matched     int                   `json:"matched"`
-	Registered  int                   `json:"registered"`
+	Tools       []scored              `json:"tools"`      // best match first
+	Matched     int                   `json:"matched"`    // number of tools that match
+	Registered  int                   `json:"registered"` // number of tools that were searched
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
 type scored struct {
 	*registry.Definition
-	Fingerprint string  `json:"fingerprint"`
+	Fingerprint string  `json:"fingerprint"` // hash of the definition and of what provides it
 	Score       float64 `json:"score"`
 }
 

@@ -100,17 +100,17 @@ func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
 
 // trustDocument is the JSON of trust status.
 type trustDocument struct {
-	Root     string         `json:"root"`
+	Root     string         `json:"root"` // project root
 	Trusted  bool           `json:"trusted"`
-	Granted  *time.Time     `json:"granted,omitempty"`
+	Granted  *time.Time     `json:"granted,omitempty"`  // when trust was granted
 	Declined bool           `json:"declined,omitempty"` // the person refused to trust it in its current state
-	Hash     string         `json:"hash"`
-	Files    []string       `json:"files"`
-	Runs     []string       `json:"runs"`
-	Loosens  []string       `json:"loosens"`
-	Expands  []string       `json:"expands"`
-	Changes  []trust.Change `json:"changes,omitempty"`
-	Obstacle string         `json:"obstacle,omitempty"`
+	Hash     string         `json:"hash"`               // hash of the files below
+	Files    []string       `json:"files"`              // files that trust covers
+	Runs     []string       `json:"runs"`               // what the settings would run and contact
+	Loosens  []string       `json:"loosens"`            // what they would allow
+	Expands  []string       `json:"expands"`            // variables that they read
+	Changes  []trust.Change `json:"changes,omitempty"`  // what differs from the grant
+	Obstacle string         `json:"obstacle,omitempty"` // why trust cannot be granted
 }
 
 func runStatus(ctx context.Context, e *cli.Env) error {

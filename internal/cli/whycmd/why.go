@@ -64,23 +64,21 @@ type options struct {
 
 // whyDocument is the JSON of why (spec section 3).
 type whyDocument struct {
-	Tool       string                  `json:"tool"`
-	Registered bool                    `json:"registered"`
-	Source     string                  `json:"source,omitempty"`
-	Hidden     *registry.Hidden        `json:"hidden,omitempty"`
-	Decision   *policy.Decision        `json:"decision,omitempty"`
-	Rule       *whyRule                `json:"rule,omitempty"`
-	Commands   []policy.CommandVerdict `json:"commands,omitempty"`
-	Approval   *cli.Approval           `json:"approval,omitempty"`
-	Changes    []whyChange             `json:"changes,omitempty"`
-	Override   *cli.Override           `json:"override,omitempty"`
-	Hint       string                  `json:"hint,omitempty"`
-	Note       string                  `json:"note,omitempty"`
-	Rules      []ruleReport            `json:"rules,omitempty"` // with --explain
-	// Description and Locations describe what the call would do, and to which
-	// files.
-	Description string              `json:"description,omitempty"`
-	Locations   []registry.Location `json:"locations,omitempty"`
+	Tool        string                  `json:"tool"`
+	Registered  bool                    `json:"registered"` // it can be called
+	Source      string                  `json:"source,omitempty"`
+	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // if not, why
+	Decision    *policy.Decision        `json:"decision,omitempty"` // of policy about the call
+	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
+	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // of a shell command line: each command in it
+	Approval    *cli.Approval           `json:"approval,omitempty"` // the approval that applies, or no longer does
+	Changes     []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
+	Override    *cli.Override           `json:"override,omitempty"` // the override that changes the tool
+	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
+	Note        string                  `json:"note,omitempty"`
+	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
+	Description string                  `json:"description,omitempty"` // what the call would do
+	Locations   []registry.Location     `json:"locations,omitempty"`   // files that the call would touch
 }
 
 // whyRule is what decided: a rule with its conditions, an approval, the

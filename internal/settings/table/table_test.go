@@ -1,16 +1,8 @@
 package table
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "write the documentation anew")
 
 func TestTableIsWhole(t *testing.T) {
 	seen, variables := map[string]bool{}, map[string]string{}
@@ -43,29 +35,5 @@ func TestTableIsWhole(t *testing.T) {
 		if s := x.Row(group); s != nil && !s.Foreign {
 			t.Errorf("%s is a setting and a group", s.Name)
 		}
-	}
-}
-
-// TestDocumentationHoldsTheTable compares docs/settings.md, which ends with the
-// table; -update rewrites it.
-func TestDocumentationHoldsTheTable(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "docs", "settings.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prose, _, found := strings.Cut(string(text), "| key | also |")
-	if !found {
-		t.Fatalf("%s has no table", path)
-	}
-	want := prose + referenceTable()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is not up to date, run go test ./internal/settings/table -update (-want +got):\n%s", path, diff)
 	}
 }

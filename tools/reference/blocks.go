@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commands"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// blockComment matches a generated part of a page: what it has, and its text.
+var blockComment = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*) -->\n(.*?)<!-- end -->`)
+
+// generator writes the generated parts of the pages in docs.
+type generator struct {
+	*source
+	root  *cobra.Command
+	help  *bytes.Buffer // what root prints
+	tools []registry.Tool
+}
+
+func newGenerator(root string) (*generator, error) {
+	g := &generator{help: &bytes.Buffer{}}
+	g.root = commands.Program("").Tree(g.help)
+	var err error
+	if g.source, err = loadSource(root); err != nil {
+		return nil, err
+	}
+	g.tools, err = builtinTools()
+	return g, err
+}
+
+// regenerate returns a page with its generated parts as they should be.
+func (g *generator) regenerate(page string) (string, error) {
+	var failed error
+	text := blockComment.ReplaceAllStringFunc(page, func(old string) string {
+		m := blockComment.FindStringSubmatch(old)
+		generated, err := g.block(m[1], m[2])
+		if err != nil {
+			failed = fmt.Errorf("%s: %w", m[1], err)
+		}
+		return "<!-- generated: " + m[1] + " -->\n" + generated + "<!-- end -->"
+	})
+	return text, failed
+}
+
+// block generates one part. It may keep parts of its old text.
+func (g *generator) block(what, old string) (string, error) {
+	kind, argument, _ := strings.Cut(what, " ")
+	switch kind {
+	case "commands":
+		return g.commandReference()
+	case "exit-codes":
+		return g.exitCodeTable(), nil
+	case "error-codes":
+		return errorCodeTable(), nil
+	case "diagnostics":
+		return codeTable(g.diagnosticCodes(), old), nil
+	case "settings":
+		return settingsTable(), nil
+	case "tool":
+		return g.toolReference(argument)
+	case "json":
+		return g.shapeTable(argument)
+	}
+	return "", fmt.Errorf("there is no generator of this name")
+}
+
+// commandReference has the help of every command, with a list of them before it.
+func (g *generator) commandReference() (string, error) {
+	var list, pages strings.Builder
+	err := eachCommand(g.root, func(cmd *cobra.Command) error {
+		if cmd.IsAdditionalHelpTopicCommand() && cmd.Name() == "exit-codes" { // a page of its own
+			return nil
+		}
+		path := cmd.CommandPath()
+		if cmd.IsAdditionalHelpTopicCommand() {
+			path = "toolreg help " + cmd.Name()
+		}
+		fmt.Fprintf(&list, "| [%s](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), cell(cmd.Short))
+		g.help.Reset()
+		if err := cmd.Help(); err != nil {
+			return err
+		}
+		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(g.help.String(), "\n"))
+		return nil
+	})
+	return "| command | |\n|---|---|\n" + list.String() + pages.String(), err
+}
+
+func (g *generator) exitCodeTable() string {
+	var b strings.Builder
+	b.WriteString("| code | meaning |\n|---|---|\n")
+	for _, topic := range g.root.Commands() {
+		if topic.Name() != "exit-codes" {
+			continue
+		}
+		for _, part := range parseHelp(topic.Long) {
+			for _, row := range part.rows {
+				fmt.Fprintf(&b, "| %s | %s |\n", row.term, cell(row.meaning))
+			}
+		}
+	}
+	return b.String()
+}
+
+// errorCodeTable lists the codes of errors with their exit codes.
+func errorCodeTable() string {
+	var b strings.Builder
+	b.WriteString("| code | exit code |\n|---|---|\n")
+	for _, e := range cli.ErrorCodes() {
+		fmt.Fprintf(&b, "| %s | %d |\n", code(e.Word), e.Exit)
+	}
+	return b.String()
+}
+
+// eachPage visits the pages below a folder.
+func eachPage(dir string, visit func(path, text string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return visit(path, string(text))
+	})
+}
+
+// writeReference writes the generated parts of all pages.
+func writeReference(dir string) error {
+	g, err := newGenerator(".")
+	if err != nil {
+		return err
+	}
+	return eachPage(dir, func(path, text string) error {
+		current, err := g.regenerate(text)
+		if err != nil || current == text {
+			return err
+		}
+		return os.WriteFile(path, []byte(current), 0o644)
+	})
+}
+
+// code returns text as code in Markdown; "" stays empty.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// cell returns text for a cell of a Markdown table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

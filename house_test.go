@@ -261,7 +261,8 @@ func TestHabits(t *testing.T) {
 					}
 				}
 			case *ast.FuncDecl:
-				if n.Name.Name == "init" && n.Recv == nil {
+				// The launcher must take over before other packages are initialized.
+				if n.Name.Name == "init" && n.Recv == nil && path != filepath.Join("internal", "sandbox", "launcher", "launcher_linux.go") {
 					t.Errorf("%s: func init runs at every start; call a function where it is needed", at(n))
 				}
 				if lines := files.Position(n.End()).Line - files.Position(n.Pos()).Line + 1; lines > 80 {

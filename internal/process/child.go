@@ -83,7 +83,7 @@ func (c *Child) watch(drained <-chan struct{}) {
 }
 
 func describeExit(l *launched) string {
-	code, signal := exitOf(l.cmd)
+	code, signal := l.exit()
 	if signal != "" {
 		return "signal: " + signal
 	}

@@ -50,8 +50,17 @@ func exitOf(cmd *osexec.Cmd) (code int, signal string) {
 		return -1, ""
 	}
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
+	if !ok {
 		return cmd.ProcessState.ExitCode(), ""
+	}
+	return describeStatus(int(status))
+}
+
+// describeStatus reads a wait status.
+func describeStatus(wait int) (code int, signal string) {
+	status := syscall.WaitStatus(wait)
+	if !status.Signaled() {
+		return status.ExitStatus(), ""
 	}
 	name := unix.SignalName(status.Signal())
 	if name == "" {

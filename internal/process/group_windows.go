@@ -81,3 +81,6 @@ func isFormatError(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE
 // KillChildren does nothing: a job is killed with the last handle to it, which
 // toolreg has.
 func KillChildren() {}
+
+// describeStatus is not used: there is no launcher on this system.
+func describeStatus(int) (code int, signal string) { return -1, "" }

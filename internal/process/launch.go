@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // launched is a running child with its group. One goroutine, locked to its
@@ -17,11 +19,13 @@ import (
 // not the process, so that thread has to live as long as the child. Waiting
 // blocks a thread anyway, so locking it costs nothing.
 type launched struct {
-	cmd    *osexec.Cmd
-	group  group
-	mark   string        // mark of processes to kill with the child
-	exited chan struct{} // closed when the child has exited; its pid is not yet free
-	done   chan struct{} // closed when it was reaped
+	cmd     *osexec.Cmd
+	sandbox *sandbox.Start // nil: not confined
+	group   group
+	mark    string        // mark of processes to kill with the child
+	exited  chan struct{} // closed when the child has exited; its pid is not yet free
+	done    chan struct{} // closed when it was reaped
+	status  *int          // of a confined program, set before exited is closed; nil: the command's counts
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
 	reaped bool
@@ -34,13 +38,14 @@ type launched struct {
 
 // launch starts cmd in its own session and group. mark is in its environment.
 // The error is not wrapped.
-func launch(cmd *osexec.Cmd, mark string) (*launched, error) {
+func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string) (*launched, error) {
 	l := &launched{
-		cmd:    cmd,
-		mark:   mark,
-		exited: make(chan struct{}),
-		done:   make(chan struct{}),
-		free:   make(chan struct{}),
+		cmd:     cmd,
+		sandbox: confined,
+		mark:    mark,
+		exited:  make(chan struct{}),
+		done:    make(chan struct{}),
+		free:    make(chan struct{}),
 	}
 	started := make(chan error)
 	go l.run(started)
@@ -77,7 +82,7 @@ func (l *launched) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.group.prepare(l.cmd)
-	if err := l.cmd.Start(); err != nil {
+	if err := l.start(); err != nil {
 		l.group.close()
 		started <- err
 		return
@@ -85,7 +90,7 @@ func (l *launched) run(started chan<- error) {
 	l.group.adopt(l.cmd.Process)
 	started <- nil
 
-	awaitExit(l.cmd)
+	l.awaitEnd()
 	close(l.exited)
 	<-l.free
 	l.mu.Lock()
@@ -94,6 +99,44 @@ func (l *launched) run(started chan<- error) {
 	l.mu.Unlock()
 	l.group.close()
 	close(l.done)
+}
+
+// start starts the command. In a sandbox it returns when the program runs there;
+// the command is the launcher then, which stays until the group is killed or all
+// that the program started has ended.
+func (l *launched) start() error {
+	if l.sandbox == nil {
+		return l.cmd.Start()
+	}
+	l.sandbox.Attributes(l.cmd.SysProcAttr)
+	if err := l.cmd.Start(); err != nil {
+		return &sandbox.Error{Step: "creating namespaces", Err: err}
+	}
+	err := l.sandbox.Started()
+	if err != nil {
+		_ = l.cmd.Process.Kill()
+		_ = l.cmd.Wait() // the launcher failed, and how does not matter
+	}
+	return err
+}
+
+// awaitEnd blocks until the program has exited.
+func (l *launched) awaitEnd() {
+	if l.sandbox != nil {
+		if status, ok := l.sandbox.Ended(); ok {
+			l.status = &status
+			return
+		}
+	}
+	awaitExit(l.cmd)
+}
+
+// exit returns how the program exited. It must have been reaped.
+func (l *launched) exit() (code int, signal string) {
+	if l.status != nil {
+		return describeStatus(*l.status)
+	}
+	return exitOf(l.cmd)
 }
 
 // terminate sends SIGTERM to the whole group.
@@ -119,6 +162,9 @@ func (l *launched) finish() {
 	<-l.done
 	l.group.awaitGone(l.cmd.Process.Pid)
 	endMarkedOrphans(l.mark)
+	if l.sandbox != nil {
+		l.sandbox.Close()
+	}
 }
 
 // newCommand resolves the program. The caller sets the streams.
@@ -201,13 +247,26 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	}
 	mark := rand.Text()
 	cmd.Env = append(cmd.Env, MarkVariable+"="+mark)
-	l, err := launch(cmd, mark)
-	p.closeTheirs()
-	if err != nil {
-		p.closeOurs()
-		return nil, nil, &StartError{Program: s.Argv[0], Err: explain(err, cmd.Path, s.Dir)}
+	path := cmd.Path
+	confined, err := confine(cmd, s)
+	var l *launched
+	if err == nil {
+		l, err = launch(cmd, confined, mark)
 	}
-	return l, p, nil
+	p.closeTheirs()
+	switch {
+	case err == nil:
+		return l, p, nil
+	case s.Confine == nil:
+		err = explain(err, path, s.Dir)
+	default:
+		err = explainConfined(err, path, s.Dir)
+	}
+	if confined != nil {
+		confined.Close()
+	}
+	p.closeOurs()
+	return nil, nil, &StartError{Program: s.Argv[0], Err: err}
 }
 
 // reading is how long readers may take to empty a pipe once its group is dead.

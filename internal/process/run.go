@@ -129,7 +129,10 @@ func (r *running) outcome() Outcome {
 	o.Stderr, o.StderrHead, cutErr = r.stderr.result()
 	o.Truncated = cutOut || cutErr
 	o.StdoutBytes, o.StderrBytes = r.stdout.total, r.stderr.total
-	o.ExitCode, o.Signal = exitOf(r.child.cmd)
+	o.ExitCode, o.Signal = r.child.exit()
+	if r.child.sandbox != nil {
+		o.Refused = r.child.sandbox.Refused()
+	}
 	o.PID = r.child.cmd.Process.Pid
 	return o
 }

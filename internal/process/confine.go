@@ -1,0 +1,38 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	osexec "os/exec"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
+)
+
+// confine turns a command into the start of its launcher if the spec asks for a
+// sandbox; nil if it does not.
+func confine(cmd *osexec.Cmd, s Spec) (*sandbox.Start, error) {
+	if s.Confine == nil {
+		return nil, nil
+	}
+	start, err := sandbox.Prepare(*s.Confine, sandbox.Program{
+		Path: cmd.Path, Argv: cmd.Args, Env: cmd.Env, Dir: absolute(s.Dir), Folder: s.Folder,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = start.Path, start.Argv, start.Env, start.Files
+	return start, nil
+}
+
+// explainConfined is explain for a program that could not be started in a sandbox.
+func explainConfined(err error, path, dir string) error {
+	var setup *sandbox.Error
+	if errors.As(err, &setup) {
+		return err
+	}
+	if _, statErr := os.Stat(path); statErr == nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return &reason{text: "the sandbox does not show " + path + " or what it needs to start; open its folder for reading", cause: err}
+	}
+	return explain(err, path, dir)
+}

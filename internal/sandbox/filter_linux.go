@@ -1,0 +1,175 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// lastCall is the last system call that was looked at (file_setattr, Linux 6.17).
+// Newer ones do not exist for a confined program.
+const lastCall = 469
+
+// refused lists the system calls that fail with EPERM on every architecture.
+func refused() []uint32 {
+	return append([]uint32{
+		// Mounts and roots.
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE,
+		unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+		unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
+		unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
+		// Namespaces and other processes.
+		unix.SYS_SETNS, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
+		unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+		// Keyrings.
+		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		// Programs in the kernel, and the kernel itself.
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_INIT_MODULE,
+		unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+		unix.SYS_REBOOT, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME,
+		unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE,
+	}, refusedHere()...)
+}
+
+// missing lists the system calls that fail with ENOSYS, so that programs use
+// others. The arguments of clone3 and openat2 are in memory, where no filter can
+// read them.
+func missing() []uint32 {
+	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+}
+
+// namespaces are the flags of clone that create namespaces, without
+// CLONE_NEWTIME, which clone takes for a signal.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// setIDs are the bits of a mode that make a program run as its owner or group. The
+// mounts of the sandbox ignore them, but a file in the workspace would keep them.
+const setIDs = unix.S_ISUID | unix.S_ISGID
+
+// filter returns the seccomp filter of confined programs, as the kernel reads it.
+func filter() []byte {
+	var a assembler
+	a.load(offsetArch)
+	a.unless(jumpEqual, auditArch, returnKill)
+	a.load(offsetCall)
+	a.when(jumpGreater, lastCall, failWith(unix.ENOSYS)) // also the calls of x32
+	for _, call := range missing() {
+		a.when(jumpEqual, call, failWith(unix.ENOSYS))
+	}
+	for _, call := range refused() {
+		a.when(jumpEqual, call, failWith(unix.EPERM))
+	}
+	a.refuseBits(unix.SYS_CLONE, 0, namespaces)
+	a.refuseBits(unix.SYS_UNSHARE, 0, namespaces|unix.CLONE_NEWTIME)
+	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
+	a.refuseBits(unix.SYS_FCHMODAT, 2, setIDs)
+	a.refuseBits(unix.SYS_FCHMODAT2, 2, setIDs)
+	a.refuseBits(unix.SYS_MKNODAT, 2, setIDs)
+	a.refuseCreating(unix.SYS_OPENAT, 2, 3)
+	a.filterHere()
+	a.call(unix.SYS_IOCTL, func() {
+		a.load(offsetArg(1))
+		for _, request := range []uint32{unix.TIOCSTI, tiocLinux, unix.TIOCSETD, unix.TIOCCONS} {
+			a.when(jumpEqual, request, failWith(unix.EPERM))
+		}
+	})
+	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+		a.call(call, a.families)
+	}
+	a.ret(returnAllow)
+	return a.out
+}
+
+// families allows the socket families unix, inet, inet6 and, for addresses and
+// routes alone, netlink.
+func (a *assembler) families() {
+	a.load(offsetArg(0))
+	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
+		a.when(jumpEqual, family, returnAllow)
+	}
+	a.unless(jumpEqual, unix.AF_NETLINK, failWith(unix.EAFNOSUPPORT))
+	a.load(offsetArg(2))
+	a.unless(jumpEqual, unix.NETLINK_ROUTE, failWith(unix.EPROTONOSUPPORT))
+}
+
+// Offsets in struct seccomp_data; of arguments the lower half, which has all bits
+// that the filter looks at. Both architectures are little-endian.
+const (
+	offsetCall = 0
+	offsetArch = 4
+)
+
+func offsetArg(n uint32) uint32 { return 16 + 8*n }
+
+// Results of a filter, and opcodes of its instructions.
+const (
+	returnAllow = unix.SECCOMP_RET_ALLOW
+	returnKill  = unix.SECCOMP_RET_KILL_PROCESS
+
+	opLoad      = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	opReturn    = unix.BPF_RET | unix.BPF_K
+	jumpEqual   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	jumpGreater = unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K
+	jumpBits    = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+
+	tiocLinux = 0x541C
+)
+
+func failWith(err unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(err) }
+
+// assembler writes a filter.
+type assembler struct{ out []byte }
+
+func (a *assembler) emit(op uint16, yes, no byte, k uint32) {
+	a.out = binary.LittleEndian.AppendUint16(a.out, op)
+	a.out = append(a.out, yes, no)
+	a.out = binary.LittleEndian.AppendUint32(a.out, k)
+}
+
+func (a *assembler) load(offset uint32) { a.emit(opLoad, 0, 0, offset) }
+func (a *assembler) ret(result uint32)  { a.emit(opReturn, 0, 0, result) }
+
+// when returns a result if the comparison holds; unless, if it does not.
+func (a *assembler) when(jump uint16, k, result uint32) {
+	a.emit(jump, 0, 1, k)
+	a.ret(result)
+}
+
+func (a *assembler) unless(jump uint16, k, result uint32) {
+	a.emit(jump, 1, 0, k)
+	a.ret(result)
+}
+
+// call adds instructions for one system call. They may load arguments, and end by
+// allowing the call.
+func (a *assembler) call(number uint32, body func()) {
+	start := len(a.out)
+	a.emit(jumpEqual, 0, 0, number)
+	body()
+	a.ret(returnAllow)
+	a.out[start+3] = byte((len(a.out)-start)/8 - 1) // otherwise over them
+}
+
+// refuseBits refuses a system call if an argument has one of these bits.
+func (a *assembler) refuseBits(number, arg, bits uint32) {
+	a.call(number, func() {
+		a.load(offsetArg(arg))
+		a.when(jumpBits, bits, failWith(unix.EPERM))
+	})
+}
+
+// refuseCreating refuses a system call that creates a file with setIDs.
+func (a *assembler) refuseCreating(number, flags, mode uint32) {
+	const temporary = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	a.call(number, func() {
+		a.load(offsetArg(flags))
+		a.unless(jumpBits, unix.O_CREAT|temporary, returnAllow)
+		a.load(offsetArg(mode))
+		a.when(jumpBits, setIDs, failWith(unix.EPERM))
+	})
+}

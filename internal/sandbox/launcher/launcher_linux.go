@@ -1,0 +1,243 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// init takes over in a process that was started as a launcher; see the comment
+// of the package. In every other process it costs one system call: only process
+// 1 of a process namespace can be a launcher.
+func init() {
+	if syscall.Getpid() == 1 && calledAsLauncher() {
+		syscall.Exit(run())
+	}
+}
+
+// calledAsLauncher reports whether argv[0] is Name. Package os would know it, but
+// must not be imported.
+func calledAsLauncher() bool {
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer syscall.Close(fd)
+	var buf [len(Name) + 1]byte
+	n, _ := syscall.Read(fd, buf[:])
+	return n == len(buf) && string(buf[:]) == Name+"\x00"
+}
+
+// failure is a step that failed.
+type failure struct {
+	step string
+	err  error
+}
+
+// fail returns a failure of a step if err is one.
+func fail(step string, err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return &failure{step, err}
+}
+
+// run sets the sandbox up, runs the program and returns the exit code. The
+// runtime has locked the goroutine of inits to the main thread, which is the one
+// that is confined and starts the program.
+func run() int {
+	syscall.CloseOnExec(PlanFD)
+	syscall.CloseOnExec(StatusFD)
+	pid, f := start()
+	if f != nil {
+		errno, _ := f.err.(syscall.Errno)
+		report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
+		return 1
+	}
+	report(Report{Kind: Started}, -1)
+	if pid == 0 {
+		return 0
+	}
+	return reap(pid)
+}
+
+// start does what the plan says and returns the id of the program; 0 if the plan
+// has none.
+func start() (int, *failure) {
+	if err := closeFrom(StatusFD + 1); err != nil {
+		return 0, fail("closing inherited descriptors", err)
+	}
+	data, err := readAll(PlanFD)
+	if err != nil {
+		return 0, fail("reading the plan", err)
+	}
+	p, ok := Decode(data)
+	if !ok {
+		return 0, fail("reading the plan", syscall.EBADMSG)
+	}
+	syscall.Close(PlanFD)
+	var before syscall.Stat_t
+	if p.SameDir {
+		if err := syscall.Stat(".", &before); err != nil {
+			return 0, fail("finding the working directory", err)
+		}
+	}
+	if f := isolate(p); f != nil {
+		return 0, f
+	}
+	if err := syscall.Chdir(p.Dir); err != nil {
+		return 0, fail("entering the working directory "+p.Dir, err)
+	}
+	var after syscall.Stat_t
+	if p.SameDir {
+		if err := syscall.Stat(".", &after); err != nil || after.Dev != before.Dev || after.Ino != before.Ino {
+			return 0, fail("entering the working directory "+p.Dir+", which was replaced", syscall.ESTALE)
+		}
+	}
+	if f := confine(p); f != nil || p.Program == "" {
+		return 0, f
+	}
+	pid, _, err := syscall.StartProcess(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Env, Files: []uintptr{0, 1, 2}})
+	return pid, fail(StepStart, err)
+}
+
+// isolate makes the namespaces that the launcher was started in into what the
+// program is to see.
+func isolate(p *Plan) *failure {
+	if f := mapUser(p); f != nil {
+		return f
+	}
+	if f := buildRoot(p.Ops); f != nil {
+		return f
+	}
+	if p.Loopback {
+		if err := raiseLoopback(); err != nil {
+			return fail("setting up the loopback interface", err)
+		}
+	}
+	if p.Listen != 0 {
+		return listen(p.Listen)
+	}
+	return nil
+}
+
+// confine gives up what the program must not have. Nothing after it can be
+// undone, not even by the launcher.
+func confine(p *Plan) *failure {
+	if f := newKeyring(); f != nil {
+		return f
+	}
+	if f := restrictFiles(p.Rules); f != nil {
+		return f
+	}
+	if f := dropCapabilities(); f != nil {
+		return f
+	}
+	resetSignals()
+	if err := prctl(prSetDumpable, 0); err != nil {
+		return fail("protecting the memory of the launcher", err)
+	}
+	return installFilter(p.Filter)
+}
+
+// mapUser makes the caller's ids the only ones that the user namespace knows.
+func mapUser(p *Plan) *failure {
+	const step = "mapping the user into the user namespace"
+	if err := writeFile("/proc/self/setgroups", "deny"); err != nil {
+		return fail(step, err)
+	}
+	if err := writeFile("/proc/self/gid_map", itoa(p.GID)+" "+itoa(p.GID)+" 1"); err != nil {
+		return fail(step, err)
+	}
+	return fail(step, writeFile("/proc/self/uid_map", itoa(p.UID)+" "+itoa(p.UID)+" 1"))
+}
+
+// resetSignals removes the handlers of Go's runtime: with them the launcher would
+// end of signals to its group, which the kernel delivers to the program too. A
+// first process without a handler gets only SIGKILL and SIGSTOP, and these from
+// outside alone. What was ignored stays so.
+func resetSignals() {
+	type action struct {
+		handler, flags, restorer uintptr
+		mask                     uint64
+	}
+	const ignored, signals = 1, 64
+	for n := uintptr(1); n <= signals; n++ {
+		var old, dfl action
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, n, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
+		if errno == 0 && (old.handler != ignored || n == uintptr(syscall.SIGCHLD)) {
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, n, uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0)
+		}
+	}
+}
+
+// reap waits for the program and for all that it leaves behind. The program is in
+// the launcher's process group, so signals to the group reach it without help.
+func reap(program int) int {
+	code := 1
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, wall, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return code // no children are left
+		}
+		if pid != program {
+			continue
+		}
+		report(Report{Kind: Ended, Value: int(status)}, -1)
+		if code = status.ExitStatus(); status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+	}
+}
+
+// report sends a report, with a descriptor if it is not negative. If toolreg is
+// gone, there is nobody to tell, and the kernel ends the launcher.
+func report(r Report, fd int) {
+	var rights []byte
+	if fd >= 0 {
+		rights = syscall.UnixRights(fd)
+	}
+	_ = syscall.Sendmsg(StatusFD, r.Encode(), rights, nil, syscall.MSG_NOSIGNAL)
+}
+
+func writeFile(path, text string) error {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte(text))
+	return err
+}
+
+func readAll(fd int) ([]byte, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	out := make([]byte, st.Size)
+	for n := 0; n < len(out); {
+		got, err := syscall.Pread(fd, out[n:], int64(n))
+		if err != nil || got == 0 {
+			return nil, syscall.EBADMSG
+		}
+		n += got
+	}
+	return out, nil
+}
+
+func itoa(n int) string {
+	var buf [20]byte
+	i := len(buf)
+	for ok := true; ok; ok = n > 0 {
+		i--
+		buf[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return string(buf[i:])
+}

@@ -1,0 +1,43 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// raiseLoopback sets the loopback interface of the net namespace up.
+func raiseLoopback() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	request := struct {
+		name  [16]byte
+		flags uint16
+		_     [22]byte
+	}{name: [16]byte{'l', 'o'}, flags: syscall.IFF_UP | syscall.IFF_RUNNING}
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request)))
+	return errorOf(errno)
+}
+
+// listen opens a port of the net namespace and hands the socket to toolreg,
+// which accepts from it outside of the namespace.
+func listen(port int) *failure {
+	const step = "opening a port for the proxy"
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fail(step, err)
+	}
+	defer syscall.Close(fd)
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return fail(step, err)
+	}
+	if err := syscall.Listen(fd, 128); err != nil {
+		return fail(step, err)
+	}
+	report(Report{Kind: Listening}, fd)
+	return nil
+}

@@ -1,0 +1,183 @@
+//go:build amd64 || arm64
+
+package launcher
+
+import "syscall"
+
+// base is where the tmpfs of all that is new is mounted while the root is built:
+// a folder that is always there and holds nothing that a plan binds. Nobody else
+// sees it, because the mounts are ours.
+const base = "/proc"
+
+// builder builds the root that the program sees.
+type builder struct {
+	proc int // a mount of the new /proc
+	root int // a place: the new root
+}
+
+// buildRoot builds the file system that the program sees and makes it the root.
+func buildRoot(ops []Op) *failure {
+	var b builder
+	defer syscall.Umask(syscall.Umask(0)) // modes are as the plan says
+	if f := b.prepare(); f != nil {
+		return f
+	}
+	for _, op := range ops {
+		if err := b.do(op); err != nil && !(op.Skip && isUnreachable(err)) {
+			return fail(op.describe(), err)
+		}
+	}
+	return b.enter()
+}
+
+// prepare mounts the tmpfs and makes its folder "root" a mount of its own.
+func (b *builder) prepare() *failure {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fail("separating its mounts", err)
+	}
+	var err error
+	if b.proc, err = newMount("proc", ReadOnly|NoSuid|NoDev|NoExec); err != nil {
+		return fail("mounting /proc", err)
+	}
+	const step = "mounting a root folder"
+	tmpfs, err := newMount("tmpfs", NoSuid|NoDev, option{"mode", "0755"})
+	if err != nil {
+		return fail(step, err)
+	}
+	defer syscall.Close(tmpfs)
+	place, err := openPlainly(atFDCWD, base)
+	if err != nil {
+		return fail(step, err)
+	}
+	defer syscall.Close(place)
+	if err := attach(tmpfs, place); err != nil {
+		return fail(step, err)
+	}
+	if err := syscall.Mkdir(base+"/root", 0o755); err != nil {
+		return fail(step, err)
+	}
+	if b.root, err = b.rootMount(); err != nil {
+		return fail(step, err)
+	}
+	return nil
+}
+
+// rootMount puts a mount of the folder "root" over itself.
+func (b *builder) rootMount() (int, error) {
+	place, err := openPlainly(atFDCWD, base+"/root")
+	if err != nil {
+		return -1, err
+	}
+	defer syscall.Close(place)
+	tree, err := clone(place)
+	if err != nil {
+		return -1, err
+	}
+	return tree, attach(tree, place)
+}
+
+func (b *builder) do(op Op) error {
+	switch op.Kind {
+	case MakeDir:
+		return syscall.Mkdir(base+"/"+op.A, uint32(op.Flags))
+	case MakeFile:
+		fd, err := syscall.Open(base+"/"+op.A, syscall.O_CREAT|syscall.O_EXCL|syscall.O_WRONLY|syscall.O_CLOEXEC, uint32(op.Flags))
+		if err == nil {
+			syscall.Close(fd)
+		}
+		return err
+	case MakeLink:
+		return syscall.Symlink(op.A, base+"/"+op.B)
+	case Bind:
+		return b.bind(op.A, op.B, op.Flags)
+	case BindBase:
+		return b.bind(base+"/"+op.A, op.B, op.Flags)
+	case Overlay:
+		return b.overlay(op)
+	case MountPTS:
+		pts, err := newMount("devpts", NoSuid|NoExec, option{"newinstance", ""}, option{"ptmxmode", "0666"}, option{"mode", "0620"})
+		if err != nil {
+			return err
+		}
+		return b.put(pts, op.A)
+	case MountPro:
+		return b.put(b.proc, op.A)
+	}
+	return syscall.EINVAL
+}
+
+// bind shows a path at a target.
+func (b *builder) bind(path, target string, attributes int) error {
+	place, err := openPlainly(atFDCWD, path)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(place)
+	tree, err := clone(place)
+	if err != nil {
+		return err
+	}
+	if err := setAttributes(tree, attributes, true); err != nil {
+		return err
+	}
+	return b.put(tree, target)
+}
+
+// overlay shows a folder at a target and lets what is written there go to a
+// folder of the tmpfs. Kernels and file systems that cannot do so show it
+// read-only: less is possible then, and nothing more.
+func (b *builder) overlay(op Op) error {
+	upper := base + "/" + op.C
+	tree, err := newMount("overlay", op.Flags, option{"lowerdir+", op.A}, option{"upperdir", upper + "/upper"},
+		option{"workdir", upper + "/work"}, option{"userxattr", ""})
+	if err != nil {
+		return b.bind(op.A, op.B, op.Flags|ReadOnly)
+	}
+	return b.put(tree, op.B)
+}
+
+// put attaches a tree of mounts at a target and closes it.
+func (b *builder) put(tree int, target string) error {
+	defer syscall.Close(tree)
+	place, err := openPlainly(b.root, "."+target)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(place)
+	return attach(tree, place)
+}
+
+// enter makes the new root the root and drops the old one.
+func (b *builder) enter() *failure {
+	const step = "entering the root folder"
+	if err := setAttributes(b.root, ReadOnly, false); err != nil {
+		return fail(step, err)
+	}
+	if err := syscall.Fchdir(b.root); err != nil {
+		return fail(step, err)
+	}
+	syscall.Close(b.root)
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return fail(step, err)
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return fail(step, err)
+	}
+	return fail(step, syscall.Chdir("/"))
+}
+
+// isUnreachable reports whether a path was not there, or not for the caller.
+func isUnreachable(err error) bool { return err == syscall.ENOENT || err == syscall.EACCES }
+
+// describe names the step for people.
+func (op Op) describe() string {
+	switch op.Kind {
+	case MountPro:
+		return "mounting /proc"
+	case MountPTS:
+		return "mounting " + op.A
+	case MakeLink, Bind, BindBase, Overlay:
+		return "showing " + op.B
+	}
+	return "creating " + op.A
+}

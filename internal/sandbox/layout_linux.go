@@ -1,0 +1,334 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/sandbox/launcher"
+)
+
+// kind is what a program may do with an entry of the layout. If lists of a
+// profile name the same path, the larger kind applies.
+type kind int
+
+const (
+	hidden   kind = iota
+	readable      // readable and executable
+	shown         // there, but only what the rules say is readable
+	scratch
+	private // a folder of the sandbox's own
+	fixed   // writable, and cannot be renamed
+	writable
+	guarded // readable in what is writable
+)
+
+// layout is the file system of a sandbox in the making.
+type layout struct {
+	entries map[string]entry
+	links   map[string]string
+	rules   []launcher.Rule
+
+	ops     []launcher.Op
+	made    map[string]bool // base paths that are there
+	covers  []cover         // from the root to the current entry
+	counter int             // of folders in the base
+}
+
+type entry struct {
+	kind  kind
+	isDir bool
+}
+
+// cover is an entry that is shown at a path and all below it.
+type cover struct {
+	path string
+	kind kind
+	base string // where it is in the base; "" = not there
+}
+
+// systemFolder holds what all programs read beside what none may. It is shown as a
+// whole, because a mount for each of its files would take long, and Landlock opens
+// the files alone.
+const systemFolder = "/etc"
+
+// layOut returns the steps and the rules for a profile.
+func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
+	l := newLayout()
+	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		l.entries[folder] = entry{private, true}
+	}
+	for _, list := range []struct {
+		kind  kind
+		paths []string
+	}{{hidden, p.Hide}, {readable, p.Read}, {scratch, p.Scratch}, {fixed, p.Fixed}, {writable, p.Write}, {guarded, p.ReadOnly}} {
+		for _, path := range list.paths {
+			if err := l.add(path, list.kind); err != nil {
+				return nil, nil, &Error{"opening " + path + " for the program", err}
+			}
+		}
+	}
+	l.devices()
+	l.arrange()
+	return l.ops, append(l.rules, ownRules()...), nil
+}
+
+func newLayout() *layout {
+	return &layout{entries: map[string]entry{}, links: map[string]string{}, made: map[string]bool{"root": true}}
+}
+
+// emptyLayout returns the steps that every sandbox has.
+func emptyLayout() []launcher.Op {
+	l := newLayout()
+	l.devices()
+	return l.ops
+}
+
+// ownRules grants what every sandbox has.
+func ownRules() []launcher.Rule {
+	return []launcher.Rule{
+		{Path: "/", Access: launcher.ReadDir}, // names, where they can be seen
+		{Path: "/dev", Access: launcher.ReadDir | launcher.ReadFile | launcher.WriteFile | launcher.IoctlDev},
+		{Path: "/dev/shm", Access: launcher.Write},
+		{Path: "/proc", Access: launcher.ReadDir | launcher.ReadFile},
+		{Path: "/tmp", Access: launcher.Write},
+		{Path: "/var/tmp", Access: launcher.Write},
+	}
+}
+
+// add resolves a path and records its entry. A missing one is left out, unless it
+// is to be written.
+func (l *layout) add(path string, k kind) error {
+	if !filepath.IsAbs(path) {
+		return errors.New("the path is not absolute")
+	}
+	r, err := resolve(path)
+	if err != nil {
+		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+			return nil
+		}
+		return err
+	}
+	switch {
+	case r.path == "/":
+		return errors.New("the root folder cannot be opened; name the folders in it")
+	case within(r.path, "/proc"), r.path == "/dev", r.path == "/dev/pts":
+		return errors.New("the program gets one of its own")
+	}
+	if k != hidden {
+		for at, to := range r.links {
+			l.links[at] = to
+		}
+	}
+	if k == scratch && !r.isDir {
+		k = readable
+	}
+	if k == readable && within(r.path, systemFolder) {
+		l.rules = append(l.rules, launcher.Rule{Path: r.path, Access: launcher.Read})
+		k, r.path, r.isDir = shown, systemFolder, true
+	}
+	if old, ok := l.entries[r.path]; !ok || old.kind < k {
+		l.entries[r.path] = entry{k, r.isDir}
+	}
+	return nil
+}
+
+// devices adds a small /dev and the place of /proc.
+func (l *layout) devices() {
+	l.makeDir("root/proc")
+	l.op(launcher.Op{Kind: launcher.MountPro, A: "/proc"})
+	l.makeDir("root/dev/pts")
+	l.op(launcher.Op{Kind: launcher.MountPTS, A: "/dev/pts"})
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		l.makeFile("root/dev/" + name)
+		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/" + name, B: "/dev/" + name, Flags: launcher.NoSuid | launcher.NoExec})
+	}
+	for name, target := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		l.op(launcher.Op{Kind: launcher.MakeLink, A: target, B: "root/dev/" + name})
+	}
+}
+
+// arrange makes steps of the entries, parents first: everything in the base is
+// made before the first mount.
+func (l *layout) arrange() {
+	paths := make([]string, 0, len(l.entries))
+	for path := range l.entries {
+		paths = append(paths, path)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	l.covers = []cover{{path: "/", kind: hidden, base: "root"}}
+	for _, path := range paths {
+		l.place(path, l.entries[path])
+	}
+	l.addLinks()
+	slices.SortStableFunc(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
+}
+
+// order tells what is made in the base from what is mounted.
+func order(op launcher.Op) int {
+	switch op.Kind {
+	case launcher.MakeDir, launcher.MakeFile:
+		return 0
+	case launcher.MakeLink:
+		return 1
+	}
+	return 2
+}
+
+// coverOf drops the covers that do not hold a path and returns the last that does.
+func (l *layout) coverOf(path string) cover {
+	for !within(path, l.covers[len(l.covers)-1].path) {
+		l.covers = l.covers[:len(l.covers)-1]
+	}
+	return l.covers[len(l.covers)-1]
+}
+
+// place adds one entry, unless what covers it makes it so already.
+func (l *layout) place(path string, e entry) {
+	parent := l.coverOf(path)
+	if isCovered(parent.kind, e.kind) {
+		return
+	}
+	c := cover{path: path, kind: e.kind}
+	if parent.base != "" {
+		at := parent.base + strings.TrimPrefix(path, strings.TrimSuffix(parent.path, "/"))
+		if e.isDir {
+			l.makeDir(at)
+		} else {
+			l.makeFile(at)
+		}
+		if e.kind == private {
+			c.base = at
+		}
+	}
+	const restricted = launcher.NoSuid | launcher.NoDev
+	op := launcher.Op{Kind: launcher.Bind, A: path, B: path, Flags: restricted}
+	switch e.kind {
+	case hidden:
+		c.base = l.hide(e.isDir)
+		op.Kind, op.A, op.Flags = launcher.BindBase, c.base, restricted|launcher.ReadOnly
+	case private:
+		op.Kind, op.A = launcher.BindBase, c.base
+	case readable, shown, guarded:
+		op.Flags |= launcher.ReadOnly
+		op.Skip = e.kind != guarded
+	case scratch:
+		op.Kind, op.C = launcher.Overlay, l.scratch()
+	}
+	l.op(op)
+	l.grant(path, e.kind)
+	l.covers = append(l.covers, c)
+}
+
+// isCovered reports whether an entry below another says nothing new.
+func isCovered(parent, k kind) bool {
+	switch k {
+	case hidden:
+		return parent == hidden
+	case readable, shown:
+		return parent != hidden && parent != private && parent != shown
+	case scratch:
+		return parent == scratch || parent == writable || parent == fixed
+	case writable:
+		return parent == writable || parent == fixed
+	case fixed, guarded:
+		return parent != writable && parent != fixed && parent != private
+	}
+	return false
+}
+
+// grant adds the rule of an entry.
+func (l *layout) grant(path string, k kind) {
+	switch k {
+	case readable, guarded:
+		l.rules = append(l.rules, launcher.Rule{Path: path, Access: launcher.Read})
+	case scratch, fixed, writable:
+		l.rules = append(l.rules, launcher.Rule{Path: path, Access: launcher.Write})
+	}
+}
+
+// hide returns the base path of a new empty folder or of an unreadable file.
+func (l *layout) hide(isDir bool) string {
+	l.counter++
+	at := "hidden/" + strconv.Itoa(l.counter)
+	if isDir {
+		l.makeDir(at)
+		return at
+	}
+	l.makeDir("hidden")
+	l.op(launcher.Op{Kind: launcher.MakeFile, A: at})
+	return at
+}
+
+// scratch returns the base path of folders for an overlay.
+func (l *layout) scratch() string {
+	l.counter++
+	at := fmt.Sprintf("scratch/%d", l.counter)
+	l.makeDir(at + "/upper")
+	l.makeDir(at + "/work")
+	return at
+}
+
+// addLinks makes the symbolic links that lie in the base.
+func (l *layout) addLinks() {
+	for at, to := range l.links {
+		parent := l.coverIn(at)
+		if parent.base == "" {
+			continue // what covers it has the link
+		}
+		base := parent.base + strings.TrimPrefix(at, strings.TrimSuffix(parent.path, "/"))
+		if l.made[base] {
+			continue
+		}
+		l.makeDir(filepath.Dir(base))
+		l.made[base] = true
+		l.op(launcher.Op{Kind: launcher.MakeLink, A: to, B: base})
+	}
+}
+
+// coverIn returns the cover of a path after all entries were placed.
+func (l *layout) coverIn(path string) cover {
+	best := cover{path: "/", base: "root"}
+	for p, e := range l.entries {
+		if within(path, p) && len(p) > len(best.path) {
+			best = cover{path: p, kind: e.kind}
+			if e.kind == private {
+				best.base = "root" + p
+			}
+		}
+	}
+	return best
+}
+
+func (l *layout) op(op launcher.Op) { l.ops = append(l.ops, op) }
+
+// makeDir makes a folder of the base and those above it.
+func (l *layout) makeDir(at string) {
+	if l.made[at] {
+		return
+	}
+	if parent := filepath.Dir(at); parent != "." {
+		l.makeDir(parent)
+	}
+	l.made[at] = true
+	mode := 0o755
+	if at == "root/tmp" || at == "root/var/tmp" || at == "root/dev/shm" {
+		mode = 0o1777
+	}
+	l.op(launcher.Op{Kind: launcher.MakeDir, A: at, Flags: mode})
+}
+
+// makeFile makes an empty file of the base, to show another in its place.
+func (l *layout) makeFile(at string) {
+	l.makeDir(filepath.Dir(at))
+	l.made[at] = true
+	l.op(launcher.Op{Kind: launcher.MakeFile, A: at, Flags: 0o644})
+}

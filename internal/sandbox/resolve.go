@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxLinks limits the symbolic links of one path, as the kernel does.
+const maxLinks = 40
+
+// resolved is a path without symbolic links.
+type resolved struct {
+	path  string
+	isDir bool
+	links map[string]string // the links on the way and what each leads to, both without links before them
+}
+
+// resolve follows the symbolic links of an absolute path.
+func resolve(path string) (resolved, error) {
+	r := resolved{path: "/", links: map[string]string{}}
+	rest := split(path)
+	for len(rest) > 0 {
+		next := filepath.Join(r.path, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		if err != nil {
+			return resolved{}, err
+		}
+		r.isDir = info.IsDir()
+		if info.Mode()&fs.ModeSymlink == 0 {
+			r.path = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return resolved{}, err
+		}
+		if !filepath.IsAbs(target) {
+			target = strings.TrimSuffix(r.path, "/") + "/" + target
+		}
+		if r.links[next] = target; len(r.links) > maxLinks {
+			return resolved{}, errors.New("too many symbolic links")
+		}
+		// Not cleaned: ".." after a link is the parent of what it leads to.
+		rest = append(split(target), rest...)
+		r.path = "/"
+	}
+	if r.path == "/" {
+		r.isDir = true
+	}
+	return r, nil
+}
+
+// split returns the names in a path.
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+}
+
+// within reports whether a path is a folder or below it; both are clean.
+func within(path, folder string) bool {
+	rest, ok := strings.CutPrefix(path, folder)
+	return ok && (rest == "" || rest[0] == '/' || folder == "/")
+}

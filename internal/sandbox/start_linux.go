@@ -1,0 +1,221 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/sandbox/launcher"
+)
+
+// settingUp limits how long a launcher may take until the program runs. Only a
+// file system that hangs takes so long.
+const settingUp = 30 * time.Second
+
+// state is the part of a [Start] for Linux.
+type state struct {
+	status  *os.File // our end of the socket for reports
+	network Network
+	proxy   *proxy
+}
+
+// Prepare prepares the start of a program in a sandbox. The error is an *Error.
+func Prepare(p Profile, prog Program) (*Start, error) {
+	plan, err := newPlan(p, prog)
+	if err != nil {
+		return nil, err
+	}
+	return prepare(plan, p.Network)
+}
+
+func prepare(plan *launcher.Plan, network Network) (*Start, error) {
+	file, err := memoryFile(plan.Encode())
+	if err != nil {
+		return nil, &Error{"writing the plan", err}
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		_ = file.Close()
+		return nil, &Error{"opening a socket for reports", err}
+	}
+	return &Start{
+		Path:  "/proc/self/exe", // of the child, and so ours even if the file was replaced
+		Argv:  []string{launcher.Name},
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // of the launcher, not of the program
+		Files: []*os.File{file, os.NewFile(uintptr(ends[1]), "status")},
+		state: state{status: os.NewFile(uintptr(ends[0]), "status"), network: network},
+	}, nil
+}
+
+// memoryFile returns a file without a name that holds data and cannot be changed.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(launcher.Name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), launcher.Name)
+	if _, err = f.Write(data); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Attributes sets what the start needs in addition. The capabilities are those of
+// the new user namespace; the launcher gives them up before the program runs.
+func (s *Start) Attributes(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+	if s.network.Mode != NetworkAll {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	// As for other starts, which share our memory until they execute. Package
+	// syscall leaves this out because it expects to map the user from outside;
+	// the launcher does so from inside, since our files in /proc belong to root
+	// (process.Adopt).
+	attr.Cloneflags |= unix.CLONE_VM | unix.CLONE_VFORK
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+}
+
+// Started waits until the program runs. If it does not, the error is an *Error, or
+// what the system said about the program itself.
+func (s *Start) Started() error {
+	closeFiles(s.Files)
+	limit := unix.NsecToTimeval(settingUp.Nanoseconds())
+	_ = unix.SetsockoptTimeval(s.fd(), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
+	for {
+		r, passed, err := s.receive()
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return &Error{"waiting for the launcher", os.ErrDeadlineExceeded}
+		case err != nil:
+			return &Error{"waiting for the launcher", err}
+		case r.Kind == launcher.Started:
+			_ = unix.SetsockoptTimeval(s.fd(), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{})
+			return nil
+		case r.Kind == launcher.Listening && passed != nil:
+			s.proxy = serveProxy(passed, s.network.Hosts)
+		case r.Kind == launcher.Failed && r.Step == launcher.StepStart:
+			return syscall.Errno(r.Value)
+		case r.Kind == launcher.Failed:
+			return &Error{r.Step, syscall.Errno(r.Value)}
+		default:
+			return &Error{"waiting for the launcher", errors.New("an unknown report")}
+		}
+	}
+}
+
+// Ended waits for the end of the program and returns its wait status. If it has
+// none, the launcher itself was ended.
+func (s *Start) Ended() (status int, ok bool) {
+	r, _, err := s.receive()
+	return r.Value, err == nil && r.Kind == launcher.Ended
+}
+
+// Refused returns the connections that the proxy has refused.
+func (s *Start) Refused() []string { return s.proxy.refusals() }
+
+// Close releases what belongs to the start, and ends connections of the proxy.
+func (s *Start) Close() {
+	closeFiles(s.Files)
+	_ = s.status.Close()
+	s.proxy.close()
+}
+
+func (s *Start) fd() int { return int(s.status.Fd()) }
+
+// receive returns the next report, and a file if one came with it.
+func (s *Start) receive() (launcher.Report, *os.File, error) {
+	data, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	n, nrights, _, _, err := recvmsg(s.fd(), data, rights)
+	if err != nil {
+		return launcher.Report{}, nil, err
+	}
+	r, ok := launcher.DecodeReport(data[:n])
+	if !ok {
+		return launcher.Report{}, nil, errors.New("it has ended")
+	}
+	return r, passedFile(rights[:nrights]), nil
+}
+
+// recvmsg is unix.Recvmsg, repeated when a signal interrupts it.
+func recvmsg(fd int, data, rights []byte) (n, nrights, flags int, from unix.Sockaddr, err error) {
+	for {
+		n, nrights, flags, from, err = unix.Recvmsg(fd, data, rights, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			return n, nrights, flags, from, err
+		}
+	}
+}
+
+func passedFile(rights []byte) *os.File {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) != 1 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil
+	}
+	return os.NewFile(uintptr(fds[0]), "passed")
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // a second time is an error that does not matter
+	}
+}
+
+// newPlan returns what the launcher does for a program.
+func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
+	ops, rules, err := layOut(p)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := resolve(cmp.Or(prog.Dir, "/"))
+	if err != nil {
+		return nil, &Error{"finding the working directory", err}
+	}
+	plan := &launcher.Plan{
+		UID: os.Geteuid(), GID: os.Getegid(),
+		Loopback: p.Network.Mode == NetworkLoopback || p.Network.Mode == NetworkHosts,
+		Ops:      ops, Rules: rules, Filter: filter(),
+		Dir: dir.path, SameDir: prog.Folder != nil,
+		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, p.Network.Mode),
+	}
+	if p.Network.Mode == NetworkHosts {
+		plan.Listen = proxyPort
+	}
+	for _, s := range append(append([]string{plan.Dir, plan.Program}, plan.Argv...), plan.Env...) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return nil, &Error{"writing the plan", errors.New("an argument, a variable or a path contains a NUL byte")}
+		}
+	}
+	return plan, nil
+}
+
+// inSandbox returns the environment with what is different in a sandbox.
+func inSandbox(env []string, mode NetworkMode) []string {
+	out := make([]string, 0, len(env)+5)
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		isProxy := mode == NetworkHosts && bytes.HasSuffix(bytes.ToLower([]byte(name)), []byte("_proxy"))
+		if name != "TMPDIR" && !isProxy {
+			out = append(out, entry)
+		}
+	}
+	if mode == NetworkHosts {
+		out = append(out, proxyVariables()...)
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+//go:build !(linux && (amd64 || arm64))
+
+package sandbox
+
+import (
+	"errors"
+	"syscall"
+)
+
+// state is the part of a [Start] that systems differ in.
+type state struct{}
+
+// Prepare fails: this system has no sandbox.
+func Prepare(Profile, Program) (*Start, error) {
+	return nil, &Error{"preparing", errors.New("this system has no sandbox")}
+}
+
+// Attributes sets what the start needs in addition.
+func (*Start) Attributes(*syscall.SysProcAttr) {}
+
+// Started waits until the program runs.
+func (*Start) Started() error { return nil }
+
+// Ended reports that the process itself tells how it ended.
+func (*Start) Ended() (status int, ok bool) { return 0, false }
+
+// Refused returns nothing: there is no proxy.
+func (*Start) Refused() []string { return nil }
+
+// Close does nothing.
+func (*Start) Close() {}

@@ -2,7 +2,9 @@ package process
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,8 +70,8 @@ func mayGoOn(pid int) bool {
 // children returns the ids of our children, including adopted ones. Their ids
 // are not reused until we wait for them.
 func children() []int {
-	if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD) {
-		return nil // no children, the usual case
+	if childless() {
+		return nil
 	}
 	tasks, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
@@ -80,6 +82,21 @@ func children() []int {
 		out = append(out, childrenOf(task)...)
 	}
 	return out
+}
+
+// orphans returns the ids of the children that were adopted. The kernel makes
+// them children of our main thread, which lives as long as the process, while
+// those that we started belong to the threads that did.
+func orphans() []int {
+	if childless() {
+		return nil
+	}
+	return childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()))
+}
+
+// childless reports whether this process has no children, the usual case.
+func childless() bool {
+	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
 }
 
 // reapGroup reaps the members of a group that became our children as orphans.

@@ -26,9 +26,8 @@ func EndStrays(first int, mark string) {
 	endMarked(mark, func() []int { return newerThan(first) })
 }
 
-// endMarkedOrphans is EndStrays for orphans that became our children: it checks
-// only our children.
-func endMarkedOrphans(mark string) { endMarked(mark, children) }
+// endMarkedOrphans is EndStrays for the orphans that we adopted.
+func endMarkedOrphans(mark string) { endMarked(mark, orphans) }
 
 func endMarked(mark string, candidates func() []int) {
 	entry := []byte(MarkVariable + "=" + mark)

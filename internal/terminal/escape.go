@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -151,7 +151,7 @@ func Width(s string) int {
 	if isPlain(s, false) {
 		return len(s)
 	}
-	return ansi.StringWidth(s)
+	return displaywidth.String(s)
 }
 
 // Cut returns at most width columns of one line; if something was cut, the last
@@ -163,5 +163,5 @@ func Cut(s string, width int) string {
 	if len(s) <= width {
 		return s
 	}
-	return ansi.Truncate(s, width, "…")
+	return displaywidth.TruncateString(s, width, "…")
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Style is a combination of attributes and one color, joined by |. The zero
@@ -130,8 +130,9 @@ func firstCharacter(text string) int {
 	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
 		return 1
 	}
-	cluster, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
-	return max(len(cluster), 1)
+	characters := displaywidth.StringGraphemes(text)
+	characters.Next()
+	return max(len(characters.Value()), 1)
 }
 
 // WrapSpans breaks a line between words so that each row has at most width

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 )
@@ -96,5 +96,20 @@ func (o *notebookPart) output() string {
 		line = strings.TrimRight(line, "\r")
 		lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
 	}
-	return withFinalNewline(ansi.Strip(strings.Join(lines, "\n"))) + others
+	return withFinalNewline(withoutEscapes(strings.Join(lines, "\n"))) + others
+}
+
+// withoutEscapes removes what colors text on a terminal.
+func withoutEscapes(s string) string {
+	if !strings.Contains(s, "\x1b") {
+		return s
+	}
+	var b strings.Builder
+	parts := displaywidth.Options{ControlSequences: true}.StringGraphemes(s)
+	for parts.Next() {
+		if part := parts.Value(); part[0] != '\x1b' {
+			b.WriteString(part)
+		}
+	}
+	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -67,20 +68,35 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// line reads up to a newline or the end, at most limit bytes.
+// maxPart is the size of the parts in which a long line is collected.
+const maxPart = 1 << 20
+
+// line reads up to a newline or the end, at most limit bytes. A long line is
+// collected in parts, because a slice that grows would keep up to three times
+// its size in memory.
 func (l *lineReader) line() ([]byte, error) {
+	var full [][]byte
 	var line []byte
+	total := 0
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if most := l.limit.Load(); int64(len(line)+len(part)) > most.Bytes {
+		total += len(part)
+		if most := l.limit.Load(); int64(total) > most.Bytes {
 			return nil, most.Exceeded("message")
 		}
 		if cap(line)-len(line) < len(part) {
-			line = append(make([]byte, 0, max(len(part), 2*cap(line))), line...)
+			if line != nil {
+				full = append(full, line)
+			}
+			line = make([]byte, 0, max(len(part), min(2*cap(line), maxPart)))
 		}
 		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case full == nil:
 			return line, err
+		default:
+			return slices.Concat(append(full, line)...), err
 		}
 	}
 }

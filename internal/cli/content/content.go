@@ -19,12 +19,15 @@ import (
 
 // WriteRaw writes the bytes of every part without separators.
 func WriteRaw(w io.Writer, parts []registry.Content) error {
+	out := bufio.NewWriterSize(w, chunk) // a large text would be copied as a whole
 	for _, c := range parts {
-		if _, err := w.Write(Bytes(c)); err != nil {
-			return err
+		if c.Data != nil {
+			_, _ = out.Write(c.Data) // Flush returns the error
+		} else {
+			_, _ = out.WriteString(c.Text)
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
 // Text returns a result as text for a program: the texts, and a line for each

@@ -55,7 +55,7 @@ func rooms() map[string][]string {
 		"internal/screen":              {"internal/mcpclient", "internal/registry", "internal/terminal"},
 		"internal/overrides":           {"internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/session":             {"internal/audit", "internal/builtin", "internal/cache", "internal/declare", "internal/deferred", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/middleware", "internal/oauth", "internal/overrides", "internal/policy", "internal/process", "internal/registry", "internal/search", "internal/settings", "internal/settings/document", "internal/state", "internal/trust"},
-		"internal/serve":               {"internal/declare", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/registry", "internal/session", "internal/terminal"},
+		"internal/serve":               {"internal/declare", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/search":              {"internal/process", "internal/registry"},
 		"internal/caller":              {},
 		"internal/expand":              {},

@@ -27,6 +27,9 @@ type Caller struct {
 	// members to add to the params of the request. nil: the questions are asked
 	// one by one.
 	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
+	// Roots returns the client's roots, as the result of roots/list. nil: it has none, and
+	// ours are used.
+	Roots func(ctx context.Context) (json.RawMessage, error)
 	// Peer is the server process's own data about the client.
 	Peer any
 	// Owner is the key of what the client has for itself, such as processes of servers

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,6 +61,9 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	}
 	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Owner: c.countedAs()} // each modern request has its own session
 	who.Capabilities = c.capabilities()
+	if c.can.RootsV2 != nil {
+		who.Roots = c.roots
+	}
 	if info := req.ClientInfo(); info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
@@ -132,7 +136,10 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*
 // ask asks the client questions: in the result of its request or, before
 // 2026-07-28, by requests, one after the other.
 func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
-	if c.modern {
+	switch {
+	case c.modern && c.call == nil: // such as a completion, whose result has no place for questions
+		return nil, errors.New("the client cannot be asked during this request")
+	case c.modern:
 		return c.call.ask(ctx, questions)
 	}
 	out := mcp.InputResponseMap{}
@@ -202,6 +209,15 @@ func (c *client) input(ctx context.Context, server string, result json.RawMessag
 		out = append(append(out, `,"requestState":`...), wanted.State...)
 	}
 	return out, nil
+}
+
+// roots is the Roots of the client's [caller.Caller].
+func (c *client) roots(ctx context.Context) (json.RawMessage, error) {
+	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &mcp.ListRootsParams{}})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answers[questionKey])
 }
 
 // messageOf marks a question as that of a server.

@@ -52,7 +52,7 @@ func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer
 	o := &offer{registry: reg, tools: map[string]session.Found{}, raw: map[string]json.RawMessage{}}
 	for _, d := range out.Declarations {
 		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
-		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)})
 	}
 	return o, nil
 }

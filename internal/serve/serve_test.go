@@ -196,7 +196,7 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	}()
 	waitFor(t, func() bool { return s.running() == 1 })
 	r, err := asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m"}})
-	if err != nil || !strings.Contains(textOf(r), "decline") {
+	if err != nil || !strings.Contains(textOf(r), "decline") || !strings.Contains(textOf(r), "perClient: true") {
 		t.Errorf("got %v, %v", textOf(r), err)
 	}
 	cancel()

@@ -31,9 +31,10 @@ const (
 // maxQuestions is how many questions a server may ask during one request.
 const maxQuestions = 20
 
-// IsQuestion reports whether method asks something of a person, or of a program
-// that the person pays for.
-func IsQuestion(method string) bool { return method == methodElicit || method == methodSample }
+// IsQuestion reports whether a [Handler] answers requests of this method.
+func IsQuestion(method string) bool {
+	return method == methodElicit || method == methodSample || method == methodRoots
+}
 
 // Callbacks answer the questions of a server. The zero value declines all.
 type Callbacks struct {
@@ -72,8 +73,11 @@ func New(opts Options) *Handler { return &Handler{opts} }
 // the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx = during.Context(ctx)
-	if method == methodSample {
+	switch method {
+	case methodSample:
 		return h.sample(ctx, during, params)
+	case methodRoots:
+		return h.roots(ctx, during), nil
 	}
 	return h.elicit(ctx, during, params), nil
 }
@@ -92,12 +96,13 @@ type Request struct {
 	name   string
 	caller *caller.Caller // on whose behalf it is made; nil: the person at the command line
 
-	several bool // it represents requests of several clients
+	several []*Request // those of several clients that it represents, else nil
 
 	mu        sync.Mutex
 	questions int      // that the server asked during it
 	samples   int      // of them, those for a model
 	declined  []string // reasons for declining them
+	unclear   bool     // a question was declined that may have been about it
 }
 
 // NewRequest returns a Request on behalf of the caller of ctx; name describes it
@@ -116,7 +121,27 @@ func (r *Request) SameCaller(other *Request) bool {
 
 // Several stands for the requests of several clients that run at once, where
 // nobody knows which of them a question is about. It allows none.
-func Several(name string) *Request { return &Request{name: name, several: true} }
+func Several(requests []*Request) *Request {
+	return &Request{name: "calls of several clients", several: requests}
+}
+
+// Unclear reports whether a question was declined because it may also have been
+// about a request of another client.
+func (r *Request) Unclear() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unclear
+}
+
+// refuseSeveral marks the requests that the declined question may be about.
+func (r *Request) refuseSeveral() error {
+	for _, one := range r.several {
+		one.mu.Lock()
+		one.unclear = true
+		one.mu.Unlock()
+	}
+	return errSeveral
+}
 
 // Caller is on whose behalf the request is made; nil: the person at the command
 // line, or nobody knows.
@@ -191,8 +216,8 @@ func (r *Request) allow() error {
 	switch {
 	case r == nil:
 		return errNoRequest
-	case r.several:
-		return errSeveral
+	case r.several != nil:
+		return r.refuseSeveral()
 	}
 	if questions, _ := r.count(false); questions > maxQuestions {
 		return fmt.Errorf("more than %d were asked during %s", maxQuestions, text.Escape(r.name))
@@ -206,8 +231,8 @@ func (r *Request) allowSample(limit int) error {
 	switch {
 	case r == nil:
 		return errNoRequest
-	case r.several:
-		return errSeveral
+	case r.several != nil:
+		return r.refuseSeveral()
 	}
 	if questions, samples := r.count(true); questions > maxQuestions || samples > limit {
 		return fmt.Errorf("more than %d were asked during one request", limit)

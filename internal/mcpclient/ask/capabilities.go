@@ -3,6 +3,7 @@
 package ask
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"path/filepath"
@@ -38,8 +39,16 @@ func (h *Handler) Roots() []*mcp.Root {
 	return []*mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(h.opts.Workspace)}}
 }
 
-// rootsResult is the result of roots/list.
-func (h *Handler) rootsResult() json.RawMessage {
+// roots returns the result of roots/list: the roots of the client on whose behalf
+// the request is made, if it has any, else ours.
+func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
+	if who := during.Caller(); who != nil && who.Roots != nil {
+		result, err := who.Roots(ctx)
+		if err == nil {
+			return result
+		}
+		h.opts.Logger.Warn("the client's roots are not known", "reason", err.Error())
+	}
 	out, err := json.Marshal(map[string]any{"roots": h.Roots()})
 	if err != nil {
 		return json.RawMessage(`{"roots":[]}`) // only strings: cannot fail

@@ -68,11 +68,8 @@ func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMe
 // input answers one input request.
 func (h *Handler) input(ctx context.Context, during *Request, request json.RawMessage) (json.RawMessage, error) {
 	method, _ := jsonx.Text(jsonx.Get(request, "method"))
-	switch {
-	case IsQuestion(method):
+	if IsQuestion(method) {
 		return h.Handle(ctx, during, method, jsonx.Get(request, "params"))
-	case method == methodRoots:
-		return h.rootsResult(), nil
 	}
 	return nil, fmt.Errorf("not a request that clients answer: %s", text.Quote(method))
 }

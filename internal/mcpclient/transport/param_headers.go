@@ -28,18 +28,24 @@ const maxSchemaDepth = 100
 // HasParamHeaders reports whether a listed tool requires params to be repeated
 // in HTTP headers and can be parsed by the SDK, which does that.
 func HasParamHeaders(raw json.RawMessage) bool {
-	if !bytes.Contains(raw, []byte(`"`+headerKeyword+`"`)) {
+	if !NamesParamHeaders(raw) {
 		return false
 	}
 	var t mcp.Tool
 	return json.Unmarshal(raw, &t) == nil
 }
 
+// NamesParamHeaders reports whether a schema may require that; it only searches for
+// the keyword.
+func NamesParamHeaders(raw json.RawMessage) bool {
+	return bytes.Contains(raw, []byte(`"`+headerKeyword+`"`))
+}
+
 // CheckParamHeaders returns what is wrong with the headers that an input schema
 // asks for. A client that speaks streamable HTTP must not offer a tool with
 // such a schema: the server would refuse calls without the headers.
 func CheckParamHeaders(inputSchema json.RawMessage) error {
-	if !bytes.Contains(inputSchema, []byte(`"`+headerKeyword+`"`)) {
+	if !NamesParamHeaders(inputSchema) {
 		return nil
 	}
 	m := headerCheck{seen: map[string]bool{}}

@@ -58,11 +58,13 @@ func (c *Conn) admit() bool {
 // several clients, it is one that allows no question. c.mu is held.
 func (c *Conn) during() *ask.Request {
 	var oldest *pending
+	var all []*ask.Request
 	several := false
 	for _, p := range c.requests.pending {
 		if p.exchange == nil || p.exchange.request == nil {
 			continue
 		}
+		all = append(all, p.exchange.request)
 		if oldest != nil && !p.exchange.request.SameCaller(oldest.exchange.request) {
 			several = true
 		}
@@ -74,7 +76,7 @@ func (c *Conn) during() *ask.Request {
 	case oldest == nil:
 		return nil
 	case several:
-		return ask.Several("calls of several clients")
+		return ask.Several(all)
 	}
 	return oldest.exchange.request
 }

@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Params that a tool wants in headers too must be the same there, whatever the
+// server behind says of other tools.
+func TestParamHeaders(t *testing.T) {
+	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
+	h := listen(t, s, nil)
+	for name, tt := range map[string]struct {
+		lines map[string]string
+		want  int
+		text  string
+	}{
+		"the same":          {map[string]string{"Mcp-Param-Region": "north"}, 200, "north"},
+		"the same, encoded": {map[string]string{"Mcp-Param-Region": "=?base64?bm9ydGg=?="}, 200, "north"},
+		"another":           {map[string]string{"Mcp-Param-Region": "south"}, 400, "does not match"},
+		"none":              {nil, 400, "missing Mcp-Param-Region"},
+		"name of another":   {map[string]string{"Mcp-Param-Region": "north", "Mcp-Name": "echo"}, 400, "Mcp-Name"},
+		"no name":           {map[string]string{"Mcp-Param-Region": "north", "Mcp-Name": ""}, 400, "Mcp-Name"},
+		"another method":    {map[string]string{"Mcp-Param-Region": "north", "Mcp-Method": "tools/list"}, 400, "Mcp-Method"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"mirror","arguments":{"region":"north"},"_meta":{
+				"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+				"Mcp-Protocol-Version": firstModern, "Mcp-Method": "tools/call", "Mcp-Name": "mirror"} {
+				r.Header.Set(k, v)
+			}
+			for k, v := range tt.lines {
+				r.Header.Set(k, v)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != tt.want || !strings.Contains(string(text), tt.text) {
+				t.Errorf("%s: %s, %v", resp.Status, text, err)
+			}
+		})
+	}
+	// A client that reads the list sends them by itself.
+	c := newClient(t, h.URL, "", "c", "")
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "mirror", Arguments: map[string]any{"region": "north"}}); err != nil || r.IsError {
+		t.Errorf("%v, %v", textOf(r), err)
+	}
+}
+
+func TestHeaderSchema(t *testing.T) {
+	for declaration, want := range map[string]string{
+		`{}`: `{"type":"object"}`,
+		`{"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`:                                                                                    `{"type":"object"}`,
+		`{"inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}`:                                                                 `{"type":"object"}`, // not allowed
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":["string","null"]},"c":true,"d":null,"e":{"properties":{"f":{}}}}}}`:    `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`,
+		`{"inputSchema":{"type":["object"],"properties":{"o":{"type":"object","properties":{"in":{"type":"integer","x-mcp-header":"In"},"x":{"type":"string"}}}}}}`: `{"type":"object","properties":{"o":{"type":"object","properties":{"in":{"type":"integer","x-mcp-header":"In"}}}}}`,
+	} {
+		if got, err := json.Marshal(headerSchema(json.RawMessage(declaration))); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", declaration, got, err)
+		}
+	}
+}

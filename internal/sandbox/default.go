@@ -1,5 +1,12 @@
 package sandbox
 
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
 // Place is where a program is to run.
 type Place struct {
 	Workspace []string // folders that it may write: the project and opened folders
@@ -10,16 +17,222 @@ type Place struct {
 
 // Default returns the profile of a program without any settings: it reads the
 // system's programs and libraries, the folders on PATH and the installations
-// behind them, its own folders and git's settings, reads caches as they are, and
-// writes the workspace. Credentials and the files of browsers and of toolreg are
-// hidden. The network is a loopback of its own.
+// behind them, its own folders and git's settings, reads the caches of go, npm,
+// pip and cargo as they are, and writes the workspace. Credentials and the files
+// of browsers and of toolreg are hidden. The network is a loopback of its own.
 //
 // The caller adds the paths of its settings, guarded names and the network.
 func Default(p Place) Profile {
-	return Profile{Write: p.Workspace, Read: p.Own}
+	h := newHome(p)
+	profile := Profile{Write: p.Workspace, Scratch: h.caches(), Hide: h.secrets()}
+	profile.Read = append(systemPaths(), p.Own...)
+	profile.Read = append(profile.Read, h.settings()...)
+	profile.Read = append(profile.Read, h.installations()...)
+	return profile
 }
 
-// HoldsHome reports whether a folder is or holds the home, in which case what
-// would be hidden is mostly in the workspace: no such program is confined in
-// full.
-func HoldsHome(folder, home string) bool { return false }
+// HoldsHome reports whether a folder is or holds the home, or whether that cannot
+// be found out. Most of what would be hidden is in such a folder.
+func HoldsHome(folder, home string) bool {
+	if home == "" {
+		return false
+	}
+	f, err := resolve(folder)
+	if err != nil {
+		return true
+	}
+	h, err := resolve(home)
+	return within(home, folder) || err == nil && within(h.path, f.path)
+}
+
+// home finds files of one person.
+type home struct {
+	dir     string // "" = there is none
+	environ map[string]string
+}
+
+func newHome(p Place) *home {
+	h := &home{environ: map[string]string{}}
+	for _, entry := range p.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		h.environ[name] = value
+	}
+	if filepath.IsAbs(p.Home) {
+		h.dir = filepath.Clean(p.Home)
+	}
+	return h
+}
+
+// paths returns paths below the home; none without one.
+func (h *home) paths(names ...string) []string {
+	if h.dir == "" {
+		return nil
+	}
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = filepath.Join(h.dir, name)
+	}
+	return out
+}
+
+// or returns the folder that a variable names, and otherwise a path below the
+// home. A folder that holds the home is no such folder.
+func (h *home) or(variable, name string) []string {
+	if value := h.environ[variable]; filepath.IsAbs(value) && !h.holds(filepath.Clean(value)) {
+		return []string{filepath.Clean(value)}
+	}
+	return h.paths(name)
+}
+
+// holds reports whether a path is the home or above it.
+func (h *home) holds(path string) bool { return path == "/" || h.dir != "" && within(h.dir, path) }
+
+// in returns names in folders.
+func in(folders []string, names ...string) []string {
+	var out []string
+	for _, folder := range folders {
+		for _, name := range names {
+			out = append(out, filepath.Join(folder, name))
+		}
+	}
+	return out
+}
+
+// settings returns what git and go read of a person's settings.
+func (h *home) settings() []string {
+	return append(h.paths(".gitconfig", ".rustup"), in(h.or("XDG_CONFIG_HOME", ".config"), "git", "go")...)
+}
+
+// caches returns the caches that programs use and trust.
+func (h *home) caches() []string {
+	xdg := h.or("XDG_CACHE_HOME", ".cache")
+	out := append(in(xdg, "go-build", "pip"), h.paths(".npm")...)
+	out = append(out, in(h.or("GOPATH", "go"), "pkg")...)
+	out = append(out, h.or("CARGO_HOME", ".cargo")...)
+	for _, variable := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "PIP_CACHE_DIR"} {
+		if value := h.environ[variable]; filepath.IsAbs(value) && !h.holds(filepath.Clean(value)) {
+			out = append(out, filepath.Clean(value))
+		}
+	}
+	return out
+}
+
+// secrets returns what no program may read unless a setting names it.
+func (h *home) secrets() []string {
+	out := h.paths(".ssh", ".aws", ".gnupg", ".npmrc", ".yarnrc.yml", ".netrc", ".docker", ".kube", ".azure", ".oci", ".git-credentials",
+		".pypirc", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".password-store", ".terraform.d",
+		".vault-token", ".mozilla", ".thunderbird", ".var/app", "snap", ".local/share/keyrings", ".local/share/kwalletd",
+		".local/share/password-store", "Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
+	out = append(out, in(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
+	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg", "git/credentials", "gh", "glab-cli", "gcloud", "pip",
+		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub")...)
+	out = append(out, in(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
+	out = append(out, in(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
+	return append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg", "keyrings")...)
+}
+
+// installers returns folders of the home that hold nothing but installed programs,
+// so that all of them is opened if one of their folders is on PATH.
+func installers() []string {
+	return []string{".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman", ".bun", ".deno", ".fnm", ".jenv",
+		".nodenv", ".goenv", ".phpenv", ".rye", ".juliaup", ".opam", ".ghcup", ".dotnet", ".local/share/mise", ".local/share/fnm",
+		".local/share/pnpm", ".local/share/uv", ".local/share/pipx"}
+}
+
+// maxEntries limits how many entries of a folder on PATH are looked at.
+const maxEntries = 500
+
+// installations returns the folders on PATH outside the system's, what is
+// installed behind them, and where the links in them lead.
+func (h *home) installations() []string {
+	var out []string
+	known := systemPaths()
+	add := func(paths ...string) {
+		for _, path := range paths {
+			if !isWithinAny(path, known) {
+				out, known = append(out, path), append(known, path)
+			}
+		}
+	}
+	for _, dir := range filepath.SplitList(h.environ["PATH"]) {
+		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || h.holds(dir) {
+			continue
+		}
+		if !isWithinAny(dir, known) {
+			add(h.behind(dir)...)
+		} else if !isLocal(dir) {
+			continue // the system's own, with a thousand entries
+		}
+		for _, target := range linksIn(dir) {
+			if !isWithinAny(target, known) && !h.holds(target) {
+				add(h.behindFile(target)...)
+			}
+		}
+	}
+	return out
+}
+
+// isLocal reports whether people, and not the system, link programs in a folder of
+// the system.
+func isLocal(dir string) bool {
+	return dir == "/usr/local/bin" || !isWithinAny(dir, []string{"/usr", "/bin", "/sbin"})
+}
+
+// behind returns what is installed around a folder on PATH.
+func (h *home) behind(dir string) []string {
+	for _, installer := range h.paths(installers()...) {
+		if within(dir, installer) {
+			return []string{installer}
+		}
+	}
+	parent := filepath.Dir(dir)
+	switch name := filepath.Base(dir); {
+	case h.dir != "" && parent == filepath.Join(h.dir, ".local"):
+		// Its share and state hold much that is no program.
+		return append(in([]string{parent}, "bin", "lib", "lib64", "libexec", "include", "opt", "pipx"), in([]string{parent}, "share/pipx", "share/uv", "share/pnpm")...)
+	case (name == "bin" || name == "sbin" || name == ".bin" || name == "shims") && !h.isHub(parent):
+		return []string{parent}
+	}
+	return []string{dir}
+}
+
+// behindFile returns what is installed around the target of a link on PATH.
+func (h *home) behindFile(target string) []string {
+	if dir := filepath.Dir(target); filepath.Base(dir) == "bin" {
+		return h.behind(dir)
+	}
+	return []string{target}
+}
+
+// isHub reports whether a folder holds much beside one installation.
+func (h *home) isHub(dir string) bool {
+	if h.holds(dir) || filepath.Dir(dir) == "/" {
+		return true
+	}
+	hubs := h.paths(".local", ".local/share", ".config", ".cache", "Library")
+	return slices.Contains(append(hubs, h.or("GOPATH", "go")...), dir)
+}
+
+// linksIn returns where the symbolic links in a folder lead.
+func linksIn(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxEntries)
+	var out []string
+	for _, e := range entries {
+		if e.Type() != os.ModeSymlink {
+			continue
+		}
+		if r, err := resolve(filepath.Join(dir, e.Name())); err == nil {
+			out = append(out, r.path)
+		}
+	}
+	return out
+}
+
+func isWithinAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+}

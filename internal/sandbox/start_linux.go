@@ -84,7 +84,9 @@ func (s *Start) Attributes(attr *syscall.SysProcAttr) {
 	// the launcher does so from inside, since our files in /proc belong to root
 	// (process.Adopt).
 	attr.Cloneflags |= unix.CLONE_VM | unix.CLONE_VFORK
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	// CAP_DAC_OVERRIDE, over the caller's own files, is for the unreadable working
+	// folders of overlays.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 }
 
 // Started waits until the program runs. If it does not, the error is an *Error, or

@@ -59,6 +59,9 @@ func run() int {
 	if pid == 0 {
 		return 0
 	}
+	for fd := range 3 {
+		syscall.Close(fd) // the streams are the program's
+	}
 	return reap(pid)
 }
 

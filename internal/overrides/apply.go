@@ -116,8 +116,8 @@ func (s *shaping) reshape(out *registry.Tool) {
 
 // param changes the schema of one param, except its name.
 func (s *shaping) param(p *param) {
-	parts := s.schema.with(p.of)
-	if len(parts) == 0 {
+	parts, keyword := s.schema.with(p.of), s.schema.conditional(p.of)
+	if len(parts) == 0 && (keyword == "" || !p.isFixed()) {
 		hint := ""
 		if near := registry.Near(p.of, s.schema.names()); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
@@ -125,8 +125,8 @@ func (s *shaping) param(p *param) {
 		s.fail(pointer(p.of, ""), "the tool has no such param", hint)
 		return
 	}
-	if keyword := s.schema.conditional(p.of); keyword != "" && (p.isFixed() || p.Name != "" || p.Default != nil) {
-		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema says more of it under %q, which an override cannot change", keyword), "its description and enum can be changed")
+	if keyword != "" && !p.isFixed() && (p.Name != "" || p.Default != nil) {
+		s.failConditional(p, keyword)
 		return
 	}
 	if p.Name != "" && s.schema.limitsNames() {
@@ -150,6 +150,11 @@ func (s *shaping) param(p *param) {
 	}
 }
 
+// failConditional records that the conditions on a param prevent its override.
+func (s *shaping) failConditional(p *param, keyword string) {
+	s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has conditions on this param under %q, so an override can change only its description and enum", keyword), "")
+}
+
 // fix removes a param from the schema.
 func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	switch {
@@ -159,6 +164,9 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 		s.fits(p, "default", p.Default, parts)
 	case s.schema.requires(p.of):
 		s.fail(pointer(p.of, "hidden"), "the tool requires the param", "give it a const or a default")
+	}
+	if !s.settle(p) {
+		return
 	}
 	s.schema.remove(p.of)
 	s.to.fixed = append(s.to.fixed, value{p.of, p.value()})
@@ -195,6 +203,28 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 	if ok, sure := quickly(param, raw); sure && ok {
 		return ""
 	}
+	violations, err := s.validate(param, name, raw)
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(violations) == 0:
+		return ""
+	}
+	return violations[0].Message
+}
+
+// accepts reports whether a schema accepts the value of a param. With an error it
+// is not known.
+func (s *shaping) accepts(param *jsonx.Value, name string, raw json.RawMessage) (bool, error) {
+	if ok, sure := quickly(param, raw); sure {
+		return ok, nil
+	}
+	violations, err := s.validate(param, name, raw)
+	return err == nil && len(violations) == 0, err
+}
+
+// validate validates the value of a param against a schema from the tool's own.
+func (s *shaping) validate(param *jsonx.Value, name string, raw json.RawMessage) ([]registry.Violation, error) {
 	one, given := jsonx.NewObject(), s.schema.references().Root()
 	for _, m := range given.Members {
 		switch m.Name {
@@ -209,14 +239,7 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 	properties.Set(name, param)
 	one.Set("properties", properties)
 	value := jsonx.NewObject(jsonx.NewMember(name, parse(raw)))
-	violations, err := registry.NewValidator(one.AppendTo(nil)).Validate(s.ctx, value.AppendTo(nil))
-	switch {
-	case err != nil:
-		return err.Error()
-	case len(violations) == 0:
-		return ""
-	}
-	return violations[0].Message
+	return registry.NewValidator(one.AppendTo(nil)).Validate(s.ctx, value.AppendTo(nil))
 }
 
 // rename gives the remaining params their new names and closes all others.

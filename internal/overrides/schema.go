@@ -64,19 +64,22 @@ func (o *object) references() *schema.Refs {
 	return o.refs
 }
 
-// inline adds the keywords of a referenced schema to s or, if s has some of
-// them already, the whole schema as a member of allOf.
+// inline adds the keywords of a referenced schema to s or, if they would then mean
+// something else, the whole schema as a member of allOf.
 func inline(s, target *jsonx.Value) {
+	const rest = "additionalProperties" // about those that neither properties nor patternProperties next to it name
+	apart := s.Get(rest) != nil || target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
 	for _, m := range target.Members {
-		if s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other {
-			all := s.Get("allOf")
-			if !all.Is(jsonx.Array) {
-				all = jsonx.NewArray()
-				s.Set("allOf", all)
-			}
-			all.Items = append(all.Items, target)
-			return
+		apart = apart || s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other
+	}
+	if apart {
+		all := s.Get("allOf")
+		if !all.Is(jsonx.Array) {
+			all = jsonx.NewArray()
+			s.Set("allOf", all)
 		}
+		all.Items = append(all.Items, target)
+		return
 	}
 	for _, m := range target.Members {
 		if s.Get(m.Name) == nil {
@@ -120,14 +123,19 @@ func (o *object) requires(name string) bool {
 // dismiss makes a param optional.
 func (o *object) dismiss(name string) {
 	for _, part := range o.parts {
-		list := part.Get("required")
-		if !list.Is(jsonx.Array) {
-			continue
-		}
-		list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool { return v.IsText(name) })
-		if len(list.Items) == 0 {
-			part.Remove("required")
-		}
+		dismiss(part, name)
+	}
+}
+
+// dismiss takes a param from the list of those that a schema requires.
+func dismiss(s *jsonx.Value, name string) {
+	list := s.Get("required")
+	if !list.Is(jsonx.Array) {
+		return
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool { return v.IsText(name) })
+	if len(list.Items) == 0 {
+		s.Remove("required")
 	}
 }
 

@@ -129,6 +129,10 @@ func (s *shaping) param(p *param) {
 		s.failConditional(p, keyword)
 		return
 	}
+	if (p.isFixed() || p.Name != "") && s.schema.refersTo(p.of) {
+		s.fail(pointer(p.of, ""), "another part of the input schema refers to this param, so it cannot be fixed, hidden or renamed", "")
+		return
+	}
 	if p.Name != "" && s.schema.limitsNames() {
 		s.fail(pointer(p.of, "name"), `the input schema has propertyNames, so a param cannot be renamed`, "")
 	}

@@ -1,6 +1,7 @@
 package overrides
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -29,9 +30,14 @@ func newObject(given json.RawMessage) *object {
 		root = jsonx.NewObject()
 	}
 	o := &object{root: root, given: given}
-	left := maxInlined
-	o.collect(root, &left)
+	o.collectAll()
 	return o
+}
+
+func (o *object) collectAll() {
+	left := maxInlined
+	o.parts = nil
+	o.collect(o.root, &left)
 }
 
 // collect finds the parts within s, and replaces references by copies of their
@@ -73,12 +79,7 @@ func inline(s, target *jsonx.Value) {
 		apart = apart || s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other
 	}
 	if apart {
-		all := s.Get("allOf")
-		if !all.Is(jsonx.Array) {
-			all = jsonx.NewArray()
-			s.Set("allOf", all)
-		}
-		all.Items = append(all.Items, target)
+		appendAllOf(s, target)
 		return
 	}
 	for _, m := range target.Members {
@@ -86,6 +87,16 @@ func inline(s, target *jsonx.Value) {
 			s.Members = append(s.Members, m)
 		}
 	}
+}
+
+// appendAllOf requires another schema to apply.
+func appendAllOf(s, other *jsonx.Value) {
+	all := s.Get("allOf")
+	if !all.Is(jsonx.Array) {
+		all = jsonx.NewArray()
+		s.Set("allOf", all)
+	}
+	all.Items = append(all.Items, other)
 }
 
 // with returns the properties of all parts that have a param.
@@ -118,6 +129,21 @@ func (o *object) names() []string {
 
 func (o *object) requires(name string) bool {
 	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return schema.Required(part)[name] })
+}
+
+// refersTo reports whether there is a reference to a param of the root.
+func (o *object) refersTo(name string) bool {
+	ref := []byte("#/properties/" + jsonx.EscapeToken(name))
+	for rest := o.given; ; {
+		i := bytes.Index(rest, ref)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(ref):]
+		if bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, []byte("/")) {
+			return true
+		}
+	}
 }
 
 // dismiss makes a param optional.

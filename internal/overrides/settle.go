@@ -41,6 +41,7 @@ func (s *shaping) settle(p *param) bool {
 			return false
 		}
 	}
+	s.schema.collectAll() // alternatives may have become parts
 	return true
 }
 
@@ -146,9 +147,13 @@ func (st *settling) list(s *jsonx.Value, m jsonx.Member, depth int) (possible, s
 			always = always || isAlways(out)
 		}
 	}
-	m.Value.Items = left
-	if always && m.Name == "anyOf" {
+	switch m.Value.Items = left; {
+	case m.Name == "allOf":
+	case always && m.Name == "anyOf":
 		s.Remove(m.Name)
+	case len(left) == 1: // not an alternative any more
+		s.Remove(m.Name)
+		appendAllOf(s, left[0])
 	}
 	return len(left) > 0, true
 }

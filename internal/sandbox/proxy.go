@@ -1,12 +1,257 @@
 package sandbox
 
-import "os"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
 
-const proxyPort = 61080
+const (
+	// proxyPort is where confined programs find the proxy on Linux. The loopback
+	// is the program's own; the port is outside of the range from which systems
+	// give ports to connections, and of those that servers use.
+	proxyPort = 61080
 
-type proxy struct{}
+	maxRefusals = 20  // refused connections that are remembered
+	maxTunnels  = 256 // requests of a program at once
+	proxyWait   = 30 * time.Second
+)
 
-func serveProxy(f *os.File, hosts []string) *proxy { f.Close(); return nil }
-func (p *proxy) refusals() []string                { return nil }
-func (p *proxy) close()                            {}
-func proxyVariables() []string                     { return nil }
+// proxyVariables returns the variables that lead programs to the proxy.
+func proxyVariables(port int) []string {
+	var out []string
+	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		out = append(out, name+"=http://127.0.0.1:"+strconv.Itoa(port))
+	}
+	return append(out, "no_proxy=localhost,127.0.0.1,::1", "NO_PROXY=localhost,127.0.0.1,::1")
+}
+
+// proxy forwards connections of one confined program to the hosts that it may
+// reach. It resolves their names itself; the program can ask no name server. A nil
+// proxy refuses nothing, because nothing arrives.
+type proxy struct {
+	hosts     []host
+	server    *http.Server
+	transport *http.Transport
+	work      sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	open    map[net.Conn]bool // both ends of tunnels
+	running int
+	refused []string
+}
+
+// serveProxy serves a listening socket and closes f. Entries that cannot be parsed
+// open nothing.
+func serveProxy(f *os.File, entries []string) (*proxy, error) {
+	defer f.Close()
+	listener, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{open: map[net.Conn]bool{}}
+	for _, entry := range entries {
+		if h, err := parseHost(entry); err == nil {
+			p.hosts = append(p.hosts, h)
+		}
+	}
+	p.transport = &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return p.dial(ctx, address) }}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: proxyWait, ErrorLog: log.New(io.Discard, "", 0)}
+	p.work.Go(func() { _ = p.server.Serve(listener) }) // it always ends with an error
+	return p, nil
+}
+
+// close ends all connections and waits until they are gone.
+func (p *proxy) close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.closed = true
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+	p.mu.Unlock()
+	_ = p.server.Close()
+	p.transport.CloseIdleConnections()
+	p.work.Wait()
+}
+
+// refusals returns the connections that were refused.
+func (p *proxy) refusals() []string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.refused)
+}
+
+// ServeHTTP answers one request: CONNECT, or a request with a whole URL.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.enter() {
+		http.Error(w, "too many connections at once", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.leave()
+	switch {
+	case r.Method == http.MethodConnect:
+		p.tunnel(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		p.forward(w, r)
+	default:
+		http.Error(w, "this is a proxy", http.StatusBadRequest)
+	}
+}
+
+func (p *proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.running >= maxTunnels {
+		return false
+	}
+	p.running++
+	p.work.Add(1)
+	return true
+}
+
+func (p *proxy) leave() {
+	p.mu.Lock()
+	p.running--
+	p.mu.Unlock()
+	p.work.Done()
+}
+
+// refusedError reports a connection that the profile does not allow.
+type refusedError struct{ address string }
+
+func (e *refusedError) Error() string {
+	return "the sandbox does not allow connections to " + e.address
+}
+
+// dial connects to a host that the profile opens.
+func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
+	entries := p.entriesFor(address)
+	if len(entries) == 0 {
+		return nil, p.refuse(address)
+	}
+	d := net.Dialer{Timeout: proxyWait, ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
+		addr, err := netip.ParseAddrPort(to)
+		if err != nil || !slices.ContainsFunc(entries, func(h host) bool { return h.mayReach(addr.Addr()) }) {
+			return p.refuse(address + ", which leads to " + to)
+		}
+		return nil
+	}}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// entriesFor returns the entries that open an address.
+func (p *proxy) entriesFor(address string) []host {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return nil
+	}
+	name = canonicalHost(name)
+	return slices.DeleteFunc(slices.Clone(p.hosts), func(h host) bool { return !h.matches(name, number) })
+}
+
+func (p *proxy) refuse(address string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refused) < maxRefusals && !slices.Contains(p.refused, address) {
+		p.refused = append(p.refused, address)
+	}
+	return &refusedError{address}
+}
+
+// answer tells the program why there is no connection.
+func answer(w http.ResponseWriter, err error) {
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		http.Error(w, refused.Error(), http.StatusForbidden)
+		return
+	}
+	http.Error(w, fmt.Sprintf("connecting failed: %v", err), http.StatusBadGateway)
+}
+
+// forward sends one request on, without what belongs to the connection.
+func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
+	proxy := httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.Host = r.In.URL.Host },
+		Transport:    p.transport,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { answer(w, err) },
+		ErrorLog:     p.server.ErrorLog,
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// tunnel copies bytes between the program and a host until one of them ends.
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	there, err := p.dial(r.Context(), r.Host)
+	if err != nil {
+		answer(w, err)
+		return
+	}
+	defer p.forget(there)
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer p.forget(here)
+	if !p.remember(here, there) {
+		return
+	}
+	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		_, _ = io.Copy(there, buffered) // what came with the request, then the rest
+		closeWriting(there)
+	})
+	_, _ = io.Copy(here, there)
+	closeWriting(here)
+	sending.Wait()
+}
+
+// closeWriting says that no more comes, while the other direction stays open.
+func closeWriting(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+}
+
+// remember makes close end the connections; false if it was called already.
+func (p *proxy) remember(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
+		p.open[conn] = true
+	}
+	return !p.closed
+}
+
+// forget closes a connection.
+func (p *proxy) forget(conn net.Conn) {
+	_ = conn.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, conn)
+}

@@ -106,7 +106,9 @@ func (s *Start) Started() error {
 			_ = unix.SetsockoptTimeval(s.fd(), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{})
 			return nil
 		case r.Kind == launcher.Listening && passed != nil:
-			s.proxy = serveProxy(passed, s.network.Hosts)
+			if s.proxy, err = serveProxy(passed, s.network.Hosts); err != nil {
+				return &Error{"starting the proxy", err}
+			}
 		case r.Kind == launcher.Failed && r.Step == launcher.StepStart:
 			return syscall.Errno(r.Value)
 		case r.Kind == launcher.Failed:
@@ -217,7 +219,7 @@ func inSandbox(env []string, mode NetworkMode) []string {
 		}
 	}
 	if mode == NetworkHosts {
-		out = append(out, proxyVariables()...)
+		out = append(out, proxyVariables(proxyPort)...)
 	}
 	return out
 }

@@ -1,0 +1,89 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+// host is one entry of Network.Hosts.
+type host struct {
+	name   string // in lower case; without the "*." of a suffix
+	suffix bool
+	port   int // 0 = every port, unset = 80 and 443
+}
+
+// unset is the port of an entry that names none.
+const unset = -1
+
+// CheckHost returns what is wrong with an entry of [Network].
+func CheckHost(entry string) error {
+	_, err := parseHost(entry)
+	return err
+}
+
+func parseHost(entry string) (host, error) {
+	h := host{name: entry, port: unset}
+	if strings.HasPrefix(entry, "[") || strings.Count(entry, ":") == 1 {
+		name, port, err := net.SplitHostPort(entry)
+		if err != nil {
+			return host{}, fmt.Errorf("cannot parse %q as a host with a port", entry)
+		}
+		if h.name, h.port = name, 0; port != "*" {
+			if h.port, err = strconv.Atoi(port); err != nil || h.port < 1 || h.port > 65535 {
+				return host{}, fmt.Errorf("%q is not a port", port)
+			}
+		}
+	}
+	h.name, h.suffix = strings.CutPrefix(canonicalHost(h.name), "*.")
+	switch {
+	case h.name == "":
+		return host{}, errors.New("the host is empty")
+	case strings.ContainsAny(h.name, "*/@ \t"):
+		return host{}, fmt.Errorf("%q is not a host; a pattern is written *.example.org", entry)
+	}
+	return h, nil
+}
+
+// canonicalHost returns a host in the spelling in which hosts are compared.
+func canonicalHost(name string) string {
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.Unmap().String()
+	}
+	return name
+}
+
+// matches reports whether an entry names a host and a port.
+func (h host) matches(name string, port int) bool {
+	switch {
+	case h.port == unset && port != 80 && port != 443, h.port > 0 && port != h.port:
+		return false
+	case h.suffix:
+		return strings.HasSuffix(name, "."+h.name)
+	}
+	return name == h.name
+}
+
+// mayReach reports whether a connection to a host that the entry names may go to
+// an address. Whoever answers for the name chooses the address: a pattern leads to
+// public addresses alone, a name also into private networks, and only an entry
+// that says so to this machine.
+func (h host) mayReach(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	if literal, err := netip.ParseAddr(h.name); err == nil {
+		return literal == addr
+	}
+	switch {
+	case addr.IsLoopback():
+		return h.name == "localhost" && !h.suffix
+	case h.suffix:
+		return webaddr.IsPublic(addr)
+	}
+	return webaddr.IsPublic(addr) || addr.IsPrivate()
+}

@@ -2,6 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
+SOAK ?= 10000
 SHELL_LINES ?= 200000
 TOOL := go tool -modfile=tools/staticcheck.mod
 NPM := testdata/npm
@@ -13,7 +14,7 @@ TOKENS := testdata/tokens
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers fuzz clean programs
+.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers fuzz soak clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +80,9 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 		done; \
 	done
 	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shellline </dev/null
+
+soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded
+	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient)$$' ./internal/serve ./cmd/toolreg </dev/null
 
 clean: ## remove what was built and installed
 	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules

@@ -6,6 +6,8 @@ import (
 	"io"
 	"maps"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -66,6 +68,7 @@ func (s *Source) lost(owner any, sess *session) {
 	if at, died := sess.died(); died {
 		s.log().Warn("the server ended", "how", sess.ending(io.EOF))
 		s.failed(owner, at)
+		sess.endWith(mcp.ErrConnectionClosed) // to its calls it is that, too
 	}
 	sess.end()
 	s.mu.Lock()

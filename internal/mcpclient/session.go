@@ -124,12 +124,15 @@ func (c *session) token() string {
 // end ends the session within maxEnd: its calls, the connection, the process
 // group. It may be called more than once and from several goroutines; each call
 // returns when everything has ended.
-func (c *session) end() {
+func (c *session) end() { c.endWith(errClosed) }
+
+// endWith is end with the cause for which calls fail.
+func (c *session) endWith(cause error) {
 	c.once.Do(func() {
 		c.mu.Lock()
 		c.ended = true
 		for _, cancel := range c.calls {
-			cancel(errClosed)
+			cancel(cause)
 		}
 		c.mu.Unlock()
 		c.cancel(errClosed)

@@ -75,12 +75,13 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	s.sessionTime.Store(int64(opts.Session))
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.For(name)
 	}
-	o := mcp.StreamableHTTPOptions{Logger: opts.Log, MaxRequestBodyBytes: maxBody, SessionTimeout: opts.Session, DisableLocalhostProtection: true}
+	o := mcp.StreamableHTTPOptions{Logger: opts.Log, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)
 	o.Stateless, o.PropagateRequestCancellation = true, true
 	h.modern = mcp.NewStreamableHTTPHandler(pick, &o)
@@ -220,11 +221,15 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		h.modern.ServeHTTP(w, r)
 		return
 	}
-	if id == "" && r.Method == http.MethodPost && h.server.full(h.opts.MaxClients) {
+	if id == "" && r.Method == http.MethodPost && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
 	}
+	if r.Method == http.MethodDelete {
+		h.server.sessions.end(id)
+	}
+	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)
 }
 
@@ -300,18 +305,6 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, e
 		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
 	}
 	return nil, http.StatusBadRequest, errors.New("the request was not received whole")
-}
-
-// full reports whether there are at least n sessions.
-func (s *Server) full(n int) bool {
-	if n <= 0 {
-		return false
-	}
-	count := 0
-	for range s.sessions() {
-		count++
-	}
-	return count >= n
 }
 
 // Wait waits until no request is running, or ctx is done, and returns how many

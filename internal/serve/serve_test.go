@@ -40,6 +40,26 @@ func TestMain(m *testing.M) {
 // and further settings of the entry behind a semicolon.
 func newServer(t testing.TB, servers map[string]string) *Server {
 	t.Helper()
+	s := newSession(t, servers)
+	t.Cleanup(s.Close)
+	return serverOf(t, s)
+}
+
+func serverOf(t testing.TB, s *session.Session) *Server {
+	t.Helper()
+	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+		reg, err := s.All(ctx)
+		return reg, session.FoundIn(reg, reg.Tools()), err
+	}})
+	if err := server.Load(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// newSession makes the session of newServer, which the caller closes.
+func newSession(t testing.TB, servers map[string]string) *session.Session {
+	t.Helper()
 	dir := t.TempDir()
 	exe, err := os.Executable()
 	if err != nil {
@@ -74,15 +94,7 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
-	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
-		reg, err := s.All(ctx)
-		return reg, session.FoundIn(reg, reg.Tools()), err
-	}})
-	if err := server.Load(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	return server
+	return s
 }
 
 // asked is a client that answers every form with its name.
@@ -366,7 +378,7 @@ func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {

@@ -7,12 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"iter"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -56,7 +54,10 @@ type Server struct {
 	life  context.Context // set before ready is closed
 	key   []byte          // marks session ids
 
-	closing sync.WaitGroup // sessions that were replaced
+	closing sync.WaitGroup // sessions that were replaced or are not used
+
+	sessions    sessions
+	sessionTime atomic.Int64 // a time.Duration: how long a client may leave its session unused; 0 means for ever
 
 	stopping chan struct{} // closed by Stop
 	stopOnce sync.Once
@@ -96,7 +97,7 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 	if first := s.life == nil; first {
 		s.life = ctx
 		defer close(s.ready)
-		go s.closeIdle(ctx)
+		go s.closeUnusedOnes(ctx)
 	}
 	if err != nil {
 		s.failed = err
@@ -138,13 +139,10 @@ func (s *Server) use() (o *offer, done func()) {
 	}
 }
 
-// closeIdle closes servers that nobody calls, until ctx is done.
-func (s *Server) closeIdle(ctx context.Context) {
-	every := idleEvery
-	if s.opts.Idle > 0 {
-		every = min(every, max(s.opts.Idle/10, 10*time.Millisecond))
-	}
-	tick := time.NewTicker(every)
+// closeUnusedOnes closes sessions that their clients do not use, and servers that
+// nobody calls, until ctx is done.
+func (s *Server) closeUnusedOnes(ctx context.Context) {
+	tick := time.NewTicker(closeEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -152,55 +150,35 @@ func (s *Server) closeIdle(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.mu.Lock()
-		o := s.offer
-		s.mu.Unlock()
-		if o == nil {
-			continue
-		}
-		on, _, err := o.session.Servers()
-		if err != nil {
-			return
-		}
-		gone := s.gone()
-		for _, server := range on {
-			server.CloseIdle(s.opts.Idle, gone)
-		}
-	}
-}
-
-// idleEvery is how often servers are looked for that nobody calls.
-const idleEvery = 5 * time.Second
-
-// gone returns a function that reports whether the owner of a server's process is a
-// session that has ended.
-func (s *Server) gone() func(owner any) bool {
-	live := sync.OnceValue(func() map[any]bool {
-		out := map[any]bool{}
-		for session := range s.sessions() {
-			out[session] = true
-		}
-		return out
-	})
-	return func(owner any) bool {
-		session, ok := owner.(*mcp.ServerSession)
-		return ok && !live()[session]
-	}
-}
-
-// sessions returns the sessions of all clients.
-func (s *Server) sessions() iter.Seq[*mcp.ServerSession] {
-	s.mu.Lock()
-	servers := slices.Collect(maps.Values(s.servers))
-	s.mu.Unlock()
-	return func(yield func(*mcp.ServerSession) bool) {
-		for _, server := range servers {
-			for session := range server.Sessions() {
-				if !yield(session) {
-					return
-				}
+		if d := time.Duration(s.sessionTime.Load()); d > 0 {
+			for _, session := range s.sessions.endUnused(d) {
+				s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 			}
 		}
+		s.closeIdle()
+	}
+}
+
+// closeEvery is how often unused sessions and servers are looked for.
+const closeEvery = 200 * time.Millisecond
+
+func (s *Server) closeIdle() {
+	s.mu.Lock()
+	o := s.offer
+	s.mu.Unlock()
+	if o == nil {
+		return
+	}
+	on, _, err := o.session.Servers()
+	if err != nil {
+		return
+	}
+	gone := func(owner any) bool {
+		session, ok := owner.(*mcp.ServerSession)
+		return ok && session.ID() != "" && !s.sessions.has(session)
+	}
+	for _, server := range on {
+		server.CloseIdle(s.opts.Idle, gone)
 	}
 }
 
@@ -259,8 +237,14 @@ func (s *Server) receive(name string) mcp.Middleware {
 			from, ok := req.(sender)
 			session, _ := req.GetSession().(*mcp.ServerSession)
 			if !ok || session == nil || !needsOffer(method) {
-				return next(ctx, method, req)
+				result, err := next(ctx, method, req)
+				if method == "initialize" && err == nil && session != nil && session.ID() != "" {
+					s.sessions.add(session)
+				}
+				return result, err
 			}
+			ctx, done := s.sessions.call(ctx, session.ID())
+			defer done()
 			o, err := s.offered(ctx)
 			if err != nil {
 				return nil, err

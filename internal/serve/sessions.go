@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The
+// SDK could close unused ones itself, but would wait for running calls, even if their
+// client has gone. The zero value has none.
+type sessions struct {
+	mu   sync.Mutex
+	byID map[string]*clientSession
+}
+
+type clientSession struct {
+	session  *mcp.ServerSession
+	requests int       // that are being answered, streams included
+	used     time.Time // when the last one ended
+	calls    map[int]context.CancelCauseFunc
+	serial   int // of the last call
+}
+
+// errSessionOver is why the calls of a session are canceled.
+var errSessionOver = errors.New("the client's session has ended")
+
+// add records a session whose client has initialized it.
+func (s *sessions) add(session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID == nil {
+		s.byID = map[string]*clientSession{}
+	}
+	if s.byID[session.ID()] == nil {
+		s.byID[session.ID()] = &clientSession{session: session, used: time.Now()}
+	}
+}
+
+// count returns how many sessions there are.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID)
+}
+
+// has reports whether a session has not ended.
+func (s *sessions) has(session *mcp.ServerSession) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[session.ID()] != nil
+}
+
+// request records a request of a session, which is in use until done is called.
+func (s *sessions) request(id string) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return func() {}
+	}
+	c.requests++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.requests--
+		c.used = time.Now()
+	}
+}
+
+// call returns a context for a call that ends with its session. The call calls done
+// when it has ended.
+func (s *sessions) call(ctx context.Context, id string) (_ context.Context, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	if c.calls == nil {
+		c.calls = map[int]context.CancelCauseFunc{}
+	}
+	c.serial++
+	n := c.serial
+	c.calls[n] = cancel
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(c.calls, n)
+	}
+}
+
+// end forgets a session and cancels its calls.
+func (s *sessions) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.byID[id]; c != nil {
+		s.endLocked(id, c)
+	}
+}
+
+func (s *sessions) endLocked(id string, c *clientSession) {
+	delete(s.byID, id)
+	for _, cancel := range c.calls {
+		cancel(errSessionOver)
+	}
+}
+
+// endUnused ends the sessions that were not used for a time, and returns them for
+// being closed.
+func (s *sessions) endUnused(d time.Duration) []*mcp.ServerSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*mcp.ServerSession
+	for id, c := range s.byID {
+		if c.requests == 0 && time.Since(c.used) >= d {
+			s.endLocked(id, c)
+			out = append(out, c.session)
+		}
+	}
+	return out
+}

@@ -33,6 +33,9 @@ func Claude(files []File, home string) (Imported, error) {
 		}
 		doc, problems := document.ParseForeign(name, f.Data)
 		if doc == nil {
+			for i := range problems {
+				problems[i].File = f.Path
+			}
 			return Imported{}, problemError(problems)
 		}
 		for _, m := range doc.Members("permissions") {

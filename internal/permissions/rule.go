@@ -19,11 +19,18 @@ import (
 
 // Rule is one entry of policy.rules, in the words of the settings.
 type Rule struct {
-	Tool, Source, Server, Category string
-	Command, Path, When            string
-	Decision, Reason               string
-	Match, NotMatch                []string // shell lines
-	From                           string   // where it came from, for a comment
+	Tool     string   `json:"tool,omitempty"`
+	Source   string   `json:"source,omitempty"`
+	Server   string   `json:"server,omitempty"`
+	Category string   `json:"category,omitempty"`
+	Command  string   `json:"command,omitempty"`
+	Path     string   `json:"path,omitempty"`
+	When     string   `json:"when,omitempty"`
+	Decision string   `json:"decision"`
+	Reason   string   `json:"reason,omitempty"`
+	Match    []string `json:"match,omitempty"` // shell lines
+	NotMatch []string `json:"notMatch,omitempty"`
+	From     string   `json:"from,omitempty"` // where it came from, for a comment
 }
 
 // Imported is what the permissions of a program amount to.

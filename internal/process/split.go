@@ -12,7 +12,7 @@ import (
 )
 
 // argvHint is the advice for a line that only a shell could run.
-const argvHint = `write it as a list, ["sh", "-c", "..."], or quote the character`
+const argvHint = "run it with sh -c '...', or quote the character"
 
 // maxLine limits a command line, in bytes, because the parser is recursive.
 const maxLine = 32 << 10
@@ -34,14 +34,14 @@ func Split(line string) ([]string, error) {
 		return nil, errors.New("the command contains a NUL byte or invalid UTF-8")
 	}
 	if runtime.GOOS == "windows" && strings.Contains(line, `\`) {
-		return nil, errors.New(`a backslash is an escape in a command line; write the command as a list, ["C:\\...", ...]`)
+		return nil, errors.New(`a backslash is an escape in a command line; write / instead, or the command as a list, ["C:\\...", ...]`)
 	}
 	if err := checkPlain(line); err != nil {
 		return nil, err
 	}
 	words, err := shlex.Split(posixQuotes(line))
 	if err != nil {
-		return nil, fmt.Errorf("splitting the command: %w", err)
+		return nil, fmt.Errorf("cannot split the command into words: %w", err)
 	}
 	if len(words) == 0 || words[0] == "" {
 		return nil, errors.New("the command is empty")
@@ -55,7 +55,7 @@ func checkPlain(line string) error {
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(line), "")
 	if err != nil {
-		return fmt.Errorf("the command is not a plain command line: %s; check its quotes, or %s", parseReason(err), argvHint)
+		return fmt.Errorf("cannot split the command into words: %s; check its quotes, or %s", parseReason(err), argvHint)
 	}
 	if len(file.Stmts) > 1 {
 		return refuse("several commands")
@@ -85,7 +85,7 @@ func checkStmt(s *syntax.Stmt) error {
 		return refuse("shell syntax (a pipe, a list or a compound command)")
 	}
 	if len(call.Assigns) > 0 {
-		return fmt.Errorf(`the command begins with an assignment, which needs a shell; use the "env" setting, or %s`, argvHint)
+		return fmt.Errorf(`the command begins with an assignment, which needs a shell; put "env" before it, or %s`, argvHint)
 	}
 	for _, w := range call.Args {
 		if err := checkParts(w.Parts, false); err != nil {
@@ -151,7 +151,7 @@ func isSimple(p *syntax.ParamExp) bool {
 }
 
 func refuse(what string) error {
-	return fmt.Errorf("the command contains %s, but no shell runs it; %s", what, argvHint)
+	return fmt.Errorf("the command contains %s, which only a shell understands; %s", what, argvHint)
 }
 
 // parseReason returns the parser's message without its position.

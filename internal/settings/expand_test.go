@@ -92,7 +92,7 @@ func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
 		{"unset", Server{URL: "$NONE"}, "f.yaml:3: mcpServers.s: $NONE is not set; set it, or write ${NONE:-default}"},
 		{"header", Server{Headers: []Pair{{Name: "H", Value: "$CR", Origin: at}}},
 			"f.yaml:3: mcpServers.s.headers.H: the value of header H contains a control character"},
-		{"address", Server{URL: "$U"}, "f.yaml:3: mcpServers.s: its address is not an http or https URL"},
+		{"address", Server{URL: "$U"}, "f.yaml:3: mcpServers.s: the URL must begin with http:// or https:// and name a host"},
 		{"variable", Server{Env: []Pair{{Name: "E", Value: "$NUL", Origin: at}}},
 			"f.yaml:3: mcpServers.s.env.E: the value contains a NUL character"},
 	}

@@ -87,7 +87,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
-		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: its address is not an http or https URL"}},
+		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: the URL must begin with http:// or https:// and name a host"}},
 		{"header injection", "s.json", `{"mcpServers": {"a": {"url": "http://h/", "headers": {"X": "a\r\nY: b", "B c": "d"}}}}`, []string{
 			"s.json:1:60: mcpServers.a.headers: the value of header X contains a control character",
 			`s.json:1:80: mcpServers.a.headers: "B c" is not a valid header name`,

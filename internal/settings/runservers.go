@@ -30,12 +30,15 @@ func (l *loader) serversOfRun(m *merged) {
 		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
 	}
 	object := &document.Node{Kind: document.Object}
-	for _, spec := range l.globals.MCP {
+	for i, spec := range l.globals.MCP {
 		name, entry, err := parseServer(spec, l.opts.Dir)
 		if err == nil && object.Get(name) != nil {
-			err = fmt.Errorf("two servers are named %q; put another NAME= before one of them", name)
+			err = fmt.Errorf("another server is named %q; begin it with NAME= to name it", name)
 		}
 		if err != nil {
+			if len(l.globals.MCP) > 1 {
+				err = fmt.Errorf("server %d: %w", i+1, err)
+			}
 			l.problems = append(l.problems, document.Problem{File: origin.Name, Message: document.Visible(err.Error())})
 			continue
 		}
@@ -54,6 +57,9 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 	rest := strings.TrimSpace(spec)
 	before, after, found := strings.Cut(rest, "=")
 	if found && !strings.ContainsAny(before, " \t\"'/\\") {
+		if before == "" {
+			return "", nil, errors.New(`give a name before "="`)
+		}
 		if err := CheckServerName(before); err != nil {
 			return "", nil, err
 		}
@@ -87,7 +93,7 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 		name = cleanServerName(own)
 	}
 	if CheckServerName(name) != nil {
-		return "", nil, errors.New("put NAME= before it to name the server")
+		return "", nil, errors.New("begin it with NAME= to name the server")
 	}
 	return name, entry, nil
 }

@@ -75,7 +75,7 @@ func checkURL(address string) error {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("its address is not an http or https URL") // the address could hold a secret
+		return errors.New("the URL must begin with http:// or https:// and name a host") // the URL could hold a secret
 	}
 	return nil
 }

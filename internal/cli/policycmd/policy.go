@@ -101,11 +101,30 @@ func runExport(ctx context.Context, e *cli.Env, program string) error {
 	if err != nil {
 		return err
 	}
-	text, unsaid := permissions.Export(ctx, program, rules)
-	for _, line := range unsaid {
+	text, notes := permissions.Export(ctx, program, rules)
+	return result(e, text, exported{text, cli.OrEmpty(notes)}, notes)
+}
+
+// exported is the JSON of policy export, imported that of policy import.
+type exported struct {
+	Text  string   `json:"text"`
+	Notes []string `json:"notes"`
+}
+
+type imported struct {
+	Rules []permissions.Rule `json:"rules"`
+	Notes []string           `json:"notes"`
+}
+
+// result prints a text and what it could not express, or both as JSON.
+func result(e *cli.Env, text string, doc any, notes []string) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(doc)
+	}
+	for _, line := range notes {
 		e.Notef("%s", line)
 	}
-	_, err = io.WriteString(e.Out, text)
+	_, err := io.WriteString(e.Out, text)
 	return err
 }
 
@@ -149,11 +168,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
-	for _, line := range found.Unsaid {
-		e.Notef("%s", line)
-	}
-	_, err = io.WriteString(e.Out, permissions.YAML(found.Rules))
-	return err
+	return result(e, permissions.YAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
 }
 
 func home(e *cli.Env) string { return e.Getenv("HOME") }

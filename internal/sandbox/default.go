@@ -146,7 +146,7 @@ const maxEntries = 500
 // installed behind them, and where the links in them lead.
 func (h *home) installations() []string {
 	var out []string
-	known := systemPaths()
+	paths, known := resolver{}, systemPaths()
 	add := func(paths ...string) {
 		for _, path := range paths {
 			if !isWithinAny(path, known) {
@@ -163,7 +163,7 @@ func (h *home) installations() []string {
 		} else if !isLocal(dir) {
 			continue // the system's own, with a thousand entries
 		}
-		for _, target := range linksIn(dir) {
+		for _, target := range linksIn(dir, paths) {
 			if !isWithinAny(target, known) && !h.holds(target) {
 				add(h.behindFile(target)...)
 			}
@@ -214,7 +214,7 @@ func (h *home) isHub(dir string) bool {
 }
 
 // linksIn returns where the symbolic links in a folder lead.
-func linksIn(dir string) []string {
+func linksIn(dir string, paths resolver) []string {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
@@ -226,7 +226,7 @@ func linksIn(dir string) []string {
 		if e.Type() != os.ModeSymlink {
 			continue
 		}
-		if r, err := resolve(filepath.Join(dir, e.Name())); err == nil {
+		if r, err := paths.resolve(filepath.Join(dir, e.Name())); err == nil {
 			out = append(out, r.path)
 		}
 	}

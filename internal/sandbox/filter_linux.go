@@ -42,9 +42,9 @@ func missing() []uint32 {
 	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// namespaces are the flags of clone that create namespaces, without
+// anyNamespace has the flags of clone that create namespaces, without
 // CLONE_NEWTIME, which clone takes for a signal.
-const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // setIDs are the bits of a mode that make a program run as its owner or group. The
@@ -64,8 +64,8 @@ func filter() []byte {
 	for _, call := range refused() {
 		a.when(jumpEqual, call, failWith(unix.EPERM))
 	}
-	a.refuseBits(unix.SYS_CLONE, 0, namespaces)
-	a.refuseBits(unix.SYS_UNSHARE, 0, namespaces|unix.CLONE_NEWTIME)
+	a.refuseBits(unix.SYS_CLONE, 0, anyNamespace)
+	a.refuseBits(unix.SYS_UNSHARE, 0, anyNamespace|unix.CLONE_NEWTIME)
 	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
 	a.refuseBits(unix.SYS_FCHMODAT, 2, setIDs)
 	a.refuseBits(unix.SYS_FCHMODAT2, 2, setIDs)

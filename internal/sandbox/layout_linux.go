@@ -31,6 +31,7 @@ const (
 
 // layout is the file system of a sandbox in the making.
 type layout struct {
+	paths   resolver
 	entries map[string]entry
 	links   map[string]string
 	rules   []launcher.Rule
@@ -80,7 +81,7 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 }
 
 func newLayout() *layout {
-	return &layout{entries: map[string]entry{}, links: map[string]string{}, made: map[string]bool{"root": true}}
+	return &layout{paths: resolver{}, entries: map[string]entry{}, links: map[string]string{}, made: map[string]bool{"root": true}}
 }
 
 // emptyLayout returns the steps that every sandbox has.
@@ -108,7 +109,7 @@ func (l *layout) add(path string, k kind) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("the path is not absolute")
 	}
-	r, err := resolve(path)
+	r, err := l.paths.resolve(path)
 	if err != nil {
 		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -15,17 +16,17 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 )
 
-// Probe tries what a sandbox in full needs: it sets one up in a new process. It
-// does not rely on what the kernel says to allow, because security modules of some
-// distributions allow a user namespace but nothing in it. The first call takes
-// some milliseconds; its answer is kept.
+// Probe tries what a sandbox in full needs. It does not rely on what the kernel
+// says to allow, because security modules of some distributions allow a user
+// namespace but nothing in it. Where something may be special about this process,
+// it sets up a whole sandbox in which nothing runs. The first call takes a
+// millisecond, or five; its answer is kept.
 func Probe() Support { return probed() }
 
 // probed keeps the answer: the kernel does not change while toolreg runs.
 var probed = sync.OnceValue(probe)
 
 func probe() Support {
-	err := try()
 	parts := []Part{
 		{Name: "user namespaces", OK: true}, {Name: "mount namespaces", OK: true}, {Name: "process namespaces", OK: true},
 		{Name: "IPC namespaces", OK: true}, {Name: "network namespaces", OK: true},
@@ -33,13 +34,17 @@ func probe() Support {
 		partOf("no_new_privs", prctlKnows(unix.PR_GET_NO_NEW_PRIVS)),
 		partOf("seccomp", filterKnown()),
 	}
+	s := Support{Parts: parts}
+	if s.Full() && isOrdinary() && canMount() {
+		return s
+	}
+	err := try()
 	if err == nil {
-		return Support{Parts: parts}
+		return s
 	}
 	for i, flag := range []uintptr{0, unix.CLONE_NEWNS, unix.CLONE_NEWPID, unix.CLONE_NEWIPC, unix.CLONE_NEWNET} {
 		parts[i] = partOf(parts[i].Name, canClone(unix.CLONE_NEWUSER|flag))
 	}
-	s := Support{Parts: parts}
 	if s.Full() {
 		s.Parts = append(s.Parts, Part{Name: "all of them together", Detail: err.Error()})
 	}
@@ -72,9 +77,42 @@ func try() error {
 	return err
 }
 
-// canClone tries to create namespaces, for a program that does not exist.
+// isOrdinary reports whether nothing but the kernel decides what this process may
+// do: no filter of system calls is upon it, and no container hides parts of /proc,
+// without all of which no new one can be mounted.
+func isOrdinary() bool {
+	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != 0 {
+		return false
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(mounts)) {
+		const at = 4 // the mount point
+		fields := strings.Fields(line)
+		if len(fields) <= at || strings.HasPrefix(fields[at], "/proc/") && fields[at] != "/proc/sys/fs/binfmt_misc" {
+			return false
+		}
+	}
+	return true
+}
+
+// canMount tries to create all namespaces and to change a mount in them.
+func canMount() bool {
+	return start(&syscall.SysProcAttr{
+		Cloneflags:   namespaces | unix.CLONE_VM | unix.CLONE_VFORK,
+		Unshareflags: unix.CLONE_NEWNS, // with it, package syscall also makes all mounts private
+	}) == nil
+}
+
+// canClone tries to create namespaces.
 func canClone(flags uintptr) error {
-	attr := &syscall.SysProcAttr{Cloneflags: flags | unix.CLONE_VM | unix.CLONE_VFORK}
+	return start(&syscall.SysProcAttr{Cloneflags: flags | unix.CLONE_VM | unix.CLONE_VFORK})
+}
+
+// start starts a program that does not exist, and returns what failed before that.
+func start(attr *syscall.SysProcAttr) error {
 	p, err := os.StartProcess("/proc/self/exe/none", []string{"none"}, &os.ProcAttr{Sys: attr})
 	if err == nil {
 		_, _ = p.Wait()

@@ -18,26 +18,50 @@ type resolved struct {
 	links map[string]string // the links on the way and what each leads to, both without links before them
 }
 
+// resolver resolves many paths and looks at each folder on the way once.
+type resolver map[string]component
+
+// component is what is at a path without links before it.
+type component struct {
+	mode fs.FileMode
+	to   string // of a link
+	err  error
+}
+
+func (known resolver) at(path string) component {
+	c, ok := known[path]
+	if ok {
+		return c
+	}
+	info, err := os.Lstat(path)
+	if c.err = err; err == nil {
+		if c.mode = info.Mode(); c.mode&fs.ModeSymlink != 0 {
+			c.to, c.err = os.Readlink(path)
+		}
+	}
+	known[path] = c
+	return c
+}
+
 // resolve follows the symbolic links of an absolute path.
-func resolve(path string) (resolved, error) {
+func resolve(path string) (resolved, error) { return resolver{}.resolve(path) }
+
+func (known resolver) resolve(path string) (resolved, error) {
 	r := resolved{path: "/", links: map[string]string{}}
 	rest := split(path)
 	for len(rest) > 0 {
 		next := filepath.Join(r.path, rest[0])
 		rest = rest[1:]
-		info, err := os.Lstat(next)
-		if err != nil {
-			return resolved{}, err
+		c := known.at(next)
+		if c.err != nil {
+			return resolved{}, c.err
 		}
-		r.isDir = info.IsDir()
-		if info.Mode()&fs.ModeSymlink == 0 {
+		r.isDir = c.mode.IsDir()
+		if c.mode&fs.ModeSymlink == 0 {
 			r.path = next
 			continue
 		}
-		target, err := os.Readlink(next)
-		if err != nil {
-			return resolved{}, err
-		}
+		target := c.to
 		if !filepath.IsAbs(target) {
 			target = strings.TrimSuffix(r.path, "/") + "/" + target
 		}

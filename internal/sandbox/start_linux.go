@@ -20,6 +20,9 @@ import (
 // file system that hangs takes so long.
 const settingUp = 30 * time.Second
 
+// namespaces are those of a confined program.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+
 // state is the part of a [Start] for Linux.
 type state struct {
 	status  *os.File // our end of the socket for reports
@@ -75,9 +78,9 @@ func memoryFile(data []byte) (*os.File, error) {
 // Attributes sets what the start needs in addition. The capabilities are those of
 // the new user namespace; the launcher gives them up before the program runs.
 func (s *Start) Attributes(attr *syscall.SysProcAttr) {
-	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-	if s.network.Mode != NetworkAll {
-		attr.Cloneflags |= unix.CLONE_NEWNET
+	attr.Cloneflags |= namespaces
+	if s.network.Mode == NetworkAll {
+		attr.Cloneflags &^= unix.CLONE_NEWNET
 	}
 	// As for other starts, which share our memory until they execute. Package
 	// syscall leaves this out because it expects to map the user from outside;

@@ -14,7 +14,7 @@ TOKENS := testdata/tokens
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers fuzz soak clean programs
+.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve fuzz soak clean programs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,11 +63,14 @@ tokens: build ## count the tokens of declarations with real tokenizers, for the 
 	npm ci --prefix $(TOKENS) --silent
 	node $(TOKENS)/measure.mjs bin/toolreg
 
-bench: benchservers benchtools ## run every benchmark; docs/benchmarks.md keeps the times of whole processes
+bench: benchservers benchserve benchtools ## run every benchmark; docs/benchmarks.md keeps the times of whole processes
 	go test -run '^$$' -bench . -benchmem ./...
 
 benchservers: build ## measure calls of MCP servers beside a client that does nothing else
 	bash -o pipefail -c 'testdata/bench/servers.sh | testdata/bench/keep.sh servers'
+
+benchserve: build ## measure calls through serve beside direct ones and a gateway on the bare Go SDK
+	bash -o pipefail -c 'testdata/bench/serve.sh | testdata/bench/keep.sh serve'
 
 benchtools: build ## compare the file tools with cat, sed and ripgrep
 	bash -o pipefail -c 'testdata/bench/tools.sh | testdata/bench/keep.sh tools'

@@ -115,6 +115,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if _, err := from.Policy(nil); err != nil {
 		return err
 	}
+	collectLater()
 	set := from.Settings().Serve
 	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
 	serving, end := context.WithCancelCause(ctx)

@@ -18,7 +18,11 @@ func Explain(err error) string {
 	case errors.Is(err, registry.ErrSourceFailed):
 		return "The tool is not available: its source failed. Continue without it. " + err.Error()
 	case errors.Is(err, registry.ErrNotFound):
-		if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
+		switch e, ok := errors.AsType[*registry.NotFoundError](err); {
+		case !ok || e.Hidden == nil:
+		case e.Hidden.Now != "":
+			return fmt.Sprintf("The tool %q is named %q now. Call that one.", e.Name, e.Hidden.Now)
+		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
 		return "There is no such tool. Call only declared tools."

@@ -90,6 +90,7 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		case was != nil && was.hasDefinition(&now):
 			return nil
 		case was != nil:
+			now.Override = was.Override // overrides come later
 			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")
 			hint = "toolreg lock --check shows the change, toolreg lock accepts it"
 		}

@@ -69,7 +69,9 @@ func (tr *translation) refuse(params *jsonx.Value) error {
 		case !closed:
 			continue
 		case instead == "":
-			found = append(found, violation(m.Name, "an override sets this param, so a call cannot ("+tr.origin+")"))
+			v := violation(m.Name, "an override sets this param, so a call cannot")
+			v.Setting = tr.origin
+			found = append(found, v)
 		default:
 			found = append(found, violation(m.Name, fmt.Sprintf("unknown property, did you mean %q?", instead)))
 		}

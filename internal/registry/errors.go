@@ -32,6 +32,7 @@ type Violation struct {
 	Keyword  string `json:"keyword,omitempty"`  // schema keyword; "" for a tool's own check
 	Message  string `json:"message"`            // what is wrong
 	Expected string `json:"expected,omitempty"` // what was expected
+	Setting  string `json:"setting,omitempty"`  // file:line of an override that is the reason; not for models
 }
 
 // ArgsError reports that params are invalid. Violations is sorted by pointer
@@ -54,6 +55,9 @@ func (e *ArgsError) Error() string {
 			b.WriteString(v.Pointer + ": ")
 		}
 		b.WriteString(v.Message)
+		if v.Setting != "" {
+			b.WriteString(" (" + v.Setting + ")")
+		}
 	}
 	return b.String()
 }

@@ -31,6 +31,7 @@ type Hidden struct {
 	Source  string `json:"source"`
 	Reason  string `json:"reason"`            // why it is not in the registry
 	Setting string `json:"setting,omitempty"` // what hides it: file:line, a flag or "default"
+	Now     string `json:"-"`                 // the name that an override gave the tool; "" unless that is the reason
 	Err     error  `json:"-"`                 // of a quarantine
 }
 

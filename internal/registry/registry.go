@@ -135,7 +135,7 @@ func (r *Registry) notFound(name string) error {
 		return e
 	}
 	if t := r.formerly(name); t != nil {
-		e.Hidden = &Hidden{Name: name, Source: t.Source, Reason: fmt.Sprintf("an override renames it to %q", t.Name), Setting: t.Reshaped.Origin}
+		e.Hidden = &Hidden{Name: name, Source: t.Source, Now: t.Name, Reason: fmt.Sprintf("an override renames it to %q", t.Name), Setting: t.Reshaped.Origin}
 		return e
 	}
 	candidates := make([]string, 0, len(r.names)+len(r.other))

@@ -2,7 +2,9 @@ package process
 
 import (
 	"crypto/rand"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"runtime"
@@ -110,6 +112,10 @@ func (l *launched) start() error {
 	}
 	l.sandbox.Attributes(l.cmd.SysProcAttr)
 	if err := l.cmd.Start(); err != nil {
+		var path *fs.PathError // of the launcher, which says nothing
+		if errors.As(err, &path) {
+			err = path.Err
+		}
 		return &sandbox.Error{Step: "creating namespaces", Err: err}
 	}
 	err := l.sandbox.Started()

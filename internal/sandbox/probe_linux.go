@@ -42,13 +42,29 @@ func probe() Support {
 	if err == nil {
 		return s
 	}
-	for i, flag := range []uintptr{0, unix.CLONE_NEWNS, unix.CLONE_NEWPID, unix.CLONE_NEWIPC, unix.CLONE_NEWNET} {
-		parts[i] = partOf(parts[i].Name, canClone(unix.CLONE_NEWUSER|flag))
+	if err := canClone(unix.CLONE_NEWUSER); err != nil {
+		// Without these there are no others.
+		s.Parts = append([]Part{{Name: "user namespaces", Detail: whyNone(err)}}, parts[5:]...)
+		return s
+	}
+	for i, flag := range []uintptr{unix.CLONE_NEWNS, unix.CLONE_NEWPID, unix.CLONE_NEWIPC, unix.CLONE_NEWNET} {
+		parts[i+1] = partOf(parts[i+1].Name, canClone(unix.CLONE_NEWUSER|flag))
 	}
 	if s.Full() {
-		s.Parts = append(s.Parts, Part{Name: "all of them together", Detail: err.Error()})
+		s.Parts = append(s.Parts, Part{Name: "what programs may do in them", Detail: err.Error()})
 	}
 	return s
+}
+
+// whyNone says why no user namespace can be created.
+func whyNone(err error) string {
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		return "the limit user.max_user_namespaces is reached"
+	case errors.Is(err, unix.EPERM):
+		return "the system forbids them; see kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns"
+	}
+	return err.Error()
 }
 
 func partOf(name string, err error) Part {

@@ -53,7 +53,7 @@ type Entry struct {
 	Server     string    `json:"server,omitempty"`
 	Project    string    `json:"project,omitempty"`  // project root
 	Caller     *Caller   `json:"caller,omitempty"`   // client of serve; absent for the command line
-	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, ask, deny
+	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, sandbox, ask, deny
 	Rule       string    `json:"rule,omitempty"`     // origin of the decision: file:line, flag, default, approval
 	Outcome    Outcome   `json:"outcome"`
 	Code       string    `json:"code,omitempty"`  // error code
@@ -70,6 +70,7 @@ type Entry struct {
 	ParamsSHA256 string `json:"paramsSha256,omitempty"` // hash of the canonical params, hex
 	Cached       bool   `json:"cached,omitempty"`       // the result comes from the cache
 	SavedTokens  int    `json:"savedTokens,omitempty"`  // estimated tokens that an override of the result saved
+	Confined     bool   `json:"confined,omitempty"`     // the program ran in the sandbox
 	Attempts     int    `json:"attempts,omitempty"`     // number of attempts, if more than one
 	// Params are logged with the setting audit.params.
 	Params    json.RawMessage `json:"params,omitempty"`

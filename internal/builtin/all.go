@@ -196,4 +196,4 @@ func Shell(env []string) string { return shell.Name(env) }
 
 // Keep supervises a background command, as a separate program; see
 // [shell.Keep].
-func Keep(args []string) error { return shell.Keep(args) }
+func Keep(ctx context.Context, args []string) error { return shell.Keep(ctx, args) }

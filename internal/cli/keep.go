@@ -13,8 +13,8 @@ func NewKeepCommand(*Env) *cobra.Command {
 		Use: KeepCommand, Hidden: true, DisableFlagParsing: true,
 		// No settings and flags: its environment is the command's.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE: func(_ *cobra.Command, argv []string) error {
-			if err := builtin.Keep(argv); err != nil {
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if err := builtin.Keep(cmd.Context(), argv); err != nil {
 				return &UsageError{Err: err, Hint: "run_shell_command with background: true starts it"}
 			}
 			return nil

@@ -54,7 +54,7 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	}
 	stream(&spec, d, isResult, call)
 	start := time.Now()
-	outcome, err := process.Run(ctx, spec)
+	outcome, err := runConfined(ctx, spec, call)
 	if err == nil && isResult && ended(outcome) {
 		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
 	}
@@ -64,6 +64,17 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	}
 	result.Duration = time.Since(start)
 	return result, nil
+}
+
+// runConfined runs the program of a call, confined as the call says.
+func runConfined(ctx context.Context, spec process.Spec, call registry.Call) (process.Outcome, error) {
+	if call.Confine == nil {
+		return process.Run(ctx, spec)
+	}
+	spec.Confine = call.Confine.Profile
+	o, err := process.Run(ctx, spec)
+	call.Confine.Refused = o.Refused
+	return o, err
 }
 
 // stream passes on the program's output to the observer and to the file for the

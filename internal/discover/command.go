@@ -41,6 +41,8 @@ type CommandOptions struct {
 	MaxOutput int64
 	// MaxTools limits the number of tools; 0 means 10,000.
 	MaxTools int
+	// Confine confines the discovery command; nil: it is not confined.
+	Confine process.Confiner
 	// Outputs caches the output of the discovery command. nil: it always runs.
 	Outputs Outputs
 }
@@ -162,6 +164,8 @@ func (c *command) tool(d *declaration, r running) registry.Tool {
 	t := registry.Tool{
 		Definition: def,
 		Identity:   c.identity(),
+		Program:    registry.ProgramDiscovery,
+		Folder:     c.opts.ProjectRoot,
 		Quarantine: d.quarantine,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			return c.call(ctx, d, r.isResult, call)
@@ -191,7 +195,7 @@ func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	outcome, err := process.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.MaxDiscovery})
+	outcome, err := c.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.MaxDiscovery})
 	if err != nil || outcome.ExitCode != 0 || outcome.Signal != "" {
 		return nil, c.ended(outcome, err)
 	}

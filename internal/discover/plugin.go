@@ -69,6 +69,8 @@ type PluginOptions struct {
 	// MaxTools limits the number of tools; 0 means 10,000 (setting
 	// limits.tools).
 	MaxTools int
+	// Confine confines factories and scripts; nil: they are not confined.
+	Confine process.Confiner
 	// Outputs caches the output of factories and scripts. nil: they always run.
 	Outputs Outputs
 }
@@ -154,6 +156,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 		found.spoil(d, err)
 	}
 	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv), p.Path, d.quarantine
+	t.Program, t.Folder = registry.ProgramPlugins, p.Dir
 	t.Unmet = c.unmet(ctx, p.opts.Context)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return p.run(ctx, argv, d, r.isResult, call)

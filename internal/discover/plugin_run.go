@@ -50,7 +50,7 @@ func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, p.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	o, err := process.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.MaxDiscovery})
+	o, err := p.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.MaxDiscovery})
 	if err != nil || o.ExitCode != 0 || o.Signal != "" {
 		return nil, p.ended(o, err)
 	}
@@ -142,7 +142,7 @@ func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResul
 	}
 	stream(&spec, d, isResult, call)
 	start := time.Now()
-	o, err := process.Run(ctx, spec)
+	o, err := runConfined(ctx, spec, call)
 	if err == nil && ended(o) {
 		o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
 		if isResult {

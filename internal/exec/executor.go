@@ -38,6 +38,10 @@ type Executor struct {
 	// Limits returns the time limit of a tool from the settings; 0 if they set
 	// none. Timeout takes precedence. May be nil.
 	Limits func(*registry.Tool) time.Duration
+	// Confine returns a tool whose Run confines its program, for a verdict that
+	// says so. It is called for each call, and wrapped by all of Wrap. If nil, such
+	// calls are refused.
+	Confine func(registry.Tool, policy.Confinement) registry.Tool
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
@@ -84,8 +88,11 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 			return unasked(err)
 		}
 	}
+	if r.Verdict.Confine.On && x.Confine == nil {
+		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, and there is none", Origin: r.Verdict.Confine.By}
+	}
 	r.Ran = true
-	result, err := x.run(ctx, r.Tool, r.Call)
+	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
 	return edit.addTo(result), err
 }
 

@@ -8,20 +8,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 const defaultGrace = 5 * time.Second
 
-// run makes the call that was admitted: the wrappers, then the time limit, then
-// the tool.
-func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
+// run makes the call that was admitted: the wrappers, then the sandbox, then the
+// time limit, then the tool.
+func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call, confine policy.Confinement) (registry.Result, error) {
 	out := &emitter{emit: call.Emit, progress: call.Progress}
 	defer out.close()
 	call.Emit, call.Progress = out.Emit, out.Progress
 
 	tool := *t
 	tool.Run = x.limited(t)
+	if confine.On {
+		tool = x.Confine(tool, confine)
+	}
 	var result registry.Result
 	start := time.Now()
 	err := catchPanic(t, "calling a tool", func() (err error) {

@@ -26,6 +26,8 @@ type Set struct {
 	// Expand returns the command of a hook with its variables expanded; nil
 	// leaves it as it is.
 	Expand func(*Hook) ([]string, error)
+	// Confine confines them; nil: they are not confined.
+	Confine process.Confiner
 }
 
 // Denied is the error of a call that a hook refused, or for which it failed. It
@@ -201,7 +203,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	timeout := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, timeout)
 	defer cancel()
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
+	out, err := s.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
 	switch {
 	case err != nil:
 		return answer{}, err

@@ -27,7 +27,7 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	life, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil)) // it is nobody's own
 	sess := &session{transport: a.transport, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
 	sess.limit.Store(s.opts.Limits.frame())
-	inner, err := s.transport(server, sess)
+	inner, err := s.transport(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
@@ -55,9 +55,9 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	return sess, nil
 }
 
-func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport, error) {
+func (s *Source) transport(ctx context.Context, server settings.Server, sess *session) (mcp.Transport, error) {
 	if sess.transport == transportStdio {
-		return s.stdio(server, sess)
+		return s.stdio(ctx, server, sess)
 	}
 	h, err := transport.NewHTTP(server, sess.transport == transportHTTP, sess.limit)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Source) transport(server settings.Server, sess *session) (mcp.Transport
 	return h.Transport(max(s.opts.Limits.Frame, s.opts.Limits.Result)), nil
 }
 
-func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, error) {
+func (s *Source) stdio(ctx context.Context, server settings.Server, sess *session) (mcp.Transport, error) {
 	dir := s.opts.ProjectRoot
 	if server.Cwd != "" {
 		dir = server.Cwd
@@ -83,15 +83,22 @@ func (s *Source) stdio(server settings.Server, sess *session) (mcp.Transport, er
 			dir = filepath.Join(s.opts.ProjectRoot, dir)
 		}
 	}
-	child, err := process.Start(process.Spec{
+	spec := process.Spec{
 		Argv:   append([]string{server.Command}, server.Args...),
 		Dir:    dir,
 		Env:    settings.Environment(s.opts.Environ, server.Env, server.InheritEnv),
 		Output: s.stderrLines(sess.mask),
-	})
+	}
+	after, err := s.opts.Confine.Apply(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
+	child, err := process.Start(spec)
+	if err != nil {
+		after()
+		return nil, err
+	}
+	sess.after = after
 	sess.stdio = transport.NewStdio(child, sess.limit, s.log())
 	return sess.stdio, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -48,6 +49,9 @@ type Options struct {
 	Auth func(settings.Server) transport.Authorizer
 
 	Limits Limits
+
+	// Confine confines a stdio server; nil: it is not confined.
+	Confine process.Confiner
 
 	// Logger receives stderr lines of the server (level info), text on its stdout
 	// that is not a message (warn) and protocol details (debug). If nil, nothing is

@@ -35,6 +35,7 @@ type session struct {
 	client    *mcp.ClientSession
 	conn      *transport.Conn  // nil if there is no connection
 	stdio     *transport.Stdio // nil for others
+	after     func()           // to call when the child has ended
 	http      *transport.HTTP  // http and sse
 	limit     *transport.CurrentLimit
 	mask      *strings.Replacer       // see hide
@@ -157,6 +158,7 @@ func (c *session) close() {
 	if c.stdio != nil {
 		c.stdio.Child.Stop(eofGrace, termGrace)
 		_ = c.stdio.Child.Stdout.Close()
+		c.after()
 	}
 	if c.client != nil {
 		_ = c.client.Close()

@@ -82,7 +82,7 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 		}
 		switch certain {
 		case shellline.Yes:
-			c.Decision, c.Reason = r.verdict()
+			c.Decision, c.Reason = d.ruled(r)
 			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""
 			return c.floor(doubt)
@@ -111,9 +111,9 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 	return c.floor(doubt)
 }
 
-// floor turns an allow into a question where a doubt remains.
+// floor asks where a doubt remains about a command that would run unasked.
 func (c CommandVerdict) floor(doubt string) CommandVerdict {
-	if doubt != "" && c.Decision == Allow {
+	if doubt != "" && (c.Decision == Allow || c.Decision == Sandbox) {
 		c.Decision, c.Reason, c.Origin, c.rule = Ask, doubt, originDefault, nil
 	}
 	return c

@@ -56,6 +56,7 @@ func (d *decision) verdict() Verdict {
 	} else {
 		v = d.plain()
 	}
+	ruled := v
 	if guarded := d.guardedPath(); guarded != "" && v.Decision == Allow {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
 			Reason: fmt.Sprintf("%q can make other programs run commands; changing it always requires confirmation", guarded)}
@@ -63,8 +64,8 @@ func (d *decision) verdict() Verdict {
 	if d.asking.Reason != "" && v.Decision != Deny {
 		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}
 	}
-	v = d.mode(v)
-	v.Agreed = v.Decision == Allow && d.policy.Mode == ModeYolo
+	v = d.confine(d.mode(v), ruled)
+	v.Agreed = (v.Decision == Allow || v.Decision == Sandbox) && d.policy.Mode == ModeYolo
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
 	v.Hides = d.hides(v.Rule)
 	if v.Decision == Ask && d.policy.Approvals != nil {

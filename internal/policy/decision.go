@@ -14,8 +14,8 @@ const (
 	Ask Decision = iota
 	Allow
 	Deny
-	// Sandbox is a decision that only rules make: run confined, without asking.
-	// If that is not available, the verdict is Ask.
+	// Sandbox runs a call confined, without asking. Only rules make this decision,
+	// and where it is not possible it becomes Ask.
 	Sandbox
 )
 
@@ -56,10 +56,12 @@ func stricter(a, b Decision) Decision {
 		switch d {
 		case Allow:
 			return 0
+		case Sandbox:
+			return 1
 		case Deny:
-			return 2
+			return 3
 		}
-		return 1
+		return 2
 	}
 	if rank(b) > rank(a) {
 		return b

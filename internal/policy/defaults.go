@@ -12,7 +12,7 @@ func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
 		if r.Command == "" && d.unmet(r) == "" {
-			return verdictOf(r)
+			return d.verdictOf(r)
 		}
 	}
 	if v, ok := d.autoEdit(); ok {
@@ -32,9 +32,9 @@ func (d *decision) plain() Verdict {
 }
 
 // verdictOf is the verdict of a rule that matches.
-func verdictOf(r *Rule) Verdict {
+func (d *decision) verdictOf(r *Rule) Verdict {
 	v := Verdict{Origin: r.Origin, Rule: r}
-	v.Decision, v.Reason = r.verdict()
+	v.Decision, v.Reason = d.ruled(r)
 	return v
 }
 
@@ -74,5 +74,5 @@ func (d *decision) byDefault() Verdict {
 	if mixed && stricter(base.Decision, set.Decision) == base.Decision {
 		return base // a category's default never opens a server's tools
 	}
-	return verdictOf(&set)
+	return d.verdictOf(&set)
 }

@@ -32,7 +32,7 @@ func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 		if some := r.Command != "" || r.Path != "" || r.When != nil; some && r.Decision == Deny {
 			continue
 		}
-		return verdictOf(r), true
+		return d.verdictOf(r), true
 	}
 	return Verdict{}, false
 }

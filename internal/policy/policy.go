@@ -39,6 +39,9 @@ type Policy struct {
 	Workspace string
 	// TrustOrigins says which setting trusts each server, by the server's name.
 	TrustOrigins map[string]string
+	// Means says how programs of a kind can be confined, by [registry.Tool.Program].
+	// If nil, none can.
+	Means func(kind string) Means
 	// Approvals are the remembered answers; nil means none, and nothing can be
 	// remembered.
 	Approvals *Approvals

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -67,17 +66,3 @@ func (r *Rule) Compile() error {
 // isNarrow reports whether the rule loosens, so that a doubt must not make it
 // match.
 func (r *Rule) isNarrow() bool { return r.Decision == Allow || r.Decision == Sandbox }
-
-// verdict is the decision of a rule that matches, with its reason.
-func (r *Rule) verdict() (Decision, string) {
-	d, reason := r.Decision, "a rule requires confirmation"
-	switch r.Decision {
-	case Allow:
-		reason = "a rule allows it"
-	case Deny:
-		reason = "a rule denies it"
-	case Sandbox:
-		return Ask, "a rule runs it in the sandbox, which is not available, so it requires confirmation"
-	}
-	return d, cmp.Or(r.Reason, reason)
-}

@@ -28,6 +28,8 @@ type Verdict struct {
 	// Agreed is set if the mode answers every question with yes, including questions
 	// that come up after the decision.
 	Agreed bool
+	// Confine says whether the call runs in the sandbox, if it runs.
+	Confine Confinement
 	// Hides reports which files and folders the call must not show although it may
 	// run, because rules deny them or ask about them. It is safe for concurrent use;
 	// nil if no rule names paths.

@@ -161,7 +161,8 @@ type Result struct {
 	// SavedTokens estimates how much less a model reads because of an override of
 	// the result, in tokens.
 	SavedTokens int
-	Attempts    int // number of attempts, if more than one
+	Confined    bool // the program ran in the sandbox
+	Attempts    int  // number of attempts, if more than one
 }
 
 // TextResult returns a result that is one text.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // Tool is a definition with the functions that act on it. It is a struct, not
@@ -31,6 +33,12 @@ type Tool struct {
 	// Unmet is the condition of the tool (channels, when) that is not true in
 	// this run; "" if there is none.
 	Unmet string
+
+	// Program is the kind of program that a call starts and that [Call.Confine]
+	// confines, such as ProgramShell; "" if a call starts none.
+	Program string
+	// Folder is the program's own folder, absolute, which it may read; "" for none.
+	Folder string
 
 	// Quarantine is why the tool cannot be used; nil if it can. A quarantined
 	// tool is listed as hidden, and a call of it returns this error.
@@ -77,6 +85,13 @@ type Tool struct {
 	Revise func(ctx context.Context, call Call, content string) (Call, error)
 }
 
+// The kinds of programs that calls start, as in the settings below sandbox.
+const (
+	ProgramShell     = "shell"
+	ProgramPlugins   = "plugins"
+	ProgramDiscovery = "discovery"
+)
+
 // Call is a request to run a tool.
 type Call struct {
 	// Tool is the name of the tool as the caller wrote it.
@@ -98,10 +113,22 @@ type Call struct {
 	// Progress receives progress (MCP progress and log notifications). It is
 	// never nil in Run.
 	Progress func(Progress)
+	// Confine is how the program that the call starts is confined. A tool with a
+	// Program must start it so. nil: not at all.
+	Confine *Confinement
 	// Hides reports whether rules deny access to a path, relative to the
 	// workspace. A search omits such files and counts them. It may be called
 	// from several goroutines. nil: no path is hidden.
 	Hides func(path string) bool
+}
+
+// Confinement is how the program of one call is confined.
+type Confinement struct {
+	Profile *sandbox.Profile
+	// Refused are the connections that the sandbox refused, as host:port. Background
+	// says that the program goes on after the call. The tool sets both.
+	Refused    []string
+	Background bool
 }
 
 // Progress is the progress of a running call. Total is 0 if unknown.

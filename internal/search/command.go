@@ -24,7 +24,8 @@ type Command struct {
 	Argv    []string
 	Dir     string
 	Env     []string
-	Timeout time.Duration // 0: none
+	Timeout time.Duration    // 0: none
+	Confine process.Confiner // nil: it is not confined
 }
 
 // Candidate is a hit as the program receives it.
@@ -57,7 +58,7 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, late)
 		defer cancel()
 	}
-	out, err := process.Run(ctx, process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
+	out, err := c.Confine.Run(ctx, process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, nil, context.Cause(ctx)

@@ -92,7 +92,7 @@ func (a *auditor) add(ctx context.Context, e audit.Entry) {
 // failure to write does not stop the call.
 func (a *auditor) call(ctx context.Context, r exec.Record) {
 	e := a.newEntry(ctx, r)
-	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached,
+	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
 	if !a.set.Audit.Enabled {
 		return
@@ -140,7 +140,7 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
 		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
 		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
-		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Attempts: r.Result.Attempts,
+		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined, Attempts: r.Result.Attempts,
 	}
 	if t.IsMCP() {
 		e.Tool = t.Qualified()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -73,7 +74,7 @@ func (r *run) fetchOptions() builtin.FetchOptions {
 		ProcessorDir: set.ProjectRoot,
 		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
 		Version: r.deps.Version,
-		Headers: r.fetchHeaders,
+		Headers: r.fetchHeaders, ConfineProcessor: r.confiner.Programs(confine.Processor),
 	}
 	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
 		o.CacheDir, o.Refresh = dir, r.opts.Cache == cache.Renew

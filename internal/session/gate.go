@@ -42,7 +42,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Warn: g.deps.Warn}
+	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn}
 	if g.set.Globals.TimeoutSet {
 		x.Timeout = g.set.Globals.Timeout
 		if x.Timeout == 0 {

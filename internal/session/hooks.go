@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -15,6 +16,9 @@ import (
 // none. The error is an *InputError.
 func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 	set, unknown, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
+	if set != nil {
+		set.Confine = r.confiner.Programs(confine.Hooks)
+	}
 	for _, d := range unknown {
 		r.deps.Warn(d)
 	}

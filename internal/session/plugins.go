@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -225,6 +226,7 @@ func (r *run) PluginOptions(id string) discover.PluginOptions {
 		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
 		Timeout:  r.set.DiscoveryTimeout, MaxDiscovery: r.set.Limits.DiscoveryOutput, MaxOutput: r.set.Limits.Result, MaxTools: r.set.Limits.Tools,
+		Confine: r.confiner.Programs(confine.Plugins),
 	}
 }
 

@@ -35,6 +35,7 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
 		}
 	}
+	p.Means = r.confiner.Means
 	p.Banned = entries(r.set.ShellBanned)
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
 	p.Shell = r.shell()

@@ -44,7 +44,7 @@ func (r *run) unprojected(t *registry.Tool, whole registry.Result, failure error
 		}
 	}
 	out := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("%v (%s); %s", failure, t.Reshaped.Origin, note))
-	out.Duration, out.Attempts, out.Asked = whole.Duration, whole.Attempts, whole.Asked
+	out.Duration, out.Attempts, out.Asked, out.Confined = whole.Duration, whole.Attempts, whole.Asked, whole.Confined
 	return out
 }
 

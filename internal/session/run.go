@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 // Deps are what a session needs from the program. Dir, Environ, Folders, Warn
@@ -111,6 +115,7 @@ type run struct {
 	expander *settings.Expander
 	env      []string // of the commands that tools run
 	rules    []policy.Rule
+	confiner *confine.Confiner
 }
 
 func newRun(set *settings.Settings, deps Deps, opts Options) *run {
@@ -121,10 +126,42 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 		deps.Screen = blank{}
 	}
 	r := &run{set: set, deps: deps, opts: opts, expander: settings.NewExpander(set.ProjectRoot, deps.Environ)}
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Warn: deps.Warn})
+	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {
 		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
 	}
 	return r
+}
+
+// programEnv returns the environment of commands, that of the process until it is
+// known.
+func (r *run) programEnv() []string {
+	if r.env == nil {
+		return r.expander.Environ
+	}
+	return r.env
+}
+
+// privateFolders returns toolreg's own folders in the home, which confined programs
+// must not read.
+func (r *run) privateFolders() []string {
+	var out []string
+	if dir := settings.UserDir(r.deps.Environ); dir != "" {
+		out = append(out, dir)
+	}
+	if d, err := r.deps.Folders.State(); err == nil {
+		out = append(out, d.Path)
+	}
+	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
+		out = append(out, dir)
+	}
+	return out
+}
+
+// protectedPaths returns the files and folders of toolreg that no tool changes.
+func (r *run) protectedPaths() []string {
+	return append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
 }
 
 // warn reports a problem that does not stop the run. source may be empty.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -137,7 +138,7 @@ func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Re
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: samplingOutput})
+	out, err := s.confiner.Programs(confine.Processor).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: samplingOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)

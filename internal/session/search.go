@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/search"
 	"github.com/toolreg/toolreg/internal/text"
@@ -56,7 +57,7 @@ func (s *Session) reordered(ctx context.Context, found []Ranked, query string, l
 	if err != nil {
 		return s.unordered(found, err)
 	}
-	command := search.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout}
+	command := search.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout, Confine: s.confiner.Programs(confine.Processor)}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:

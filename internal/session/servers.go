@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
@@ -183,6 +184,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
 			Samples: s.set.Sampling.Requests,
 		},
+		Confine:   s.confiner.Programs(confine.Server(server.Name)),
 		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
 	}

@@ -3,13 +3,12 @@ package session
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
-	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -286,7 +285,7 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 			}
 			return s.expander.Command(c)
 		},
-		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Outputs: s.cached.ofOutput(registry.SourceCommand, ""),
+		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.ofOutput(registry.SourceCommand, ""),
 	}
 }
 
@@ -294,9 +293,8 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 func (s *Session) builtinOptions() builtin.Options {
 	set := s.set
 	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
-		MaxOutput: shellOutput(set), Protected: set.ProtectedPaths(s.deps.Environ, s.deps.Dir, set.Globals.Files), Fetch: s.fetchOptions(),
+		MaxOutput: shellOutput(set), Protected: s.protectedPaths(), Fetch: s.fetchOptions(),
 		Session: s.fact("sessionKey"), Caller: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
-	o.Protected = append(o.Protected, filepath.Join(set.ProjectRoot, lock.Name))
 	if d, err := s.deps.Folders.State(); err == nil {
 		o.StateDir = d.Path
 		o.Protected = append(o.Protected, d.Path)

@@ -20,6 +20,9 @@ type Expander struct {
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 
+	// Confine confines the commands of cmd: references; nil: they are not confined.
+	Confine process.Confiner
+
 	still bool // run nothing: leave cmd: references as they are
 }
 

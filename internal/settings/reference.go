@@ -73,7 +73,7 @@ func (x *Expander) run(ctx context.Context, target string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, referenceTime, fmt.Errorf("no answer within %s", referenceTime))
 	defer cancel()
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
+	out, err := x.Confine.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
 	switch {
 	case err != nil:
 	case out.Signal != "":

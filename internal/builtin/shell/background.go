@@ -13,7 +13,7 @@ import (
 )
 
 // background starts the command and returns its id at once.
-func (s *shellTool) background(c *shellCall, argv []string, dir string) (registry.Result, error) {
+func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, dir string) (registry.Result, error) {
 	store, err := newBackgroundStore(s.opts)
 	if err != nil {
 		return registry.Result{}, err
@@ -23,7 +23,7 @@ func (s *shellTool) background(c *shellCall, argv []string, dir string) (registr
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
 	}
 	argv[0] = program
-	r, err := s.detached(store, c, argv, dir)
+	r, err := s.detached(store, c, call.Confine, argv, dir)
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
 	}
@@ -45,13 +45,21 @@ func keptOutput(opts *Options) int64 {
 	return 2 * max(limit, logTail)
 }
 
-func (s *shellTool) detached(store *backgroundStore, c *shellCall, argv []string, dir string) (_ *backgroundRecord, err error) {
+func (s *shellTool) detached(store *backgroundStore, c *shellCall, confine *registry.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
 	id, log, err := store.create()
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10))
+	sandbox := ""
+	if confine != nil {
+		confine.Background = true
+		if sandbox, err = store.saveConfined(id, confined{confine.Profile, c.root}); err != nil {
+			store.remove(id)
+			return nil, err
+		}
+	}
+	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
 	r := &backgroundRecord{ID: id, Workspace: c.root, Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
 	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
 	if err := detach(r, append(keeper, argv...), dir, env, log); err != nil {

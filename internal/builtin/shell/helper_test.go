@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -15,7 +16,7 @@ const keepArgument = "keep-for-tests"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keepArgument {
-		if err := Keep(os.Args[2:]); err != nil {
+		if err := Keep(context.Background(), os.Args[2:]); err != nil {
 			panic(err)
 		}
 		return

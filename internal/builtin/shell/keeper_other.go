@@ -2,9 +2,17 @@
 
 package shell
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
 // Keep is not available without process groups.
-func Keep([]string) error {
+func Keep(context.Context, []string) error {
 	return errors.New("background commands need process groups, which this system does not have")
 }
+
+const killGrace = 2 * time.Second
+
+func signalNumber(string) int { return 0 }

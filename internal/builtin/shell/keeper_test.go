@@ -85,14 +85,14 @@ func TestBackgroundLeavesSomethingRunning(t *testing.T) {
 }
 
 func TestKeepTellsOfItsOwnMistakes(t *testing.T) {
-	if err := Keep([]string{"a", "b", "3"}); err == nil {
+	if err := Keep(t.Context(), []string{"a", "b", "3", ""}); err == nil {
 		t.Error("no program")
 	}
-	if err := Keep([]string{"a", "b", "x", "/bin/true"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+	if err := Keep(t.Context(), []string{"a", "b", "x", "", "/bin/true"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("no number: %v", err)
 	}
 	dir := t.TempDir()
-	if err := Keep([]string{filepath.Join(dir, "log"), filepath.Join(dir, "exit"), "100", filepath.Join(dir, "absent")}); err != nil {
+	if err := Keep(t.Context(), []string{filepath.Join(dir, "log"), filepath.Join(dir, "exit"), "100", "", filepath.Join(dir, "absent")}); err != nil {
 		t.Error(err)
 	}
 	if log, code := tooltest.TextIn(t, filepath.Join(dir, "log")), tooltest.TextIn(t, filepath.Join(dir, "exit")); !strings.Contains(log, "no such file") || code != "127\n" {

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // keepDrain is how long to wait for output that a command left in the pipe when
@@ -22,11 +25,12 @@ const keepDrain = 200 * time.Millisecond
 // [Options].Keeper starts: it runs the command, keeps the end of its output, and
 // records how it ended. It returns when no process is left that could print.
 // args are the path of the log, the path of the file for the exit code, how many
-// bytes of output to keep, and the argv of the command, with its program as a
-// path. The error is only about args; later problems are written to the log.
-func Keep(args []string) error {
-	if len(args) < 4 {
-		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES PROGRAM [ARG...]")
+// bytes of output to keep, the path of a file that says how to confine the command
+// or "", and the argv of the command, with its program as a path. The error is only
+// about args; later problems are written to the log.
+func Keep(ctx context.Context, args []string) error {
+	if len(args) < 5 {
+		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES CONFINE PROGRAM [ARG...]")
 	}
 	limit, err := strconv.ParseInt(args[2], 10, 64)
 	if err != nil || limit < 1 {
@@ -38,12 +42,33 @@ func Keep(args []string) error {
 	defer signal.Stop(signals)
 	k := &keeper{log: &rotatingLog{path: args[0], segment: max(limit/2, 1)}, exit: args[1]}
 	defer k.log.close()
-	if err := k.run(args[3:]); err != nil {
+	run := k.run
+	if args[3] != "" {
+		run = func(argv []string) error { return k.runConfined(ctx, args[3], argv) }
+	}
+	if err := run(args[4:]); err != nil {
 		_, _ = fmt.Fprintln(k.log, err)
 		k.publish(127)
 	}
 	return nil
 }
+
+// runConfined is run for a command in the sandbox, which ends with everything that
+// it started.
+func (k *keeper) runConfined(ctx context.Context, path string, argv []string) error {
+	c, err := readConfined(path)
+	if err != nil {
+		return err
+	}
+	code, err := c.run(ctx, argv, func(p []byte) { _, _ = k.log.Write(p) }) // a full disk must not affect the command
+	if err == nil {
+		k.publish(code)
+	}
+	return err
+}
+
+// signalNumber returns the number of a signal by its name.
+func signalNumber(name string) int { return int(unix.SignalNum(name)) }
 
 // keeper is the state of one Keep.
 type keeper struct {

@@ -117,7 +117,7 @@ func replaceFile(path string, data []byte) error {
 
 // remove forgets a process.
 func (b *backgroundStore) remove(id string) {
-	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp"} {
+	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp", "confine"} {
 		_ = os.Remove(b.path(id, kind)) // what remains is removed next time
 	}
 }

@@ -74,7 +74,7 @@ type Options struct {
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
 	opts.Env = guardGit(opts.Env)
 	s := &shellTool{opts: &opts, workspace: w}
-	return tool.New(registry.Definition{
+	t := tool.New(registry.Definition{
 		Name:            shellName,
 		Description:     shellDescription,
 		Category:        registry.CategoryCommand,
@@ -88,6 +88,8 @@ func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
 			{Description: "Start a server", Params: json.RawMessage(`{"command":"python3 -m http.server 8000","background":true}`)},
 		},
 	}, tool.Handlers[*shellCall]{Prepare: s.prepare, Run: s.run, Subject: s.subject, Preview: s.preview})
+	t.Program = registry.ProgramShell
+	return t
 }
 
 type shellTool struct {
@@ -170,13 +172,13 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
 	argv := shellArgv(s.opts.Env, c.Command)
 	if c.Background {
-		return s.background(c, argv, process.FolderPath(open, dir))
+		return s.background(c, call, argv, process.FolderPath(open, dir))
 	}
 	limit := fmt.Errorf("stopped at its time limit of %s; set a longer timeout or background: true", c.timeout)
 	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
 	defer cancel()
 	stream := &textStream{emit: call.Emit}
-	out, err := process.Run(inner, process.Spec{
+	spec := process.Spec{
 		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env,
 		MaxOutput: -1, Keep: cmp.Or(s.opts.MaxOutput, process.DefaultMaxOutput),
 		Output: func(n int, p []byte) {
@@ -185,7 +187,14 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 				call.Spill(p)
 			}
 		},
-	})
+	}
+	if call.Confine != nil {
+		spec.Confine = call.Confine.Profile
+	}
+	out, err := process.Run(inner, spec)
+	if call.Confine != nil {
+		call.Confine.Refused = out.Refused
+	}
 	stream.end()
 	if _, ok := errors.AsType[*process.StartError](err); ok {
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)

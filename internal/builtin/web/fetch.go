@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -65,6 +66,8 @@ type Options struct {
 	Processor    func() ([]string, error)
 	ProcessorDir string
 	ProcessorEnv []string
+	// ConfineProcessor confines that program; nil: it is not confined.
+	ConfineProcessor process.Confiner
 	// Timeout bounds connecting, redirects, reading and converting together; 0
 	// means 30 s, negative no limit.
 	Timeout time.Duration

@@ -52,7 +52,7 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 	late := fmt.Errorf("fetch.processor did not answer within %s", processorTimeout)
 	inner, cancel := context.WithTimeoutCause(ctx, processorTimeout, late)
 	defer cancel()
-	out, err := process.Run(inner, process.Spec{
+	out, err := f.opts.ConfineProcessor.Run(inner, process.Spec{
 		Argv: argv, Dir: f.opts.ProcessorDir, Env: f.opts.ProcessorEnv, Stdin: input, MaxOutput: processorOutput,
 	})
 	switch {

@@ -35,7 +35,26 @@ func (w *Dir) userFolders() (home, config string) {
 // key in lower case, without the subsection.
 func configEntries(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		section := ""
+		for e := range configSettings(text) {
+			if !yield(e.name, e.value) {
+				return
+			}
+		}
+	}
+}
+
+// configSetting is one setting in a git configuration file.
+type configSetting struct {
+	header string // what stands in the brackets of its section
+	key    string // in lower case
+	name   string // the section without the subsection, and the key
+	value  string
+}
+
+// configSettings returns the settings in a git configuration file.
+func configSettings(text string) iter.Seq[configSetting] {
+	return func(yield func(configSetting) bool) {
+		section, header := "", ""
 		for {
 			text = strings.TrimLeft(text, "\ufeff \t\r\n")
 			switch {
@@ -45,18 +64,20 @@ func configEntries(text string) iter.Seq2[string, string] {
 				_, text, _ = strings.Cut(text, "\n")
 				continue
 			case text[0] == '[':
-				section, text = configSection(text[1:])
+				section, header, text = configSection(text[1:])
 				continue
 			}
 			end := strings.IndexAny(text, "=\n")
 			if end < 0 {
-				return
+				text += "\n"
+				end = len(text) - 1
 			}
 			key, value := text[:end], ""
 			if text = text[end:]; text[0] == '=' {
 				value, text = configValue(text[1:])
 			}
-			if !yield(section+"."+strings.ToLower(strings.TrimSpace(key)), value) {
+			key = strings.ToLower(strings.TrimSpace(key))
+			if !yield(configSetting{header, key, section + "." + key, value}) {
 				return
 			}
 		}
@@ -64,7 +85,7 @@ func configEntries(text string) iter.Seq2[string, string] {
 }
 
 // configSection reads the head of a section after its bracket.
-func configSection(text string) (name, rest string) {
+func configSection(text string) (name, header, rest string) {
 	quoted, end := false, len(text)
 	for i := 0; i < len(text) && end == len(text); i++ {
 		switch c := text[i]; {
@@ -76,11 +97,11 @@ func configSection(text string) (name, rest string) {
 			end = i
 		}
 	}
-	name = text[:end]
+	name, header = text[:end], text[:end]
 	if i := strings.IndexAny(name, "\". \t"); i >= 0 {
 		name = name[:i]
 	}
-	return strings.ToLower(name), text[min(end+1, len(text)):]
+	return strings.ToLower(name), header, text[min(end+1, len(text)):]
 }
 
 // configValue reads a value up to the end of its line, without quotes, escapes and

@@ -63,42 +63,53 @@ func (w *Dir) namedByGit(rel string) bool {
 
 // namedIn is namedByGit for the repository whose working tree is top.
 func (w *Dir) namedIn(top, file string) bool {
-	configs := w.userConfigs()
 	for _, dir := range gitFolders(top) {
-		configs = append(configs, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
 		if isHook(file, filepath.Join(dir, "hooks")) {
 			return true
 		}
 	}
+	is := false
+	all := w.eachNamed(top, func(key, path string) bool {
+		is = isNamedBy(path, file, top) || (key == "core.hookspath" || key == "init.templatedir") && isHook(file, path)
+		return !is
+	})
+	return is || !all
+}
+
+// eachNamed calls visit with each path that the configuration of a repository may
+// name, absolute, until it returns false. The result is false if there are too many
+// files to know them all.
+func (w *Dir) eachNamed(top string, visit func(key, path string) bool) (all bool) {
+	configs := w.userConfigs()
+	for _, dir := range gitFolders(top) {
+		configs = append(configs, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+	}
 	home, _ := w.userFolders()
 	for i := 0; i < len(configs); i++ {
 		for key, value := range configEntries(string(readOutside(configs[i]))) {
+			paths, base := pathsIn(value), top
 			switch key {
 			case "include.path", "includeif.path":
-				path := from(filepath.Dir(configs[i]), expand.Home(value, home))
-				if isNamedBy(path, file, top) {
-					return true
-				}
-				if !slices.Contains(configs, path) {
+				paths, base = []string{value}, filepath.Dir(configs[i])
+				if path := from(base, expand.Home(value, home)); !slices.Contains(configs, path) {
 					configs = append(configs, path)
 				}
 			case "core.hookspath", "init.templatedir":
-				if path := from(top, expand.Home(value, home)); isNamedBy(path, file, top) || isHook(file, path) {
-					return true
-				}
+				paths = []string{value}
 			case "safe.directory", "maintenance.repo", "gui.recentrepo", "core.worktree", "remote.url", "remote.pushurl", "submodule.url":
-				// They name repositories.
-			default:
-				if slices.ContainsFunc(pathsIn(value), func(path string) bool { return isNamedBy(from(top, expand.Home(path, home)), file, top) }) {
+				paths = nil // they name repositories
+			}
+			for _, path := range paths {
+				if !visit(key, from(base, expand.Home(path, home))) {
 					return true
 				}
 			}
 		}
 		if i > maxConfigs {
-			return true // nobody knows what the others name
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // pathsIn returns what may be a path in a value, which may be a line for a shell.

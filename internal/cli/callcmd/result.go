@@ -28,6 +28,7 @@ type callDocument struct {
 	DurationMs    int64                  `json:"durationMs"`
 	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output)
 	Cached        bool                   `json:"cached,omitempty"`    // the result comes from the cache (toolOptions)
+	Confined      bool                   `json:"confined,omitempty"`  // the program ran in the sandbox
 	Attempts      int                    `json:"attempts,omitempty"`  // number of attempts, if more than one
 }
 
@@ -35,7 +36,7 @@ func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
 	d := callDocument{
 		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
 		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
-		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Attempts: r.Attempts,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Confined: r.Confined, Attempts: r.Attempts,
 	}
 	if display := displayOf(&r); !display.IsZero() {
 		d.ReturnDisplay = &display

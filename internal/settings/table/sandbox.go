@@ -70,11 +70,11 @@ func sandboxFields(programs string, inherits bool) []Row {
 		{Name: "read", Type: Strings, Doc: "Files and folders that they may read besides those in docs/sandbox.md.", Looser: looserList},
 		{Name: "write", Type: Strings, Doc: "Files and folders that they may write, and read, besides the workspace.", Looser: looserList},
 		{Name: "network", Type: Network, Choices: []string{NetworkNone, NetworkLoopback, NetworkAll}, Default: `"loopback"`, Looser: looserNetwork,
-			Doc: "loopback: a loopback of their own, not the machine's; none; all; or a list of hosts, as host (port 443) or host:port."},
+			Doc: "loopback: a loopback of their own, not the machine's; none; all; or a list of hosts, as host (ports 80 and 443) or host:port."},
 	}
 }
 
-// ParseNetwork reads a network: a word, or a list of hosts as host:port.
+// ParseNetwork reads a network: a word, or a list of hosts as host or host:port.
 func ParseNetwork(n *document.Node) (word string, hosts []string, err error) {
 	switch n.Kind {
 	case document.String:
@@ -95,25 +95,25 @@ func ParseNetwork(n *document.Node) (word string, hosts []string, err error) {
 	return "", nil, errors.New("expected none, loopback, all or a list of hosts, got " + n.Kind.String())
 }
 
-// parseHost returns host:port, in lower case.
+// parseHost returns a host in lower case, with the port if it has one.
 func parseHost(n *document.Node) (string, error) {
 	text := strings.ToLower(n.Text)
-	fail := func() (string, error) {
-		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, n.Text)
-	}
-	if n.Kind != document.String || text == "" {
-		return fail()
-	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "443"
+		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "*"
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
-	isName := host != "" && strings.Trim(strings.TrimPrefix(host, "*."), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(host, ".*") != ""
-	if err != nil || number == 0 || !isName && net.ParseIP(host) == nil {
-		return fail()
+	isPort := port == "*" || err == nil && number > 0
+	name := strings.TrimPrefix(host, "*.")
+	isName := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(name, ".") != ""
+	ip := net.ParseIP(host)
+	if n.Kind != document.String || !isPort || !isName && ip == nil {
+		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, n.Text)
 	}
-	return net.JoinHostPort(host, port), nil
+	if ip != nil && text == host && strings.Contains(host, ":") {
+		return "[" + host + "]", nil
+	}
+	return text, nil
 }
 
 // The functions below are values of Row.Looser. A project may only tighten such a

@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/sandbox"
+)
+
+// confined is how a background command is confined. Its keeper reads it from a file.
+type confined struct {
+	Profile   *sandbox.Profile `json:"profile"`
+	Workspace string           `json:"workspace"` // to be cleaned when the command has ended
+}
+
+// saveConfined writes the file for the keeper.
+func (b *backgroundStore) saveConfined(id string, c confined) (path string, err error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	path = b.path(id, "confine")
+	return path, replaceFile(path, data)
+}
+
+// readConfined reads and removes it.
+func readConfined(path string) (*confined, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &confined{}
+	if err := json.Unmarshal(data, c); err != nil || c.Profile == nil {
+		return nil, fmt.Errorf("the sandbox in %s cannot be read", path)
+	}
+	return c, os.Remove(path)
+}
+
+// endless is longer than any command runs.
+const endless = time.Duration(math.MaxInt64 / 2)
+
+// run runs the command in its sandbox until it and everything that it started have
+// ended, and cleans the workspace. It returns the exit code as a shell has it.
+func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) (code int, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	files := workspace.New(workspace.Options{Dir: c.Workspace})
+	defer files.Close()
+	guards, err := files.Guards(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		removed, failed := guards.Clean(context.WithoutCancel(ctx))
+		if failed != nil {
+			output([]byte("cleaning the workspace: " + failed.Error() + "\n"))
+		}
+		if len(removed) > 0 {
+			output([]byte("Removed after the command, because other programs act upon such files: " + strings.Join(removed, ", ") + "\n"))
+		}
+	}()
+	out, err := process.Run(ctx, process.Spec{
+		Argv: argv, Dir: dir, Env: os.Environ(), Confine: c.Profile, MaxOutput: -1, Keep: 1, Grace: killGrace, Linger: endless,
+		Output: func(_ int, p []byte) { output(p) },
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return 0, err
+	case out.Signal != "":
+		return 128 + signalNumber(out.Signal), nil
+	}
+	return out.ExitCode, nil
+}

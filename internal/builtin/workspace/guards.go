@@ -1,0 +1,260 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Guards are the files and folders of the workspace that other programs act upon,
+// as they were before a confined program ran: its sandbox keeps it from changing
+// those, and Clean removes what it has added. Dependencies in node_modules are left
+// out: nothing acts upon what lies there, and there may be thousands.
+type Guards struct {
+	// ReadOnly and Fixed are absolute paths of what exists: what must not be
+	// changed, and folders that must not be renamed.
+	ReadOnly, Fixed []string
+	// Common is the git folder outside the workspace that a linked worktree shares
+	// with others, absolute, and that the program needs to write; "" if there is none.
+	Common string
+
+	dir    *Dir
+	known  map[string]fs.FileInfo // of guarded files, folders and repositories, by path
+	named  []string               // what git's configuration names, whether or not it exists
+	absent []string               // guarded in Common, absolute, and not there
+}
+
+// Guards looks through the whole workspace.
+func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
+	found, err := w.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &Guards{dir: w, known: map[string]fs.FileInfo{}, named: w.namedByAll(found.repositories)}
+	for _, rel := range slices.Concat(found.guarded, w.existing(g.named)) {
+		g.add(rel)
+		g.ReadOnly = append(g.ReadOnly, w.absolute(rel))
+	}
+	for _, rel := range found.repositories {
+		g.add(rel)
+		g.Fixed = append(g.Fixed, w.absolute(rel))
+		for _, inner := range w.existing(insideRepository(rel)) {
+			g.add(inner)
+			g.ReadOnly = append(g.ReadOnly, w.absolute(inner))
+		}
+	}
+	g.addCommon()
+	return g, nil
+}
+
+func (g *Guards) add(rel string) {
+	if info, err := g.dir.root.Lstat(rel); err == nil {
+		g.known[rel] = info
+	}
+}
+
+// addCommon adds the git folder of a linked worktree.
+func (g *Guards) addCommon() {
+	folder, common := linkedWorktree(g.dir.real)
+	if g.Common = common; common == "" {
+		return
+	}
+	g.Fixed = append(g.Fixed, common, folder)
+	for _, file := range append(insideRepository(common), append(insideRepository(folder), filepath.Join(folder, "gitdir"))...) {
+		if _, err := os.Lstat(file); err == nil {
+			g.ReadOnly = append(g.ReadOnly, file)
+		} else {
+			g.absent = append(g.absent, file)
+		}
+	}
+}
+
+// isKnown reports whether what is at rel was there before, perhaps in another
+// place: a folder around it may have been renamed.
+func (g *Guards) isKnown(rel string) bool {
+	now, err := g.dir.root.Lstat(rel)
+	if err != nil {
+		return true // there is nothing to remove
+	}
+	if was := g.known[rel]; was != nil && os.SameFile(was, now) {
+		return true
+	}
+	for _, was := range g.known {
+		if os.SameFile(was, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Clean removes what is guarded and was not there before: files and folders by
+// their names, and from new repositories the hooks and the settings that run
+// programs. It returns what it removed, relative to the workspace; a setting as the
+// path of its file and its name. It is to be called when the program has exited.
+func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
+	found, err := g.dir.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	remove := func(rel string) {
+		if g.isKnown(rel) {
+			return
+		}
+		if err := g.dir.root.RemoveAll(rel); err != nil {
+			failed = append(failed, err)
+			return
+		}
+		removed = append(removed, rel)
+	}
+	for _, rel := range slices.Concat(found.guarded, g.dir.existing(g.named)) {
+		if !g.leadsToOurs(rel, found.repositories) {
+			remove(rel)
+		}
+	}
+	for _, rel := range found.repositories {
+		if !g.isKnown(rel) {
+			settings, err := g.dir.disarm(rel)
+			removed, failed = append(removed, settings...), append(failed, err)
+			if common := path.Join(rel, "commondir"); !g.leadsToOurs(common, found.repositories) {
+				remove(common)
+			}
+			continue
+		}
+		for _, inner := range insideRepository(rel) {
+			remove(inner)
+		}
+	}
+	for _, file := range g.absent {
+		if _, err := os.Lstat(file); err == nil {
+			removed, failed = append(removed, file), append(failed, os.RemoveAll(file))
+		}
+	}
+	slices.Sort(removed)
+	return slices.Compact(removed), errors.Join(failed...)
+}
+
+// leadsToOurs reports whether a file .git or commondir leads to a repository in the
+// workspace, which is guarded itself, or to that of its linked worktree.
+func (g *Guards) leadsToOurs(rel string, repositories []string) bool {
+	name := path.Base(rel)
+	info, err := g.dir.root.Lstat(rel)
+	if name != ".git" && name != "commondir" || err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	text, _ := strings.CutPrefix(strings.TrimSpace(string(readOutside(g.dir.absolute(rel)))), "gitdir:")
+	target := withoutLinks(from(filepath.Dir(g.dir.absolute(rel)), strings.TrimSpace(text)))
+	if g.Common != "" && (target == g.Common || filepath.Dir(target) == filepath.Join(g.Common, "worktrees")) {
+		return true
+	}
+	return slices.ContainsFunc(repositories, func(repository string) bool { return g.dir.absolute(repository) == target })
+}
+
+// guarded is what a scan finds, as paths relative to the workspace.
+type guarded struct {
+	mu           sync.Mutex
+	guarded      []string
+	repositories []string // folders that git takes for a repository
+	heads        []string // folders with a file HEAD
+}
+
+func (w *Dir) scan(ctx context.Context) (*guarded, error) {
+	s := &guarded{}
+	if err := w.scanFolder(ctx, s, "."); err != nil {
+		return nil, err
+	}
+	for _, rel := range slices.Clone(s.repositories) {
+		for _, inner := range []string{"modules", "worktrees"} { // of .git, which a scan does not enter
+			if info, err := w.root.Lstat(path.Join(rel, inner)); err == nil && info.IsDir() {
+				if err := w.scanFolder(ctx, s, path.Join(rel, inner)); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, rel := range s.heads {
+		if _, is := w.inRepository(path.Join(rel, "HEAD"), nil); is && !slices.Contains(s.repositories, rel) {
+			s.repositories = append(s.repositories, rel)
+		}
+	}
+	return s, nil
+}
+
+// insideRepository returns what git runs or takes settings from in a repository.
+// With a file commondir that would be another repository.
+func insideRepository(dir string) []string {
+	out := []string{"hooks", "config", "config.worktree", "commondir"}
+	for i := range out {
+		out[i] = dir + "/" + out[i]
+	}
+	return out
+}
+
+func (w *Dir) scanFolder(ctx context.Context, s *guarded, start string) error {
+	note := func(list *[]string, rel string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*list = append(*list, rel)
+	}
+	_, err := w.Walk(ctx, WalkOptions{Start: start,
+		Enter: func(e *Entry) bool {
+			switch {
+			case e.Name == "node_modules":
+			case isGit(e.Name):
+				note(&s.repositories, strings.Clone(e.Path))
+			case mayBeGuarded(e) && Guarded(e.Path) && start == ".":
+				note(&s.guarded, strings.Clone(e.Path))
+			default:
+				return true
+			}
+			return false
+		},
+		Match: func(e *Entry) bool {
+			if e.Name == "HEAD" {
+				note(&s.heads, path.Dir(e.Path))
+			} else if mayBeGuarded(e) && Guarded(e.Path) && start == "." {
+				note(&s.guarded, strings.Clone(e.Path))
+			}
+			return false
+		},
+		Each: func(int, *Entry) {},
+	})
+	return err
+}
+
+func isGit(name string) bool { return len(name) >= 4 && plainName(strings.ToLower(name)) == ".git" }
+
+// mayBeGuarded is a quick test of an entry before [Guarded]: almost all guarded
+// paths have a component that begins with a dot.
+func mayBeGuarded(e *Entry) bool {
+	if e.Path[0] == '.' || strings.Contains(e.Path, "/.") {
+		return true
+	}
+	for i := range len(e.Name) {
+		if e.Name[i] >= 0x80 {
+			return true
+		}
+	}
+	switch lower := strings.ToLower(e.Name); {
+	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise."), strings.HasPrefix(lower, "mcp.json"),
+		strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config.fish"), strings.HasPrefix(lower, "launch"), strings.Contains(lower, ".code-workspace"):
+		return true
+	}
+	return false
+}
+
+// existing returns those of the paths at which there is something.
+func (w *Dir) existing(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
+		_, err := w.root.Lstat(rel)
+		return err != nil
+	})
+}
+
+func (w *Dir) absolute(rel string) string { return filepath.Join(w.real, filepath.FromSlash(rel)) }

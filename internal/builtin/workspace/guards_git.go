@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
+)
+
+// namedByAll returns the paths in the workspace that git's configuration names, of
+// its repositories, of the one around it and of the user, and those to which hooks
+// are links.
+func (w *Dir) namedByAll(repositories []string) []string {
+	tops := []string{w.real}
+	for _, rel := range repositories {
+		tops = append(tops, filepath.Dir(w.absolute(rel)))
+	}
+	for top := filepath.Dir(w.real); top != filepath.Dir(top); top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			tops = append(tops, top)
+			break
+		}
+	}
+	var out []string
+	for _, top := range tops {
+		for _, p := range w.namesOf(top) {
+			rel, err := filepath.Rel(w.real, withoutLinks(p))
+			if err != nil || !filepath.IsLocal(rel) || rel == "." || isGit(strings.Split(rel, "/")[0]) {
+				continue
+			}
+			out = append(out, filepath.ToSlash(rel))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// namesOf returns the paths that the configuration of one repository names, and
+// where its hooks lead.
+func (w *Dir) namesOf(top string) []string {
+	var out []string
+	hooks := func(dir string) {
+		entries, _ := os.ReadDir(dir) // there may be none
+		for _, e := range entries {
+			if e.Type() == fs.ModeSymlink {
+				out = append(out, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	for _, dir := range gitFolders(top) {
+		hooks(filepath.Join(dir, "hooks"))
+	}
+	w.eachNamed(top, func(key, path string) bool {
+		out = append(out, path)
+		if key == "core.hookspath" {
+			hooks(path)
+		}
+		return true
+	})
+	return out
+}
+
+// linkedWorktree returns the folder of git for a linked worktree and the one that it
+// shares with others, without links; "" if top is none. Both sides must say so, for
+// anybody can write a file .git that names a folder.
+func linkedWorktree(top string) (folder, common string) {
+	if info, err := os.Lstat(filepath.Join(top, ".git")); err != nil || !info.Mode().IsRegular() {
+		return "", ""
+	}
+	folders := gitFolders(top)
+	if len(folders) != 2 {
+		return "", ""
+	}
+	folder, common = withoutLinks(folders[0]), withoutLinks(folders[1])
+	back := withoutLinks(strings.TrimSpace(string(readOutside(filepath.Join(folder, "gitdir")))))
+	for _, name := range []string{"HEAD", "objects", "refs", "config"} {
+		if _, err := os.Stat(filepath.Join(common, name)); err != nil {
+			return "", ""
+		}
+	}
+	if filepath.Dir(folder) != filepath.Join(common, "worktrees") || back != withoutLinks(filepath.Join(top, ".git")) {
+		return "", ""
+	}
+	return folder, common
+}
+
+// disarm removes from a new repository its hooks and the settings that can run
+// programs, and returns what it removed.
+func (w *Dir) disarm(rel string) (removed []string, err error) {
+	var failed []error
+	hooks := path.Join(rel, "hooks")
+	if entries, err := fs.ReadDir(w.root.FS(), hooks); err == nil {
+		for _, e := range entries {
+			if hook := path.Join(hooks, e.Name()); !strings.HasSuffix(e.Name(), ".sample") {
+				if failed = append(failed, w.root.RemoveAll(hook)); failed[len(failed)-1] == nil {
+					removed = append(removed, hook)
+				}
+			}
+		}
+	} else if info, err := w.root.Lstat(hooks); err == nil && !info.IsDir() {
+		failed, removed = append(failed, w.root.RemoveAll(hooks)), append(removed, hooks)
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		settings, err := w.disarmConfig(path.Join(rel, name))
+		removed, failed = append(removed, settings...), append(failed, err)
+	}
+	return removed, errors.Join(failed...)
+}
+
+// maxConfig limits the size of a git configuration file that is kept, in bytes.
+const maxConfig = 1 << 20
+
+// disarmConfig keeps of a git configuration file only the settings that cannot run
+// programs.
+func (w *Dir) disarmConfig(rel string) (removed []string, err error) {
+	info, err := w.root.Lstat(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+		return []string{rel}, w.root.RemoveAll(rel)
+	}
+	data, err := w.root.ReadFile(rel)
+	if err != nil {
+		return nil, err
+	}
+	var kept bytes.Buffer
+	for e := range configSettings(string(data)) {
+		if !isHarmless(e.name, e.value) {
+			removed = append(removed, rel+": "+e.name)
+			continue
+		}
+		fmt.Fprintf(&kept, "[%s]\n\t%s = %s\n", e.header, e.key, quoteConfig(e.value))
+	}
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	folder, err := w.root.OpenRoot(path.Dir(rel))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return removed, atomicfile.Write(folder, path.Base(rel), kept.Bytes(), atomicfile.Options{Mode: info.Mode().Perm()})
+}
+
+func quoteConfig(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}
+
+// isHarmless reports whether a setting of git is known to run nothing and to name
+// no other file.
+func isHarmless(name, value string) bool {
+	switch name {
+	case "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks",
+		"core.autocrlf", "core.eol", "core.safecrlf", "core.sharedrepository", "core.sparsecheckout", "core.sparsecheckoutcone", "core.longpaths",
+		"remote.fetch", "remote.tagopt", "remote.mirror", "remote.promisor", "remote.partialclonefilter", "remote.prune",
+		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
+		"submodule.active", "submodule.branch", "lfs.repositoryformatversion":
+		return true
+	case "remote.url", "remote.pushurl", "submodule.url":
+		scheme, _, found := strings.Cut(value, "::")
+		return !found || strings.ContainsAny(scheme, "/:") // ext::sh -c … is a command
+	}
+	return strings.HasPrefix(name, "extensions.") || strings.HasPrefix(name, "gc.")
+}

@@ -1,0 +1,135 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+// put writes files below a folder; one whose name ends in a slash is a folder.
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(file, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestGuardsNameWhatExists(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/hooks/pre-commit": "", ".git/config": "[core]\n\thooksPath = scripts/hooks\n\tfsmonitor = ./mon.sh\n",
+		".git/modules/m/HEAD": "", ".git/modules/m/objects/x": "", ".git/modules/m/refs/x": "", ".git/modules/m/config": "",
+		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": "", "scripts/hooks/a": "", "mon.sh": "", "a.txt": "",
+		"sub/.envrc": "", ".vscode/tasks.json": "", ".vscode/x/y": "", "node_modules/p/.npmrc": "", "mcp.json": "", "x.code-workspace": "",
+	})
+	w := open(t, opts)
+	g, err := w.Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative := func(paths []string) []string {
+		var out []string
+		for _, p := range paths {
+			rel, _ := filepath.Rel(dir, p)
+			out = append(out, rel)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	want := []string{".git/config", ".git/hooks", ".git/modules/m/config", ".vscode/tasks.json", ".vscode/x", "bare/config", "mcp.json", "mon.sh", "scripts/hooks", "sub/.envrc", "x.code-workspace"}
+	if diff := cmp.Diff(want, relative(g.ReadOnly)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{".git", ".git/modules/m", "bare"}, relative(g.Fixed)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsNewIsCleaned(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "[core]\n\thooksPath = later\n", ".envrc": "mine", "old/.npmrc": "mine",
+	})
+	w := open(t, opts)
+	g, err := w.Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{
+		"sub/.envrc": "", ".vscode/tasks.json": "", "later/pre-commit": "", ".git/hooks/post-checkout": "", ".git/commondir": "../evil", "a.txt": "", "src/b.go": "",
+		"new/.git/HEAD": "", "new/.git/objects/": "", "new/.git/refs/": "", "new/.git/hooks/pre-commit": "", "new/.git/hooks/a.sample": "", "new/.git/commondir": "../../../x",
+		"new/.git/config": "[core]\n\tbare = false\n\tfsmonitor = ./x\n[remote \"o r\"]\n\turl = https://a.example/x.git\n[alias]\n\tx = !sh\n[remote \"e\"]\n\turl = ext::sh -c x\n[core]hooksPath=.\n[user]\n\temail",
+		"evil/HEAD":       "", "evil/objects/": "", "evil/refs/": "", "evil/config": "[filter \"x\"]\n\tclean = sh\n",
+		"tree/.git": "gitdir: ../new/.git", "out/.git": "gitdir: /elsewhere",
+	})
+	put(t, dir, map[string]string{"linked/": ""})
+	tooltest.Link(t, "/elsewhere", filepath.Join(dir, "linked/.git"))
+	if err := os.Rename(filepath.Join(dir, "old"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := g.Clean(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		".git/commondir", ".git/hooks", ".vscode/tasks.json", "evil/config: filter.clean", "later", "linked/.git",
+		"new/.git/commondir", "new/.git/config: alias.x", "new/.git/config: core.fsmonitor", "new/.git/config: core.hookspath", "new/.git/config: remote.url",
+		"new/.git/hooks/pre-commit", "out/.git", "sub/.envrc",
+	}
+	if diff := cmp.Diff(want, removed); diff != "" {
+		t.Error(diff)
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "new/.git/config"))
+	if want := "[core]\n\tbare = \"false\"\n[remote \"o r\"]\n\turl = \"https://a.example/x.git\"\n[user]\n\temail = \"\"\n"; string(config) != want || err != nil {
+		t.Errorf("the settings are now %q, %v", config, err)
+	}
+	for _, kept := range []string{".envrc", "moved/.npmrc", "tree/.git", "a.txt", "new/.git/hooks/a.sample"} {
+		if _, err := os.Lstat(filepath.Join(dir, kept)); err != nil {
+			t.Error(err)
+		}
+	}
+	if again, err := g.Clean(t.Context()); len(again) > 0 || err != nil {
+		t.Errorf("again: %q, %v", again, err)
+	}
+}
+
+// A linked worktree shares a git folder outside the workspace, if that says so too.
+func TestLinkedWorktreeIsMutual(t *testing.T) {
+	top := tooltest.Place(t, map[string]string{
+		"main/.git/HEAD": "", "main/.git/objects/x": "", "main/.git/refs/x": "", "main/.git/config": "", "main/.git/hooks/a": "",
+		"main/.git/worktrees/w/HEAD": "", "main/.git/worktrees/w/commondir": "../..\n", "tree/a": "", "other/a": "",
+	})
+	put(t, top, map[string]string{"tree/.git": "gitdir: " + top + "/main/.git/worktrees/w\n", "other/.git": "gitdir: ../main/.git/worktrees/w\n",
+		"main/.git/worktrees/w/gitdir": top + "/tree/.git\n"})
+	w := open(t, Options{Dir: filepath.Join(top, "tree")})
+	g, err := w.Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := filepath.Join(top, "main/.git")
+	if g.Common != common || !slices.Contains(g.ReadOnly, common+"/hooks") || !slices.Contains(g.ReadOnly, common+"/worktrees/w/gitdir") {
+		t.Errorf("common %q, read-only %q", g.Common, g.ReadOnly)
+	}
+	put(t, top, map[string]string{"main/.git/config.worktree": "x"})
+	if removed, err := g.Clean(t.Context()); !slices.Equal(removed, []string{common + "/config.worktree"}) || err != nil {
+		t.Errorf("removed %q, %v", removed, err)
+	}
+	w = open(t, Options{Dir: filepath.Join(top, "other")})
+	if g, err := w.Guards(t.Context()); err != nil || g.Common != "" {
+		t.Errorf("a folder that was not asked gives %q, %v", g.Common, err)
+	}
+}

@@ -1,0 +1,51 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxListed is how many removed files a message names.
+const maxListed = 20
+
+// Call returns the tool with its program confined as a verdict says.
+func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.Tool {
+	run, k := t.Run, c.kind(t.Program)
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		profile, clean, err := c.prepare(ctx, k, []string{t.Folder}, confined.Online)
+		if err != nil {
+			return registry.Result{}, err
+		}
+		call.Confine = &registry.Confinement{Profile: profile}
+		r, err := run(ctx, call)
+		if call.Confine.Background {
+			r.Confined = true
+			return r, err
+		}
+		removed, failed := clean(context.WithoutCancel(ctx))
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("cleaning the workspace after the call: %w", failed))
+		}
+		r.Confined = true
+		if note := c.denied(k, profile, call, &r); note != "" {
+			r = r.WithNote(note)
+		}
+		if len(removed) > 0 {
+			r = r.WithNote(fmt.Sprintf("Removed after the call, because other programs act upon such files and a confined one must not create them: %s", listed(removed)))
+		}
+		return r, err
+	}
+	return t
+}
+
+func listed(names []string) string {
+	if n := len(names) - maxListed; n > 0 {
+		return strings.Join(names[:maxListed], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ")
+}

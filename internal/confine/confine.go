@@ -1,0 +1,217 @@
+package confine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// The kinds of programs, as in the settings. [Server] is the kind of a stdio server.
+const (
+	Shell      = registry.ProgramShell
+	Plugins    = registry.ProgramPlugins
+	Discovery  = registry.ProgramDiscovery
+	Hooks      = "hooks"
+	Processor  = "processor"
+	References = "references"
+)
+
+// Server returns the kind of a stdio server.
+func Server(name string) string { return serverPrefix + name }
+
+const serverPrefix = "servers."
+
+// Options say what there is to confine. Settings, Environ, Env and Warn are required.
+type Options struct {
+	Settings *settings.Settings
+	Environ  []string                     // of toolreg, "K=V"
+	Env      func() []string              // of the programs, "K=V": their PATH counts
+	Expand   func(string) (string, error) // variables in paths; nil: there are none
+	// Hide returns files and folders of toolreg that programs must not read, and
+	// Protect those that they must not change, all absolute. nil: none.
+	Hide, Protect func() []string
+	Warn     func(registry.Diagnostic)
+	Probe    func() sandbox.Support // nil: sandbox.Probe
+}
+
+// Confiner says how each kind of program is confined. It asks the system and reads
+// the workspace only when that is needed. It is safe for concurrent use.
+type Confiner struct {
+	opts    Options
+	home    string
+	files   *workspace.Dir
+	support func() sandbox.Support
+}
+
+// New returns the confiner of a run.
+func New(opts Options) *Confiner {
+	c := &Confiner{opts: opts, home: expand.NewEnviron(opts.Environ).Home(), files: workspace.New(workspace.Options{Dir: opts.Settings.Workspace})}
+	probe := opts.Probe
+	if probe == nil {
+		probe = sandbox.Probe
+	}
+	c.support = sync.OnceValue(probe)
+	return c
+}
+
+// Close releases the workspace.
+func (c *Confiner) Close() error { return c.files.Close() }
+
+// Missing says why programs cannot be confined in full; "" if they can.
+func (c *Confiner) Missing() string {
+	if sandbox.HoldsHome(c.opts.Settings.Workspace, c.home) {
+		return fmt.Sprintf("the workspace %s is or contains your home", c.opts.Settings.Workspace)
+	}
+	return strings.Join(c.support().Missing(), ", ")
+}
+
+// Means says how calls that start a program of a kind can be confined.
+func (c *Confiner) Means(name string) policy.Means {
+	k := c.kind(name)
+	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.Missing}
+	if name == Shell && !m.Off {
+		yolo := c.opts.Settings.Setting("sandbox.yolo")
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text == modeAuto, yolo.Value.Text == modeRequire, yolo.Origin.String()
+	}
+	return m
+}
+
+// Error reports that a program must be confined and cannot be. It wraps
+// registry.ErrDenied.
+type Error struct{ Kind, Origin, Missing string }
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s", e.Kind, e.Origin, e.Missing)
+}
+
+// Unwrap returns registry.ErrDenied.
+func (e *Error) Unwrap() error { return registry.ErrDenied }
+
+// Programs returns how the programs of a kind are confined that run outside of
+// calls; nil if the settings confine none.
+func (c *Confiner) Programs(name string) process.Confiner {
+	k := c.kind(name)
+	if k.mode != modeAuto && k.mode != modeRequire {
+		return nil
+	}
+	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
+		if missing := c.Missing(); missing != "" {
+			if k.mode == modeRequire {
+				return nil, &Error{Kind: name, Origin: k.origin, Missing: missing}
+			}
+			return func() {}, nil
+		}
+		p, clean, err := c.prepare(ctx, k, ownFolders(spec), false)
+		if err != nil {
+			return nil, err
+		}
+		spec.Confine = p
+		return func() {
+			removed, err := clean(context.WithoutCancel(ctx))
+			c.report(name, removed, err)
+		}, nil
+	}
+}
+
+// ownFolders returns the folder of a program that the settings name, and those of the
+// files among its words, such as a script.
+func ownFolders(spec *process.Spec) []string {
+	out := []string{spec.Dir}
+	for _, word := range spec.Argv {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(spec.Dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			out = append(out, path, filepath.Dir(path))
+			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+				out = append(out, filepath.Dir(real))
+			}
+		}
+	}
+	return out
+}
+
+// report warns about what was removed after a program outside of calls.
+func (c *Confiner) report(kind string, removed []string, err error) {
+	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_removed"}
+	switch {
+	case err != nil:
+		d.Message = fmt.Sprintf("cleaning the workspace after a confined program (sandbox.%s): %v", kind, err)
+	case len(removed) > 0:
+		d.Message = fmt.Sprintf("removed after a confined program (sandbox.%s): %s", kind, listed(removed))
+		d.Hint = "other programs act upon such files, so confined ones must not create them"
+	default:
+		return
+	}
+	c.opts.Warn(d)
+}
+
+// prepare returns the profile of a program, and what removes afterwards what it must
+// not leave.
+func (c *Confiner) prepare(ctx context.Context, k kind, own []string, online bool) (*sandbox.Profile, func(context.Context) ([]string, error), error) {
+	guards, err := c.files.Guards(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
+	}
+	p := c.profile(k, own, online)
+	p.ReadOnly, p.Fixed = append(p.ReadOnly, guards.ReadOnly...), append(p.Fixed, guards.Fixed...)
+	if guards.Common != "" {
+		p.Write = append(p.Write, guards.Common)
+	}
+	return &p, guards.Clean, nil
+}
+
+func (c *Confiner) profile(k kind, own []string, online bool) sandbox.Profile {
+	place := sandbox.Place{Workspace: []string{c.opts.Settings.Workspace}, Home: c.home, Environ: c.opts.Env()}
+	for _, path := range own {
+		if path != "" && !sandbox.HoldsHome(path, c.home) {
+			place.Own = append(place.Own, path)
+		}
+	}
+	p := sandbox.Default(place)
+	p.Read, p.Write, p.Network = append(p.Read, c.paths(k.read)...), append(p.Write, c.paths(k.write)...), k.network
+	if c.opts.Hide != nil {
+		p.Hide = append(p.Hide, c.opts.Hide()...)
+	}
+	if c.opts.Protect != nil {
+		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
+	}
+	if online && !k.networkSet {
+		p.Network = sandbox.Network{Mode: sandbox.NetworkAll}
+	}
+	return p
+}
+
+// paths returns the paths of a setting that exist, absolute.
+func (c *Confiner) paths(entries []string) []string {
+	var out []string
+	for _, text := range entries {
+		path := text
+		if c.opts.Expand != nil {
+			var err error
+			if path, err = c.opts.Expand(text); err != nil {
+				continue // it is not set, so there is no such path
+			}
+		}
+		path = expand.Home(path, c.home)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.opts.Settings.ProjectRoot, path)
+		}
+		if exists(path) {
+			out = append(out, filepath.Clean(path))
+		}
+	}
+	return out
+}

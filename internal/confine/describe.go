@@ -1,0 +1,56 @@
+package confine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// Describe says in one line what a program of a kind may do in the sandbox.
+func (c *Confiner) Describe(name string, confined policy.Confinement) string {
+	k := c.kind(name)
+	p := c.profile(k, nil, confined.Online)
+	writes := []string{"the workspace"}
+	writes = append(writes, c.paths(k.write)...)
+	text := "it can change " + strings.Join(writes, ", ")
+	if read := c.paths(k.read); len(read) > 0 {
+		text += ", read also " + strings.Join(read, ", ")
+	}
+	return text + "; network: " + networkWords(p.Network)
+}
+
+func networkWords(n sandbox.Network) string {
+	switch n.Mode {
+	case sandbox.NetworkNone:
+		return "none"
+	case sandbox.NetworkAll:
+		return "all"
+	case sandbox.NetworkHosts:
+		return strings.Join(n.Hosts, ", ")
+	}
+	return "a loopback of its own"
+}
+
+// Findings describes for doctor what the system has for the sandbox, and which
+// settings ask for one that is not possible.
+func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []string) {
+	parts = c.support().Parts
+	if missing = c.Missing(); missing == "" {
+		return parts, "", nil
+	}
+	names := table.SandboxKinds()
+	for _, s := range c.opts.Settings.Servers {
+		if s.Command != "" && !s.Disabled {
+			names = append(names, Server(s.Name))
+		}
+	}
+	for _, name := range names {
+		if k := c.kind(name); k.mode != modeOff {
+			wanted = append(wanted, fmt.Sprintf("sandbox.%s.mode: %s (%s)", name, k.mode, k.origin))
+		}
+	}
+	return parts, missing, wanted
+}

@@ -1,0 +1,87 @@
+package confine
+
+import (
+	"os"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// The modes of the settings.
+const (
+	modeOff     = table.SandboxOff
+	modeAuto    = table.SandboxAuto
+	modeRequire = table.SandboxRequire
+)
+
+// kind is what the settings say about one kind of program.
+type kind struct {
+	name        string
+	mode        string
+	origin      string // of the mode
+	own         bool   // the mode is set for this kind
+	read, write []string
+	network     sandbox.Network
+	networkSet  bool
+}
+
+// kind reads the settings of a kind.
+func (c *Confiner) kind(name string) kind {
+	get := func(field string) settings.Named { return c.opts.Settings.Setting(table.Sandbox + name + "." + field) }
+	if server, ok := strings.CutPrefix(name, serverPrefix); ok {
+		get = c.server(server)
+	}
+	k := kind{name: name, read: get("read").Value.Strings(), write: get("write").Value.Strings()}
+	mode := get("mode")
+	if k.own = mode.Origin.Scope != settings.ScopeDefault; !k.own && name != References {
+		mode = c.opts.Settings.Setting(table.SandboxMode)
+	}
+	k.mode, k.origin = mode.Value.Text, mode.Origin.String()
+	network := get("network")
+	k.networkSet = network.Origin.Scope != settings.ScopeDefault
+	k.network = networkOf(network.Value)
+	return k
+}
+
+// server returns the fields of an entry of sandbox.servers.
+func (c *Confiner) server(name string) func(field string) settings.Named {
+	var entry settings.Named
+	for _, n := range c.opts.Settings.RawNamed("sandbox.servers") {
+		if n.Name == name {
+			entry = n
+		}
+	}
+	return func(field string) settings.Named {
+		if entry.Value == nil || entry.Value.Get(field) == nil {
+			return settings.Named{Value: &document.Node{}}
+		}
+		value, at := entry.Value.Get(field), entry.Origin
+		at.Line, at.Col = value.Line, value.Col
+		return settings.Named{Value: value, Origin: at}
+	}
+}
+
+func networkOf(n *document.Node) sandbox.Network {
+	word, hosts, err := table.ParseNetwork(n)
+	switch {
+	case err != nil: // not set, for a server
+		return sandbox.Network{}
+	case word == table.NetworkNone:
+		return sandbox.Network{Mode: sandbox.NetworkNone}
+	case word == table.NetworkAll:
+		return sandbox.Network{Mode: sandbox.NetworkAll}
+	case word == table.NetworkLoopback:
+		return sandbox.Network{}
+	case len(hosts) == 0:
+		return sandbox.Network{Mode: sandbox.NetworkNone}
+	}
+	return sandbox.Network{Mode: sandbox.NetworkHosts, Hosts: hosts}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

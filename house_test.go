@@ -36,7 +36,7 @@ func rooms() map[string][]string {
 		"internal/cli/completioncmd":   {"internal/cli", "internal/cli/complete", "internal/terminal"},
 		"internal/cli/content":         {"internal/cli", "internal/registry", "internal/terminal"},
 		"internal/cli/discovercmd":     {"internal/cli", "internal/cli/complete", "internal/columns", "internal/registry", "internal/session"},
-		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/cli/settingsfile", "internal/columns", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal"},
+		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/cli/settingsfile", "internal/columns", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal", "internal/confine"},
 		"internal/cli/initcmd":         {"internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/imports", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/terminal"},
 		"internal/cli/listcmd":         {"internal/args", "internal/audit", "internal/cli", "internal/cli/complete", "internal/cli/content", "internal/columns", "internal/declare", "internal/deferred", "internal/expand", "internal/lock", "internal/webpage", "internal/policy", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
 		"internal/cli/lockcmd":         {"internal/cli", "internal/cli/complete", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},

@@ -33,14 +33,22 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		}
 		r.Confined = true
 		if note := c.denied(k, profile, call, &r); note != "" {
-			r = r.WithNote(note)
+			r = noted(r, note)
 		}
 		if len(removed) > 0 {
-			r = r.WithNote(fmt.Sprintf("Removed after the call, because other programs act upon such files and a confined one must not create them: %s", listed(removed)))
+			r = noted(r, "Removed after the call, because other programs act upon such files and a confined one must not create them: "+listed(removed))
 		}
 		return r, err
 	}
 	return t
+}
+
+// noted adds a note for the model and for the person.
+func noted(r registry.Result, note string) registry.Result {
+	if r = r.WithNote(note); r.Display.Text != "" {
+		r.Display.Text = strings.TrimSuffix(r.Display.Text, "\n") + "\n[" + note + "]\n"
+	}
+	return r
 }
 
 func listed(names []string) string {

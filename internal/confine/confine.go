@@ -3,6 +3,7 @@ package confine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +42,9 @@ type Options struct {
 	// Hide returns files and folders of toolreg that programs must not read, and
 	// Protect those that they must not change, all absolute. nil: none.
 	Hide, Protect func() []string
-	Warn     func(registry.Diagnostic)
-	Probe    func() sandbox.Support // nil: sandbox.Probe
+	Warn          func(registry.Diagnostic)
+	Log           *slog.Logger           // nil: silent
+	Probe         func() sandbox.Support // nil: sandbox.Probe
 }
 
 // Confiner says how each kind of program is confined. It asks the system and reads
@@ -57,6 +59,9 @@ type Confiner struct {
 // New returns the confiner of a run.
 func New(opts Options) *Confiner {
 	c := &Confiner{opts: opts, home: expand.NewEnviron(opts.Environ).Home(), files: workspace.New(workspace.Options{Dir: opts.Settings.Workspace})}
+	if opts.Log == nil {
+		c.opts.Log = slog.New(slog.DiscardHandler)
+	}
 	probe := opts.Probe
 	if probe == nil {
 		probe = sandbox.Probe
@@ -80,6 +85,12 @@ func (c *Confiner) Missing() string {
 func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
 	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.Missing}
+	m.Allows = func(online bool) string {
+		if m.Off || c.Missing() != "" {
+			return ""
+		}
+		return c.describe(k, online)
+	}
 	if name == Shell && !m.Off {
 		yolo := c.opts.Settings.Setting("sandbox.yolo")
 		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text == modeAuto, yolo.Value.Text == modeRequire, yolo.Origin.String()
@@ -110,6 +121,7 @@ func (c *Confiner) Programs(name string) process.Confiner {
 			if k.mode == modeRequire {
 				return nil, &Error{Kind: name, Origin: k.origin, Missing: missing}
 			}
+			c.opts.Log.Info("not confined", "kind", name, "missing", missing)
 			return func() {}, nil
 		}
 		p, clean, err := c.prepare(ctx, k, ownFolders(spec), false)

@@ -97,14 +97,16 @@ func (d *denial) path(path string, written bool) {
 		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
 	}
 	path = filepath.Clean(path)
-	ours := func(list []string) bool { return slices.ContainsFunc(list, func(p string) bool { return within(p, path) }) }
-	private := ours([]string{"/tmp", "/var/tmp", "/dev", "/proc", "/sys"})
+	ours := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return within(p, path) })
+	}
+	private := ours([]string{"/dev", "/proc", "/sys"})
 	switch {
 	case ours(d.profile.ReadOnly) && written, slices.Contains(d.profile.Fixed, path) && written:
 		d.add("changing "+path, "other programs act upon it")
-	case ours(d.profile.Write) || private && !ours(d.profile.Read):
 	case ours(d.profile.Hide) && exists(path):
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
+	case ours(d.profile.Write) || private:
 	case ours(d.profile.Read) || ours(d.profile.Scratch):
 		if written {
 			d.add("writing "+path, "%s would allow it", d.setting("write"))

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Describe says in one line what a program of a kind may do in the sandbox.
-func (c *Confiner) Describe(name string, confined policy.Confinement) string {
-	k := c.kind(name)
-	p := c.profile(k, nil, confined.Online)
-	writes := []string{"the workspace"}
-	writes = append(writes, c.paths(k.write)...)
+// describe says in one line what a program of a kind may do in the sandbox.
+func (c *Confiner) describe(k kind, online bool) string {
+	p := c.profile(k, nil, online)
+	writes := append([]string{"the workspace"}, c.paths(k.write)...)
 	text := "it can change " + strings.Join(writes, ", ")
 	if read := c.paths(k.read); len(read) > 0 {
 		text += ", read also " + strings.Join(read, ", ")

@@ -3,6 +3,9 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // Means is what the settings and the system say about confining one kind of
@@ -18,9 +21,33 @@ type Means struct {
 	YoloAuto, YoloRequire bool
 	YoloOrigin            string
 	// Missing returns why programs of this kind cannot be confined in full; "" if
-	// they can. It may ask the system.
+	// they can. It may ask the system. Allows describes what they may do then.
 	Missing func() string
+	Allows  func(online bool) string
 }
+
+// ValidateSandbox reports a rule with the decision sandbox that can match only tools
+// that start no program of their own. canonical names the built-in tool behind a
+// name or an alias.
+func (r *Rule) ValidateSandbox(canonical func(string) string) error {
+	if r.Decision != Sandbox {
+		return nil
+	}
+	about := ""
+	switch builtin := canonical(r.Tool); {
+	case r.Server != "" || strings.HasPrefix(r.Source, registry.MCPPrefix):
+		about = "a server's process runs before the call; sandbox.servers confines it"
+	case builtin != "" && builtin != shellTool, r.Source == registry.SourceComposite, r.Category == string(registry.CategoryRead) && r.Source == registry.SourceBuiltin:
+		about = "the tool starts no program"
+	}
+	if about == "" {
+		return nil
+	}
+	return fmt.Errorf("decision sandbox does not apply here: %s", about)
+}
+
+// shellTool is the one built-in tool that starts programs.
+const shellTool = "run_shell_command"
 
 func (m *Means) missing() string {
 	if m.Missing == nil {
@@ -39,6 +66,26 @@ type Confinement struct {
 	// Missing is why a call runs as it would without a sandbox although By asks for
 	// one; "" if nothing asks for it.
 	Missing string
+	// Allows describes what the program may do in the sandbox; "" if it cannot be
+	// confined. nil if the call starts no program.
+	Allows func() string
+}
+
+// String says in one line how the call runs, and for one that is not confined what
+// the sandbox would allow; "" if there is nothing to say.
+func (c Confinement) String() string {
+	switch {
+	case c.On && c.Allows != nil:
+		return fmt.Sprintf("confined (%s): %s", c.By, c.Allows())
+	case c.Missing != "":
+		return fmt.Sprintf("not possible, so it runs without (%s): %s", c.By, c.Missing)
+	case c.Allows == nil:
+		return ""
+	}
+	if allows := c.Allows(); allows != "" {
+		return "none; a rule with the decision sandbox would confine it: " + allows
+	}
+	return ""
 }
 
 // means returns what there is for the program that the call would run.
@@ -81,11 +128,17 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 	if v.Decision == Deny || d.tool.Program == "" {
 		return v
 	}
+	m := d.means()
+	allows := func(online bool) func() string {
+		if m.Allows == nil {
+			return nil
+		}
+		return func() string { return m.Allows(online) }
+	}
 	if ruled.Decision == Sandbox { // also after a question that the tool itself asks
-		v.Confine = Confinement{On: true, By: ruled.Origin}
+		v.Confine = Confinement{On: true, By: ruled.Origin, Allows: allows(false)}
 		return v
 	}
-	m := d.means()
 	auto, require, by, online := m.Auto, m.Require, m.Origin, false
 	if d.policy.Mode == ModeYolo && !auto && !require && (m.YoloAuto || m.YoloRequire) {
 		auto, require, online, by = m.YoloAuto, m.YoloRequire, true, d.policy.modeOrigin()
@@ -94,12 +147,13 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		}
 	}
 	if !auto && !require {
+		v.Confine.Allows = allows(false)
 		return v
 	}
 	missing := m.missing()
 	switch {
 	case missing == "":
-		v.Confine = Confinement{On: true, By: by, Online: online}
+		v.Confine = Confinement{On: true, By: by, Online: online, Allows: allows(online)}
 	case require:
 		return Verdict{Decision: Deny, Origin: by, Commands: v.Commands, Reason: "it must run in the sandbox, which is not possible: " + missing}
 	default:

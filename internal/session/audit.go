@@ -92,7 +92,7 @@ func (a *auditor) add(ctx context.Context, e audit.Entry) {
 // failure to write does not stop the call.
 func (a *auditor) call(ctx context.Context, r exec.Record) {
 	e := a.newEntry(ctx, r)
-	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined,
+	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
 	if !a.set.Audit.Enabled {
 		return

@@ -20,8 +20,9 @@ import (
 func compileRules(set *settings.Settings) ([]policy.Rule, error) {
 	var problems []document.Problem
 	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
+	names := canonical()
 	for _, r := range set.Rules {
-		rule, err := compileRule(r)
+		rule, err := compileRule(r, names)
 		if err != nil {
 			problems = append(problems, problemAt(r.Origin, err.Error()))
 		}
@@ -44,7 +45,7 @@ func entryRules(out []policy.Rule, list settings.List, decision policy.Decision,
 	return out
 }
 
-func compileRule(r settings.Rule) (policy.Rule, error) {
+func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
 	rule := policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path,
 		Reason: r.Reason, Origin: r.Origin.String()}
 	var err error
@@ -56,8 +57,10 @@ func compileRule(r settings.Rule) (policy.Rule, error) {
 			return rule, fmt.Errorf("when %q is %w", r.When, err)
 		}
 	}
-	err = rule.Compile()
-	return rule, err
+	if err = rule.Compile(); err != nil {
+		return rule, err
+	}
+	return rule, rule.ValidateSandbox(canonical)
 }
 
 func problemAt(o settings.Origin, message string) document.Problem {

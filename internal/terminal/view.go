@@ -36,6 +36,9 @@ func (v *view) question(q exec.Question) string {
 	default:
 		v.info(q)
 	}
+	if sandbox := q.Verdict.Confine.String(); sandbox != "" {
+		v.printf("Sandbox: %s", Line(sandbox))
+	}
 	v.printf("Reason: %s", Line(q.Verdict.Reason))
 	v.changes(q.Verdict.Changes)
 	v.b.WriteString("\n")

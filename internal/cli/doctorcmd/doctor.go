@@ -150,6 +150,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	} else {
 		x.settings(ctx, set, diags)
 		x.programs(ctx, set)
+		x.sandbox(set)
 		if err := x.sources(ctx); err != nil {
 			return nil, err
 		}

@@ -13,8 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -156,4 +158,30 @@ func (x *examination) terminal() {
 	}
 	_ = tty.Close() // nothing was written
 	x.add(stateOK, "terminal", "", "questions can be asked")
+}
+
+// sandbox reports what the system has for the sandbox, and settings that ask for one
+// where it is not possible.
+func (x *examination) sandbox(s *settings.Settings) {
+	env := settings.Environment(x.env.Environ, nil, false)
+	c := confine.New(confine.Options{Settings: s, Environ: x.env.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
+	defer c.Close()
+	parts, missing, wanted := c.Findings()
+	var has []string
+	for _, p := range parts {
+		if p.OK {
+			has = append(has, strings.TrimSpace(p.Name+" "+p.Detail))
+		}
+	}
+	if missing == "" {
+		x.add(stateOK, "sandbox", "", "programs can be confined in full: %s", strings.Join(has, ", "))
+		return
+	}
+	if len(has) == 0 {
+		has = []string{"nothing"}
+	}
+	x.add(stateInfo, "sandbox", "", "programs cannot be confined in full: %s; the system has %s", missing, strings.Join(has, ", "))
+	for _, setting := range wanted {
+		x.add(stateWarning, "sandbox", "", "%s, but there is no sandbox", setting)
+	}
 }

@@ -77,6 +77,7 @@ type whyDocument struct {
 	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
 	Note        string                  `json:"note,omitempty"`
 	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
+	Sandbox     *whySandbox             `json:"sandbox,omitempty"`     // of a tool that starts a program: how it would run
 	Description string                  `json:"description,omitempty"` // what the call would do
 	Locations   []registry.Location     `json:"locations,omitempty"`   // files that the call would touch
 }
@@ -96,6 +97,26 @@ func newWhyRule(v policy.Verdict) *whyRule {
 		r.conditions = conditionsOf(v.Rule)
 	}
 	return r
+}
+
+// whySandbox says how the program of a call would run.
+type whySandbox struct {
+	Confined bool   `json:"confined"`
+	By       string `json:"by,omitempty"`      // the rule, setting or flag that confines it
+	Missing  string `json:"missing,omitempty"` // why it is not confined although that asks for it
+	Allows   string `json:"allows,omitempty"`  // what it may do, or could do in a sandbox
+	text     string
+}
+
+func newWhySandbox(c policy.Confinement) *whySandbox {
+	if c.Allows == nil && !c.On {
+		return nil
+	}
+	s := &whySandbox{Confined: c.On, By: c.By, Missing: c.Missing, text: c.String()}
+	if c.Allows != nil {
+		s.Allows = c.Allows()
+	}
+	return s
 }
 
 // whyChange is one changed part of a tool that invalidates an approval.
@@ -174,6 +195,7 @@ func answer(ctx context.Context, s *session.Session, reg *registry.Registry, p *
 	for _, c := range verdict.Changes {
 		d.Changes = append(d.Changes, whyChange(c))
 	}
+	d.Sandbox = newWhySandbox(verdict.Confine)
 	if verdict.Decision == policy.Ask {
 		d.Hint = exec.Hint(tool, verdict)
 	}
@@ -267,6 +289,9 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
 	b.WriteString(terminal.Changes(changes, e.WrapWidth()))
+	if d.Sandbox != nil && d.Sandbox.text != "" {
+		field("sandbox", "%s", d.Sandbox.text)
+	}
 	if d.Description != "" {
 		field("would", "%s", d.Description)
 	}

@@ -37,7 +37,7 @@ func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 	switch builtin := canonical(r.Tool); {
 	case r.Server != "" || strings.HasPrefix(r.Source, registry.MCPPrefix):
 		about = "a server's process runs before the call; sandbox.servers confines it"
-	case builtin != "" && builtin != shellTool, r.Source == registry.SourceComposite, r.Category == string(registry.CategoryRead) && r.Source == registry.SourceBuiltin:
+	case builtin != "" && builtin != shellToolName, r.Source == registry.SourceComposite, r.Category == string(registry.CategoryRead) && r.Source == registry.SourceBuiltin:
 		about = "the tool starts no program"
 	}
 	if about == "" {
@@ -46,8 +46,8 @@ func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 	return fmt.Errorf("decision sandbox does not apply here: %s", about)
 }
 
-// shellTool is the one built-in tool that starts programs.
-const shellTool = "run_shell_command"
+// shellToolName is the one built-in tool that starts programs.
+const shellToolName = "run_shell_command"
 
 func (m *Means) missing() string {
 	if m.Missing == nil {

@@ -31,9 +31,15 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	if err != nil {
 		return sess, err
 	}
+	shared := s.owner(ctx) == nil
 	through := &transport.Transport{Inner: inner, Options: transport.Options{
 		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams(),
 		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
+		Changed: func(c Change) {
+			if shared {
+				s.report(c)
+			}
+		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
 			s.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
 		},
@@ -153,9 +159,8 @@ func (s *Source) implementation() *mcp.Implementation {
 // package ask answers what needs a person.
 func (s *Source) newClient() *mcp.Client {
 	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
-		Capabilities:           s.asker.Capabilities(),
-		ResourceUpdatedHandler: s.resourceUpdated,
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		Capabilities:   s.asker.Capabilities(),
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 	c.AddRoots(s.asker.Roots()...)
 	return c

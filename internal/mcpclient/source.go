@@ -32,7 +32,8 @@ type Source struct {
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
 
-	changed func(uri string) // gets the resources that changed; nil: nobody asked
+	changed    func(Change)    // nil: nobody follows
+	subscribed map[string]bool // the resources of Subscribe
 
 	confirming sync.Mutex // one listing is requested at a time
 }
@@ -122,6 +123,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	ctx, stop := s.deadline(ctx)
 	defer stop()
 	s.setState(StateConnecting, nil)
+	before := s.shared()
 	sess, err := s.session(ctx)
 	if err != nil {
 		s.setState(failedState(err), err)
@@ -130,6 +132,10 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	s.setState(StateListing, nil)
 	sess, tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
+		if sess == before { // it lives, and calls may be running
+			s.setState(StateConnected, nil)
+			return nil, nil, err
+		}
 		s.setState(failedState(err), err)
 		sess.end()
 		return nil, nil, err
@@ -138,6 +144,13 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	s.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
 	s.setState(StateConnected, nil)
 	return tools, diags, nil
+}
+
+// shared returns the session that clients share, nil if there is none.
+func (s *Source) shared() *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[nil]
 }
 
 // disabledBy returns the setting that disables the server.
@@ -208,6 +221,9 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	if s.opts.Protocols != nil {
 		s.opts.Protocols.SaveProtocol(ctx, sess.generation())
 	}
+	if s.owner(ctx) == nil {
+		s.listenForChanges(ctx, sess)
+	}
 	return sess, nil
 }
 
@@ -269,6 +285,9 @@ func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	}
 	sess.limit.Store(s.opts.Limits.result())
 	s.setState(StateConnected, nil)
+	if s.owner(ctx) == nil {
+		s.restarted(ctx, sess)
+	}
 	return sess, nil
 }
 

@@ -39,6 +39,7 @@ type options struct {
 	noTools       bool
 	extras        bool
 	dialogs       bool
+	changes       bool
 	offers        bool
 	started       string
 	description   string
@@ -74,6 +75,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.badTools, "bad-tools", false, "list ill-typed, nameless and duplicate tools between the good ones")
 	f.BoolVar(&o.noTools, "no-tools", false, "have no tools capability")
 	f.BoolVar(&o.extras, "extras", false, "have a prompt and two resources")
+	f.BoolVar(&o.changes, "changes", false, "have tools that change what the server has")
 	f.BoolVar(&o.dialogs, "dialogs", false, "have tools that ask, log and tell of progress too")
 	f.BoolVar(&o.offers, "offers", false, "have prompts and resources of every kind")
 	f.StringVar(&o.started, "started", "", "write to `FILE` when the resource test://slow is read")

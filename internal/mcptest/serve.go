@@ -131,14 +131,20 @@ func (f *filter) passes(line []byte) bool {
 // server builds the server with its tools and behavior.
 func (o *options) server(quit exits) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}
-	s := mcp.NewServer(&mcp.Implementation{Name: "mcptest", Version: "1.2.3"}, &mcp.ServerOptions{
-		Capabilities: caps, PageSize: o.pageSize, Instructions: "A server for tests.",
-	})
+	so := &mcp.ServerOptions{Capabilities: caps, PageSize: o.pageSize, Instructions: "A server for tests."}
+	if o.changes {
+		so.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
+		so.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "mcptest", Version: "1.2.3"}, so)
 	if !o.noTools {
 		o.addTools(s, quit)
 	}
 	if o.dialogs {
 		o.addDialogs(s)
+	}
+	if o.changes {
+		addChanges(s)
 	}
 	if o.extras {
 		addExtras(s)

@@ -111,6 +111,26 @@ func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	wg.Wait()
 }
 
+// Refresh is Renew for sources that are in use: one that fails keeps what it gave
+// before. The error names those.
+func (l *Loader) Refresh(ctx context.Context, sources ...Source) error {
+	before := map[Source]*finding{}
+	for _, s := range sources {
+		before[s] = l.finding(s)
+	}
+	l.Renew(ctx, sources...)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, s := range sources {
+		if err := l.found[s].report.Err; err != nil {
+			l.found[s] = before[s]
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Given returns the tools of a source, with the source's names, before filters
 // and conflicts. It returns nil if the source was not discovered, has not
 // finished or failed.

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -68,6 +70,19 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 		who.Client, who.Version = info.Name, info.Version
 	}
 	return caller.With(ctx, who)
+}
+
+// outgoing is the context of a request without what the SDK's server has put there:
+// the SDK's clients, which servers are called through, would read the same values, such
+// as the revision.
+type outgoing struct{ context.Context }
+
+// Value implements context.Context.
+func (o outgoing) Value(key any) any {
+	if strings.HasPrefix(reflect.TypeOf(key).PkgPath(), "github.com/modelcontextprotocol/go-sdk/") {
+		return nil
+	}
+	return o.Context.Value(key)
 }
 
 // capabilities returns the capabilities that the client declared, as JSON.

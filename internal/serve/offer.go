@@ -19,15 +19,20 @@ import (
 // session. When the settings change, another replaces it, and its session is closed
 // after its last request.
 type offer struct {
-	session  *session.Session
+	*held
 	registry *registry.Registry
 	tools    map[string]session.Found   // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	offers
+}
 
-	users    int  // running requests; guarded by Server.mu
-	replaced bool // guarded by Server.mu
+// held is a session with the requests that run in it. Server.mu guards users and
+// replaced.
+type held struct {
+	session  *session.Session
+	users    int
+	replaced bool
 }
 
 // newOffer declares tools as the format mcp does, with the names that they have in

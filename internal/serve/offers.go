@@ -20,6 +20,14 @@ type offers struct {
 	prompts   map[string]*prompt // by the server's name, if it is free, and by server__name
 	resources map[string]*resource
 	templates map[string]*resource
+	listed    map[*mcpclient.Source]listed
+}
+
+// listed is what one server lists beside tools.
+type listed struct {
+	prompts   []mcpclient.Prompt
+	resources []mcpclient.Resource
+	templates []mcpclient.ResourceTemplate
 }
 
 // prompt is a prompt of a server.
@@ -36,33 +44,46 @@ type resource struct {
 	like   *mcp.ResourceTemplate
 }
 
-// loadOffers asks the servers that are there what they offer beside tools. What one
-// of them cannot say leaves the others' alone.
-func (s *Server) loadOffers(ctx context.Context, from *session.Session) offers {
-	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}}
+// loadOffers asks the connected servers what they offer beside tools, except those
+// whose lists are given. A server that fails does not affect the others.
+func (s *Server) loadOffers(ctx context.Context, from *session.Session, given map[*mcpclient.Source]listed) offers {
+	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
 	servers, _, err := from.Servers()
 	if err != nil {
 		return o
 	}
 	for _, server := range servers {
-		if info := server.Info(); info.State != mcpclient.StateConnected || !s.wants(info.Name) {
+		info := server.Info()
+		l, ok := given[server]
+		switch {
+		case !s.wants(info.Name) || !ok && info.State != mcpclient.StateConnected:
 			continue
+		case !ok:
+			l = s.list(ctx, server)
 		}
-		prompts, _, err := server.Prompts(ctx)
-		s.noteFailure(server, err)
-		for _, p := range prompts {
+		o.listed[server] = l
+		for _, p := range l.prompts {
 			s.addPrompt(&o, server, p)
 		}
-		resources, templates, _, err := server.Resources(ctx)
-		s.noteFailure(server, err)
-		for _, r := range resources {
+		for _, r := range l.resources {
 			s.addResource(o.resources, r.URI, &resource{server: server, is: convert[mcp.Resource](r)})
 		}
-		for _, t := range templates {
+		for _, t := range l.templates {
 			s.addResource(o.templates, t.URITemplate, &resource{server: server, like: convert[mcp.ResourceTemplate](t)})
 		}
 	}
 	return o
+}
+
+// list asks a server for its prompts and resources.
+func (s *Server) list(ctx context.Context, server *mcpclient.Source) listed {
+	var l listed
+	var err error
+	l.prompts, _, err = server.Prompts(ctx)
+	s.noteFailure(server, err)
+	l.resources, l.templates, _, err = server.Resources(ctx)
+	s.noteFailure(server, err)
+	return l
 }
 
 // wants reports whether what a server offers is offered on.
@@ -145,11 +166,12 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 
 // progressOf passes on progress of what a client requested.
 func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func(registry.Progress) {
-	if token == nil {
+	c := clientFrom(ctx)
+	if token == nil || c == nil {
 		return nil
 	}
 	return func(p registry.Progress) {
-		_ = session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+		_ = session.NotifyProgress(c.request, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
 	}
 }
 
@@ -254,7 +276,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	} else {
 		return none, nil
 	}
-	result, err := server.Complete(ctx, &params)
+	result, err := server.Complete(outgoing{ctx}, &params)
 	if err != nil {
 		return nil, refusal(err)
 	}

@@ -70,6 +70,10 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 		flags, protocol, _ := strings.Cut(spec, ";")
 		entry := map[string]any{"command": exe, "args": strings.Fields(flags), "trust": true,
 			"env": map[string]string{roleVariable: "server", "GORACE": "atexit_sleep_ms=0", "GOCOVERDIR": dir}}
+		if strings.HasPrefix(flags, "http") {
+			delete(entry, "command")
+			entry["httpUrl"] = flags
+		}
 		entry["perClient"] = strings.HasSuffix(protocol, " perClient")
 		if protocol = strings.TrimSuffix(protocol, " perClient"); protocol != "" {
 			entry["protocol"] = protocol

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -54,6 +55,8 @@ type Server struct {
 	life  context.Context // set before ready is closed
 	key   []byte          // marks session ids
 
+	loading sync.Mutex     // one offer is made at a time
+	changes *changes       // what servers say has changed
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
 	sessions    sessions
@@ -80,7 +83,7 @@ func New(opts Options) *Server {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), servers: map[string]*mcp.Server{},
+	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
 		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
 }
 
@@ -90,7 +93,10 @@ func New(opts Options) *Server {
 // [Asker]. The error is that of rules that cannot be read, or the cause of ctx; then
 // what was offered before stays.
 func (s *Server) Load(ctx context.Context, from *session.Session) error {
-	o, err := s.load(ctx, from)
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.followServers(from)
+	o, err := s.load(ctx, &held{session: from}, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.offer
@@ -98,27 +104,34 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 		s.life = ctx
 		defer close(s.ready)
 		go s.closeUnusedOnes(ctx)
+		go s.followChanges(ctx)
 	}
 	if err != nil {
 		s.failed = err
 		return err
 	}
-	s.offer = o
-	for _, server := range s.servers {
-		s.change(server, old, o)
-	}
+	s.put(o)
 	if old != nil {
 		old.replaced = true
-		s.closeUnused(old)
+		s.closeUnused(old.held)
 	}
 	return nil
 }
 
-// closeUnused closes the session of an offer that was replaced and has no running
-// requests. s.mu is held.
-func (s *Server) closeUnused(o *offer) {
-	if o.replaced && o.users == 0 {
-		s.closing.Go(o.session.Close)
+// put makes an offer the current one. s.mu is held.
+func (s *Server) put(o *offer) {
+	old := s.offer
+	s.offer = o
+	for _, server := range s.servers {
+		s.change(server, old, o)
+	}
+}
+
+// closeUnused closes a session that was replaced and has no running requests. s.mu
+// is held.
+func (s *Server) closeUnused(h *held) {
+	if h.replaced && h.users == 0 {
+		s.closing.Go(h.session.Close)
 	}
 }
 
@@ -135,7 +148,7 @@ func (s *Server) use() (o *offer, done func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		o.users--
-		s.closeUnused(o)
+		s.closeUnused(o.held)
 	}
 }
 
@@ -182,20 +195,24 @@ func (s *Server) closeIdle() {
 	}
 }
 
-func (s *Server) load(ctx context.Context, from *session.Session) (*offer, error) {
-	reg, tools, err := s.opts.Select(ctx, from)
+// load makes the offer of a session. again has what the servers listed that need not
+// be asked again; nil if the session is new.
+func (s *Server) load(ctx context.Context, h *held, again map[*mcpclient.Source]listed) (*offer, error) {
+	reg, tools, err := s.opts.Select(ctx, h.session)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range from.Diagnostics(reg) {
-		s.opts.Warn(d)
+	if again == nil {
+		for _, d := range h.session.Diagnostics(reg) {
+			s.opts.Warn(d)
+		}
 	}
 	o, err := s.newOffer(reg, tools)
 	if err != nil {
 		return nil, err
 	}
-	o.session = from
-	o.offers = s.loadOffers(ctx, from)
+	o.held = h
+	o.offers = s.loadOffers(ctx, h.session, again)
 	return o, nil
 }
 

@@ -49,7 +49,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if server == nil {
 		return mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	return refusal(server.Subscribe(ctx, req.Params.URI, s.resourceChanged))
+	return refusal(server.Subscribe(outgoing{ctx}, req.Params.URI))
 }
 
 // unsubscribe does nothing, because other clients may still be subscribed. The SDK
@@ -57,7 +57,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
 
 // resourceChanged notifies the clients that have subscribed.
-func (s *Server) resourceChanged(uri string) {
+func (s *Server) resourceChanged(ctx context.Context, uri string) {
 	s.mu.Lock()
 	servers := make([]*mcp.Server, 0, len(s.servers))
 	for _, server := range s.servers {
@@ -65,6 +65,6 @@ func (s *Server) resourceChanged(uri string) {
 	}
 	s.mu.Unlock()
 	for _, server := range servers {
-		_ = server.ResourceUpdated(s.life, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+		_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	}
 }

@@ -93,7 +93,7 @@ func (t *turn) digest() [sha256.Size]byte {
 func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
 	if !c.modern {
-		v, err := run(ctx)
+		v, err := run(outgoing{ctx})
 		return v, nil, err
 	}
 	if t.state != "" {
@@ -108,7 +108,7 @@ func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (an
 	c.call = w
 	go func() {
 		defer cancel(nil)
-		v, err := run(callCtx)
+		v, err := run(outgoing{callCtx})
 		w.done <- outcome{v, err}
 	}()
 	return s.next(ctx, w)

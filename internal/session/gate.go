@@ -37,6 +37,14 @@ func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Exec
 	return x, err
 }
 
+// forget drops the executors of registries that have been replaced. Running calls
+// keep theirs.
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.executors)
+}
+
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	p, err := g.newPolicy(reg)
 	if err != nil {

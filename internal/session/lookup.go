@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -45,6 +46,21 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 	reg = s.resolveComposites(ctx, reg)
 	(&matcher{s.run, s.sources, s.loader, s.notice}).check(ctx, reg)
 	return reg, s.announce(ctx, reg)
+}
+
+// Relist asks servers for their tools again. Registries that are loaded later have
+// them; a server that fails keeps the tools that it had, and the error says so.
+func (s *Session) Relist(ctx context.Context, servers ...*mcpclient.Source) error {
+	sources := make([]registry.Source, len(servers))
+	for i, server := range servers {
+		sources[i] = server
+	}
+	err := s.loader.Refresh(ctx, sources...)
+	s.finder.mu.Lock()
+	s.finder.forget()
+	s.finder.mu.Unlock()
+	s.gate.forget()
+	return err
 }
 
 // Local loads the tools that need no server.

@@ -36,9 +36,19 @@ type Options struct {
 	// is our request during which it came, nil if there is none.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
+	// Changed is called for what the server says has changed. It must return at once. It
+	// may be nil.
+	Changed func(Change)
+
 	// LogMessage receives the log messages of the server, with our request during which
 	// one came, nil if there is none. If nil, they are dropped.
 	LogMessage func(during *ask.Request, level, logger, text string)
+}
+
+// Change is something that a server says has changed.
+type Change struct {
+	List string // tools, prompts or resources; "" for one resource
+	URI  string // of that resource
 }
 
 // Transport makes the SDK use a [Conn] over Inner. It is used once.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -28,6 +29,23 @@ func (h *HTTP) listen(ctx context.Context, session, last string) (io.ReadCloser,
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
+	return h.stream(r)
+}
+
+// listenForChanges opens the stream that answers a request for notifications.
+func (h *HTTP) listenForChanges(ctx context.Context, revision, method string, body []byte) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, listeningKey{}, true), http.MethodPost, h.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", revision)
+	r.Header.Set("Mcp-Method", method)
+	return h.stream(r)
+}
+
+func (h *HTTP) stream(r *http.Request) (io.ReadCloser, error) {
 	resp, err := h.RoundTrip(r)
 	if err != nil {
 		return nil, err

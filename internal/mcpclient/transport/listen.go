@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,6 +23,13 @@ const maxListens = 3
 // listen receives from the server's own stream until the Conn ends or the stream
 // is not available.
 func (c *Conn) listen(ctx context.Context) {
+	c.whileOpen(ctx, func(ctx context.Context) {
+		c.listenUntil(ctx, func(last string) (io.ReadCloser, error) { return c.opts.HTTP.listen(ctx, c.SessionID(), last) })
+	})
+}
+
+// whileOpen runs f in the background with a context that ends with the Conn.
+func (c *Conn) whileOpen(ctx context.Context, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.spawn(func() {
 		defer cancel()
@@ -29,13 +38,44 @@ func (c *Conn) listen(ctx context.Context) {
 		case <-c.eof:
 		}
 	})
-	c.spawn(func() { c.listenUntil(ctx) })
+	c.spawn(func() { f(ctx) })
 }
 
-func (c *Conn) listenUntil(ctx context.Context) {
+// listenID is the id of the request for the notifications of a modern server.
+const listenID = "toolreg-changes"
+
+// ListenForChanges asks a modern server for notifications of changes: params are
+// those of subscriptions/listen (revision 2026-07-28). If the server refuses, there
+// are none.
+func (c *Conn) ListenForChanges(ctx context.Context, revision string, params json.RawMessage) {
+	id, err := jsonrpc.MakeID(listenID)
+	if err != nil {
+		return
+	}
+	request := &jsonrpc.Request{ID: id, Method: "subscriptions/listen", Params: params}
+	if c.opts.HTTP == nil {
+		if err := c.inner.Write(ctx, request); err != nil {
+			c.opts.Logger.Debug("changes are not requested", "error", err)
+		}
+		return
+	}
+	body, err := jsonrpc.EncodeMessage(request)
+	if err != nil {
+		return
+	}
+	c.whileOpen(ctx, func(ctx context.Context) {
+		c.listenUntil(ctx, func(string) (io.ReadCloser, error) {
+			return c.opts.HTTP.listenForChanges(ctx, revision, request.Method, body)
+		})
+	})
+}
+
+// listenUntil receives from a stream that open opens after the event with the id
+// last, until ctx is done or the stream is not available.
+func (c *Conn) listenUntil(ctx context.Context, open func(last string) (io.ReadCloser, error)) {
 	var s eventStream
 	for empty := 0; empty < maxListens; empty++ {
-		body, err := c.opts.HTTP.listen(ctx, c.SessionID(), s.last)
+		body, err := open(s.last)
 		if err != nil {
 			c.opts.Logger.Debug("no stream for messages from the server", "error", err)
 			return

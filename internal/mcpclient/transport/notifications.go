@@ -15,9 +15,8 @@ import (
 const maxNotification = 4 << 10
 
 // notification passes progress to the calls it belongs to, in the order in
-// which the server sent it and thus before the result, and log messages to
-// their receiver. All others are dropped: one-shot runs do not list again when
-// a server says that its list changed.
+// which the server sent it and thus before the result, and log messages and changes
+// to their receivers. All others are dropped.
 func (c *Conn) notification(r *jsonrpc.Request) {
 	switch r.Method {
 	case "notifications/progress":
@@ -26,8 +25,23 @@ func (c *Conn) notification(r *jsonrpc.Request) {
 		c.logMessage(r.Params)
 	case "notifications/elicitation/complete":
 		c.completed(r.Params)
+	case "notifications/tools/list_changed":
+		c.changed(Change{List: "tools"})
+	case "notifications/prompts/list_changed":
+		c.changed(Change{List: "prompts"})
+	case "notifications/resources/list_changed":
+		c.changed(Change{List: "resources"})
+	case "notifications/resources/updated":
+		uri, _ := jsonx.Text(jsonx.Get(r.Params, "uri"))
+		c.changed(Change{URI: uri})
 	default:
 		c.opts.Logger.Debug("notification dropped", "method", text.Head(r.Method, 100))
+	}
+}
+
+func (c *Conn) changed(change Change) {
+	if c.opts.Changed != nil {
+		c.opts.Changed(change)
 	}
 }
 

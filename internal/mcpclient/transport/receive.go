@@ -114,7 +114,7 @@ func (r *requests) made(id jsonrpc.ID) bool {
 	case int64:
 		return id > 0 && id <= r.issued
 	case string:
-		return id == logLevelID || id == initializeID
+		return id == logLevelID || id == initializeID || id == listenID
 	}
 	return false
 }

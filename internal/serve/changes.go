@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+)
+
+const (
+	// changePause is the least time between two looks at what has changed, so that a
+	// server that reports changes all the time costs little.
+	changePause = 500 * time.Millisecond
+	// maxChanged limits how many changed resources are remembered at once.
+	maxChanged = 1000
+)
+
+// changes is what servers have reported since it was last taken. It is safe for
+// concurrent use.
+type changes struct {
+	wake chan struct{}
+
+	mu      sync.Mutex
+	servers map[*mcpclient.Source]bool // with a changed list
+	uris    map[string]bool            // of changed resources
+}
+
+func newChanges() *changes {
+	return &changes{wake: make(chan struct{}, 1), servers: map[*mcpclient.Source]bool{}, uris: map[string]bool{}}
+}
+
+func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case what.List != "":
+		c.servers[server] = true
+	case len(c.uris) < maxChanged:
+		c.uris[what.URI] = true
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *changes) take() (servers []*mcpclient.Source, uris []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	servers, uris = slices.Collect(maps.Keys(c.servers)), slices.Collect(maps.Keys(c.uris))
+	clear(c.servers)
+	clear(c.uris)
+	return servers, uris
+}
+
+// followServers collects what the servers of a session report.
+func (s *Server) followServers(from *session.Session) {
+	servers, _, err := from.Servers()
+	if err != nil {
+		return
+	}
+	for _, server := range servers {
+		server.Follow(func(c mcpclient.Change) { s.changes.add(server, c) })
+	}
+}
+
+// followChanges offers what servers say has changed, until ctx is done.
+func (s *Server) followChanges(ctx context.Context) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changes.wake:
+		}
+		servers, uris := s.changes.take()
+		for _, uri := range uris {
+			s.resourceChanged(ctx, uri)
+		}
+		if len(servers) > 0 {
+			s.refresh(ctx, servers)
+		}
+		pause.Reset(changePause)
+	}
+}
+
+// refresh asks servers again what they have, and offers that. A server that fails
+// keeps what it had.
+func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.mu.Lock()
+	current := s.offer
+	s.mu.Unlock()
+	if current == nil {
+		return
+	}
+	on, _, err := current.session.Servers()
+	servers = slices.DeleteFunc(servers, func(server *mcpclient.Source) bool { return !slices.Contains(on, server) })
+	if err != nil || len(servers) == 0 { // they belong to a session that was replaced
+		return
+	}
+	given := maps.Clone(current.listed)
+	for _, server := range servers {
+		delete(given, server)
+	}
+	failed := current.session.Relist(ctx, servers...)
+	o, err := s.load(ctx, current.held, given)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case failed == nil:
+		failed = err
+	}
+	if failed != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server says that its tools have changed, but cannot list them: " + failed.Error()})
+	}
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.put(o)
+	}
+}

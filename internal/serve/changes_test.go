@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"context"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+)
+
+// upstreams are a server that changes, over each transport and in each revision.
+func upstreams(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{"stdio legacy": "--changes --offers;legacy", "stdio modern": "--changes --offers;modern"}
+	for name, flags := range map[string][]string{"http legacy": {"--protocol", "2025-11-25"}, "http modern": nil} {
+		handler, err := mcptest.Handler(append(flags, "--changes", "--offers")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		web := httptest.NewServer(handler)
+		t.Cleanup(func() {
+			web.CloseClientConnections()
+			web.Close()
+		})
+		out[name] = web.URL + ";"
+	}
+	return out
+}
+
+// A tool that a server adds while it runs is offered, clients are notified, and the
+// servers are not started again.
+func TestChangesOfServersAreFollowed(t *testing.T) {
+	for name, upstream := range upstreams(t) {
+		for _, revision := range []string{"2025-11-25", firstModern} {
+			t.Run(name+", client of "+revision, func(t *testing.T) {
+				s := newServer(t, map[string]string{"m": upstream})
+				c, changed, updated := newFollower(t, listen(t, s, nil).URL, revision)
+				call := func(name string, params any) string {
+					t.Helper()
+					r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: params})
+					if err != nil || r.IsError {
+						t.Fatalf("%s: %v, %v", name, textOf(r), err)
+					}
+					return textOf(r)
+				}
+				added := "added_" + revision[:4]
+				call("grow", map[string]any{"tools": []string{added}})
+				await(t, changed)
+				list, err := c.ListTools(t.Context(), nil)
+				if err != nil || !slices.ContainsFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == added }) {
+					t.Fatalf("%v, %v", list, err)
+				}
+				if text := call(added, nil); text != "hello" {
+					t.Errorf("the new tool says %q", text)
+				}
+				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://docs/notes.txt"}); err != nil {
+					t.Fatal(err)
+				}
+				waitFor(t, func() bool { // a modern server answers a subscription by a stream, which may take a moment
+					call("touch", map[string]any{"uri": "test://docs/notes.txt"})
+					select {
+					case uri := <-updated:
+						return uri == "test://docs/notes.txt"
+					case <-time.After(100 * time.Millisecond):
+						return false
+					}
+				})
+			})
+		}
+	}
+}
+
+// newFollower connects a client that follows changes of the tools and of resources.
+func newFollower(t *testing.T, url, revision string) (c *mcp.ClientSession, changed chan struct{}, updated chan string) {
+	t.Helper()
+	changed, updated = make(chan struct{}, 100), make(chan string, 100)
+	client := mcp.NewClient(&mcp.Implementation{Name: "follower", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
+	})
+	c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, changed, updated
+}
+
+func await(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it did not happen within 30 s")
+	}
+}
+
+// A server that is started again may have other tools. One that cannot list them
+// keeps those that it had.
+func TestRestartedServersAreListedAgain(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "starts")
+	s := newServer(t, map[string]string{"m": "--changes --marker " + marker + ";legacy"})
+	c, changed, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+	call := func(name string, params any) (*mcp.CallToolResult, error) {
+		return c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: params})
+	}
+	if _, err := call("grow", map[string]any{"tools": []string{"added"}}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, changed)
+	_, _ = call("crash", nil)
+	if r, err := call("echo", map[string]any{"text": "again"}); err != nil || textOf(r) != "again" {
+		t.Fatalf("%v, %v", textOf(r), err)
+	}
+	await(t, changed) // the new process does not have the added tool
+	if _, err := call("added", nil); err == nil {
+		t.Error("a tool is offered that is gone")
+	}
+}

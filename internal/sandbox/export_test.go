@@ -1,5 +1,7 @@
 package sandbox
 
+import "net/netip"
+
 // For tests of the package from outside, which start programs.
 var (
 	ParseHost = parseHost
@@ -7,3 +9,5 @@ var (
 )
 
 func (h host) Matches(name string, port int) bool { return h.matches(canonicalHost(name), port) }
+
+func (h host) MayReach(addr netip.Addr) bool { return h.mayReach(addr) }

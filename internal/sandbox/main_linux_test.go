@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "calls":
 		makeCalls()
+	case "fetch":
+		fetch()
 	case "descriptors":
 		printDescriptors()
 	default:

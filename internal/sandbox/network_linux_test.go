@@ -1,0 +1,120 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/sandbox"
+)
+
+// fetch gets the addresses in a variable, through the proxy and directly, and
+// prints what came.
+func fetch() {
+	proxy := func(*http.Request) (*url.URL, error) {
+		if address := os.Getenv("http_proxy"); address != "" {
+			return url.Parse(address)
+		}
+		return nil, nil
+	}
+	for name, client := range map[string]*http.Client{
+		"proxy":  {Transport: &http.Transport{Proxy: proxy}},
+		"direct": {Transport: &http.Transport{}},
+	} {
+		for address := range strings.FieldsSeq(os.Getenv("SANDBOX_TEST_FETCH")) {
+			text := "no connection"
+			if response, err := client.Get(address); err == nil {
+				body, _ := io.ReadAll(response.Body)
+				text = strings.TrimSpace(string(body))
+			} else if strings.Contains(err.Error(), "Forbidden") {
+				text = "refused"
+			}
+			fmt.Printf("%s %s: %s\n", name, address, text)
+		}
+	}
+}
+
+// fetchIn fetches addresses in a sandbox.
+func fetchIn(t *testing.T, network sandbox.Network, addresses ...string) (string, []string) {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	profile := p.profile()
+	profile.Network, profile.Read = network, append(profile.Read, binary)
+	o, err := process.Run(t.Context(), process.Spec{
+		Argv: []string{binary}, Dir: p.workspace, Confine: &profile,
+		Env: append(p.environ(), "SANDBOX_TEST_ROLE=fetch", "SANDBOX_TEST_FETCH="+strings.Join(addresses, " ")),
+	})
+	if err != nil || o.ExitCode != 0 {
+		t.Fatalf("%v, exit code %d: %s", err, o.ExitCode, o.Stderr)
+	}
+	return string(o.Stdout), o.Refused
+}
+
+func TestNetworks(t *testing.T) {
+	needFull(t)
+	hello := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello ", r.Host) }
+	plain := httptest.NewServer(http.HandlerFunc(hello))
+	defer plain.Close()
+	address := func(host string) string {
+		return "http://" + net.JoinHostPort(host, plain.URL[strings.LastIndexByte(plain.URL, ':')+1:])
+	}
+	here, named := address("127.0.0.1"), address("localhost")
+	t.Run("all", func(t *testing.T) {
+		got, _ := fetchIn(t, sandbox.Network{Mode: sandbox.NetworkAll}, here)
+		if want := "direct " + here + ": hello"; !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	})
+	for what, mode := range map[string]sandbox.NetworkMode{"loopback": sandbox.NetworkLoopback, "none": sandbox.NetworkNone} {
+		t.Run(what, func(t *testing.T) {
+			if got, _ := fetchIn(t, sandbox.Network{Mode: mode}, here); strings.Contains(got, "hello") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+	t.Run("hosts", func(t *testing.T) {
+		opened := strings.TrimPrefix(named, "http://")
+		got, refused := fetchIn(t, sandbox.Network{Mode: sandbox.NetworkHosts, Hosts: []string{opened}},
+			named, here, "https://other.example/", "https://"+opened)
+		for _, want := range []string{
+			"proxy " + named + ": hello " + opened + "\n",
+			"proxy " + here + ": the sandbox does not allow connections to " + strings.TrimPrefix(here, "http://") + "\n",
+			"proxy https://other.example/: refused\n",
+			"proxy https://" + opened + ": no connection\n", // allowed, but no TLS is there
+			"direct " + named + ": no connection\n",
+			"direct " + here + ": no connection\n",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in\n%s", want, got)
+			}
+		}
+		if want := []string{strings.TrimPrefix(here, "http://"), "other.example:443"}; !slices.Equal(refused, want) {
+			t.Errorf("refused %q, want %q", refused, want)
+		}
+	})
+	t.Run("hosts, TLS", func(t *testing.T) {
+		secure := httptest.NewTLSServer(http.HandlerFunc(hello))
+		defer secure.Close()
+		p := newPlace(t)
+		profile := p.profile()
+		profile.Network = sandbox.Network{Mode: sandbox.NetworkHosts, Hosts: []string{strings.TrimPrefix(secure.URL, "https://")}}
+		got := p.shell(t, profile, `command -v curl >/dev/null || { echo hello; exit; }; curl --noproxy "" -sSk `+secure.URL)
+		if !strings.HasPrefix(got, "hello") {
+			t.Errorf("%q", got)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// seatbelt returns a profile for macOS's sandbox-exec. Of rules on one path the
+// last applies, so folders come before what they hold. There are no mounts: what
+// is hidden is refused, and caches of Scratch are read-only. The loopback of the
+// machine is the only one, so a program has none. tmp is a folder of its own, and
+// port is that of the proxy.
+//
+// The text is tested, and was never tried on a Mac.
+func seatbelt(p Profile, tmp string, port int) string {
+	var b strings.Builder
+	b.WriteString(seatbeltStart)
+	rules := map[string]string{}
+	for _, list := range []struct {
+		paths []string
+		rule  string
+	}{
+		{p.Hide, "(deny file-read* file-write* TREE)\n"},
+		{p.Read, "(allow file-read* process-exec* file-map-executable TREE)\n"},
+		{p.Scratch, "(allow file-read* process-exec* file-map-executable TREE)\n"},
+		{p.Fixed, "(allow file-read* file-write* TREE)\n(deny file-write-unlink ITSELF)\n"},
+		{p.Write, "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"},
+		{p.ReadOnly, "(allow file-read* TREE)\n(deny file-write* TREE)\n"},
+		{[]string{tmp}, "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"},
+	} {
+		for _, path := range list.paths {
+			r, err := resolve(path)
+			if err != nil {
+				r.path = path // a rule on what is missing holds when it comes
+			}
+			rules[r.path] = strings.NewReplacer("TREE", "(subpath "+quote(r.path)+")", "ITSELF", "(literal "+quote(r.path)+")").Replace(list.rule)
+		}
+	}
+	order := func(a, b string) int { return strings.Compare(a+"/", b+"/") }
+	for _, path := range slices.SortedFunc(maps.Keys(rules), order) {
+		b.WriteString(rules[path])
+	}
+	switch p.Network.Mode {
+	case NetworkHosts:
+		fmt.Fprintf(&b, "(allow network-outbound (remote ip \"localhost:%d\"))\n", port)
+	case NetworkAll:
+		b.WriteString("(allow network*)\n(allow system-socket)\n" +
+			"(allow mach-lookup (global-name \"com.apple.dnssd.service\") (global-name \"com.apple.SystemConfiguration.configd\") (global-name \"com.apple.trustd.agent\"))\n" +
+			"(deny network-outbound (remote unix-socket))\n(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n")
+	}
+	return b.String()
+}
+
+// seatbeltStart allows what every program needs to run at all.
+const seatbeltStart = `(version 1)
+(deny default)
+(allow process-fork)
+(allow process-info* (target same-sandbox))
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow pseudo-tty)
+(allow ipc-posix-sem)
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.system.logger"))
+(allow file-read-metadata)
+(allow file-read* (literal "/"))
+(allow file-read* file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$"))
+(allow file-read* (literal "/dev/random") (literal "/dev/urandom") (subpath "/dev/fd"))
+(allow file-ioctl (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$"))
+`
+
+// quote writes a string of a Seatbelt profile.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}

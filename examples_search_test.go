@@ -19,6 +19,7 @@ import (
 func TestExamplesSearch(t *testing.T) {
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return searchingOpenAI() },
+		"openai.ts":    func() http.Handler { return searchingOpenAI() },
 		"gemini.sh":    func() http.Handler { return searchingGemini() },
 		"anthropic.sh": func() http.Handler { return searchingAnthropic() },
 		"anthropic.py": func() http.Handler { return searchingAnthropic() },

@@ -22,6 +22,7 @@ import (
 func TestExamples(t *testing.T) {
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return openAIStandIn() },
+		"openai.ts":    func() http.Handler { return openAIStandIn() },
 		"anthropic.sh": func() http.Handler { return anthropicStandIn() },
 		"anthropic.py": func() http.Handler { return anthropicStandIn() },
 		"gemini.sh":    func() http.Handler { return geminiStandIn() },
@@ -49,15 +50,18 @@ func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *test
 		t.Fatal(err)
 	}
 	for name, api := range apis {
-		command := filepath.Join(examples, name)
-		if name == "go" {
-			command = agent
-		}
 		t.Run(name, func(t *testing.T) {
+			command := []string{filepath.Join(examples, name)}
+			switch {
+			case name == "go":
+				command = []string{agent}
+			case filepath.Ext(name) == ".ts":
+				command = []string{"node", withoutTypes(t, command[0])}
+			}
 			server := httptest.NewServer(api())
 			defer server.Close()
 			test(t, func(dir, prompt string) string {
-				cmd := exec.CommandContext(t.Context(), command, prompt)
+				cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], prompt)...)
 				cmd.Dir = dir
 				cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
 					"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
@@ -74,6 +78,24 @@ func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *test
 			})
 		})
 	}
+}
+
+// withoutTypes returns the JavaScript that Node.js makes of a file in TypeScript.
+// Newer versions than that of the tests run the file itself.
+func withoutTypes(t *testing.T, path string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", "-e",
+		`process.stdout.write(require("amaro").transformSync(require("fs").readFileSync(process.argv[1], "utf8"), {mode: "strip-only"}).code)`, path)
+	cmd.Dir = filepath.Join("testdata", "npm")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("%v; make test installs what this needs", err)
+	}
+	stripped := filepath.Join(t.TempDir(), "agent.mjs")
+	if err := os.WriteFile(stripped, out, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return stripped
 }
 
 func build(t *testing.T, dir, out, pkg string) {

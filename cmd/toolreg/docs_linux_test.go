@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -24,6 +22,7 @@ import (
 func notRun() map[string]string {
 	const browser, endless, sources = "opens a browser", "does not end", "needs the sources, and takes a while"
 	return map[string]string{
+		"docs/agent-loop.md: ANTHROPIC_API_KEY=… examples/anthropic.py 'What does go.mod say?'":                               "TestExamples runs it",
 		"docs/login.md: toolreg servers login github":                                                                         browser,
 		"docs/login.md: toolreg servers login github --no-browser      # on a machine without a browser":                      browser,
 		"docs/login.md: toolreg servers login github --scope \"repo read:org\"":                                               browser,
@@ -222,11 +221,12 @@ func (p *docsProject) runnable(script string) string {
 	return b.String()
 }
 
-// command returns a shell that runs a script in the project.
+// command returns a shell that runs a script in the project, after ../profile if
+// the page's archive wrote one.
 func (p *docsProject) command(t *testing.T, script string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "[ ! -f ../profile ] || . ../profile\n"+script)
 	cmd.Dir, cmd.Env = p.dir, append(p.environ, "PWD="+p.dir)
 	cmd.Stdin = keyboard{}
 	return cmd
@@ -255,12 +255,15 @@ func (p *docsProject) transcript(t *testing.T, session, where string) {
 		for _, m := range answered.FindAllStringSubmatch(want, -1) {
 			answers = append(answers, m[1]+"\n")
 		}
-		shown, _ := atTerminal(p.command(t, script), answers)
-		if !alike(want, shown) {
+		shown, _ := atTerminal(p.command(t, "set +e\n"+script), answers)
+		if shown = colors.ReplaceAllString(shown, ""); !alike(want, shown) {
 			t.Errorf("%s: %s prints\n%s\nwant\n%s", where, script, shown, want)
 		}
 	}
 }
+
+// colors matches what other programs than toolreg print in spite of NO_COLOR.
+var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // answered matches a question with its answer.
 var answered = regexp.MustCompile(`(?m)\[n\]o: (.+)$`)

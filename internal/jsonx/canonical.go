@@ -16,6 +16,9 @@ import (
 // The result is the same as of decoding and encoding, at a fraction of the
 // cost, which matters because listings canonicalize every schema.
 func Canonical(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
 	if !Valid(raw) {
 		var first json.RawMessage
 		if json.NewDecoder(bytes.NewReader(raw)).Decode(&first) != nil {

@@ -41,8 +41,11 @@ const PartOverride = "override"
 // under which the tool is registered nor on key order.
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
+	var b []byte
 	for _, p := range t.Parts() {
-		h.Write([]byte(p.Name + "\x00" + p.Value + "\x00"))
+		b = append(append(b[:0], p.Name...), 0)
+		b = append(append(b, p.Value...), 0)
+		h.Write(b)
 	}
 	if t.Reshaped != nil { // with the secrets that its part masks
 		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))

@@ -133,8 +133,8 @@ func newHelpCommand() *cobra.Command {
 }
 
 // newTopic returns a help page that is not about a command.
-func newTopic(name, title, text string) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: title, Long: title + "\n\n" + text}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), cmd.Long) })
+func newTopic(name, title string, text func() string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: title}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text()) })
 	return cmd
 }

@@ -70,8 +70,9 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newTopic("exit-codes", "Exit codes", exitCodesHelp), newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages()),
-		newTopic("params", "How to give params", ParamsHelp))
+	root.AddCommand(newTopic("exit-codes", "Exit codes", func() string { return exitCodesHelp }),
+		newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages),
+		newTopic("params", "How to give params", func() string { return ParamsHelp }))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if e.prepare(cmd) == nil { // ignore wrong flags with --help
 			e.Page()

@@ -33,7 +33,7 @@ func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*
 	}
 	shared := s.owner(ctx) == nil
 	through := &transport.Transport{Inner: inner, Options: transport.Options{
-		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams(),
+		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams,
 		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
 		Changed: func(c Change) {
 			if shared {

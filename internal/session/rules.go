@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jq"
@@ -70,15 +71,13 @@ func problemAt(o settings.Origin, message string) document.Problem {
 // checkExamples compares the rules with the example calls that they must match,
 // and must not match. The error is a *settings.Error with all that differ.
 func (s *Session) checkExamples(ctx context.Context) error {
+	if !slices.ContainsFunc(s.set.Rules, func(r settings.Rule) bool { return len(r.Match)+len(r.NotMatch) > 0 }) {
+		return nil
+	}
 	c := &exampleCheck{policy: &policy.Policy{Canonical: canonical(), Workspace: s.set.Workspace, Shell: s.shell()}}
+	c.builtin, _, _ = s.sources.local[0].Discover(ctx)
 	first := len(s.rules) - len(s.set.AllowedTools.Entries) - len(s.set.Rules)
 	for i, r := range s.set.Rules {
-		if len(r.Match)+len(r.NotMatch) == 0 {
-			continue
-		}
-		if c.builtin == nil {
-			c.builtin, _, _ = s.sources.local[0].Discover(ctx)
-		}
 		rule := &s.rules[first+i]
 		for _, example := range r.Match {
 			c.check(ctx, rule, example, true)

@@ -24,8 +24,8 @@ type Options struct {
 	Mode        Mode
 	ProbeWindow time.Duration // how long to wait for the answer to the probe, see probe.go
 
-	// InitializeParams are what the SDK would send, for our own initialize.
-	InitializeParams json.RawMessage
+	// InitializeParams returns what the SDK would send, for our own initialize.
+	InitializeParams func() json.RawMessage
 
 	HTTP     *HTTP // of the transport below; nil: stdio
 	MaxEvent int64 // bytes of one event of the stream of the server's own messages

@@ -53,7 +53,7 @@ func pipe(t *testing.T, o Options) (*Conn, mcp.Connection) {
 // connected returns a Conn, and what its server gets: a method a line.
 func connected(t *testing.T, mode Mode, answers map[string]said) (*Conn, *strings.Builder) {
 	t.Helper()
-	c, server := pipe(t, Options{Mode: mode, ProbeWindow: window, InitializeParams: json.RawMessage(`{"ours":true}`)})
+	c, server := pipe(t, Options{Mode: mode, ProbeWindow: window, InitializeParams: func() json.RawMessage { return json.RawMessage(`{"ours":true}`) }})
 	ctx := context.WithoutCancel(t.Context())
 	var got strings.Builder
 	go func() {

@@ -79,7 +79,7 @@ func (c *Conn) initialize(ctx context.Context, probe jsonrpc.ID) {
 	h.initializeID = id
 	c.requests.pending[id] = &pending{method: "initialize"}
 	c.mu.Unlock()
-	if err := c.inner.Write(withoutValues{ctx}, &jsonrpc.Request{ID: id, Method: "initialize", Params: c.opts.InitializeParams}); err != nil {
+	if err := c.inner.Write(withoutValues{ctx}, &jsonrpc.Request{ID: id, Method: "initialize", Params: c.opts.InitializeParams()}); err != nil {
 		c.handshakeAnswer(id, &jsonrpc.Response{ID: id, Error: refusedHere(err.Error())})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -71,6 +72,12 @@ func TestScripts(t *testing.T) {
 			"gone":      goneCommand,
 			"website":   websiteCommand,
 			"authority": authorityCommand,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return sandbox.Probe().Full(), nil
 		},
 	})
 }

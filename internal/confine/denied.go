@@ -111,7 +111,7 @@ func (d *denial) path(path string, written bool) {
 		if written {
 			d.add("writing "+path, "%s would allow it", d.setting("write"))
 		}
-	case exists(path):
+	case exists(path) || written && exists(filepath.Dir(path)):
 		field := "read"
 		if written {
 			field = "write"

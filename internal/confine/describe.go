@@ -2,6 +2,7 @@ package confine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/sandbox"
@@ -45,8 +46,13 @@ func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []st
 		}
 	}
 	for _, name := range names {
-		if k := c.kind(name); k.mode != modeOff {
-			wanted = append(wanted, fmt.Sprintf("sandbox.%s.mode: %s (%s)", name, k.mode, k.origin))
+		k := c.kind(name)
+		key := table.SandboxMode
+		if k.own {
+			key = table.Sandbox + name + ".mode"
+		}
+		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != modeOff && !slices.Contains(wanted, setting) {
+			wanted = append(wanted, setting)
 		}
 	}
 	return parts, missing, wanted

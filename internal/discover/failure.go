@@ -51,6 +51,8 @@ func (c *command) ended(o process.Outcome, err error) error {
 	case errors.Is(err, process.ErrOutputLimit):
 		return fmt.Errorf("it was killed at the size limit of %d bytes on %s; print only the declarations%s",
 			c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery), said)
+	case errors.Is(err, registry.ErrDenied): // it was not started
+		return err
 	case err != nil:
 		return fmt.Errorf("it was stopped: %w%s", err, said)
 	case o.Signal != "":

@@ -101,6 +101,8 @@ func (p *plugin) ended(o process.Outcome, err error) error {
 	case errors.Is(err, process.ErrOutputLimit):
 		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
 			p.opts.MaxDiscovery, overflowed(o, p.opts.MaxDiscovery), said)
+	case errors.Is(err, registry.ErrDenied): // it was not started
+		return err
 	case err != nil:
 		return fmt.Errorf("it was stopped: %w%s", err, said)
 	case o.Signal != "":

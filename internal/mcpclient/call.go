@@ -64,7 +64,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	}
 	s.answered(ctx)
 	r := resultOf(name, raw)
-	r.Asked = request.asked.Asked()
+	r.Asked, r.Confined = request.asked.Asked(), sess.confined
 	if output != nil && !r.IsError {
 		r = checkOutput(ctx, r, output)
 	}

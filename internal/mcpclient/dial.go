@@ -104,7 +104,7 @@ func (s *Source) stdio(ctx context.Context, server settings.Server, sess *sessio
 		after()
 		return nil, err
 	}
-	sess.after = after
+	sess.after, sess.confined = after, spec.Confine != nil
 	sess.stdio = transport.NewStdio(child, sess.limit, s.log())
 	return sess.stdio, nil
 }

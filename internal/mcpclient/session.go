@@ -36,6 +36,7 @@ type session struct {
 	conn      *transport.Conn  // nil if there is no connection
 	stdio     *transport.Stdio // nil for others
 	after     func()           // to call when the child has ended
+	confined  bool             // the child runs in the sandbox
 	http      *transport.HTTP  // http and sse
 	limit     *transport.CurrentLimit
 	mask      *strings.Replacer       // see hide

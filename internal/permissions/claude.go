@@ -38,6 +38,9 @@ func Claude(files []File, home string) (Imported, error) {
 			}
 			return Imported{}, problemError(problems)
 		}
+		if m := doc.Root.Get("sandbox"); m != nil {
+			r.unsaid(place(f.Path, m.Line), "sandbox is not imported; see docs/sandbox.md")
+		}
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
 			case allow, ask, deny:

@@ -74,8 +74,13 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 	if ok && r.Server == "" {
 		r.Server, r.Tool = server, tool
 	}
-	if r.Decision == "sandbox" {
+	if r.Decision == sandbox { // there is no such decision, and no rule may loosen
 		r.Decision = ask
+		entry, note = x.entry(r, at)
+		if note == "" {
+			note = "it asks: there is no decision sandbox there"
+		}
+		return entry, note
 	}
 	for _, candidate := range x.exact(r) {
 		if got := x.read(r.Decision, candidate); len(got) == 1 && same(got[0], r) {

@@ -43,9 +43,10 @@ func (i *Imported) unsaid(from, why string) { i.Unsaid = append(i.Unsaid, from+"
 
 // The decisions.
 const (
-	allow = "allow"
-	ask   = "ask"
-	deny  = "deny"
+	allow   = "allow"
+	ask     = "ask"
+	deny    = "deny"
+	sandbox = "sandbox"
 )
 
 // The built-in tools that other programs have too.

@@ -142,13 +142,17 @@ func (m *matcher) unusedOverrides(reg *registry.Registry) []named {
 	return out
 }
 
-// namedServers returns the names of servers that occur in rules.
+// namedServers returns the names of servers that occur in rules and in
+// sandbox.servers.
 func (m *matcher) namedServers() []named {
 	var out []named
 	for _, r := range m.set.Rules {
 		if r.Server != "" && r.Server != "*" {
 			out = append(out, named{"policy.rules", r.Server, r.Origin.String()})
 		}
+	}
+	for _, n := range m.set.RawNamed("sandbox.servers") {
+		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String()})
 	}
 	return out
 }

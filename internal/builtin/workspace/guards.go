@@ -40,6 +40,11 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	for _, rel := range slices.Concat(found.guarded, w.existing(g.named)) {
 		g.add(rel)
 		g.ReadOnly = append(g.ReadOnly, w.absolute(rel))
+		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, w.absolute(dir)) { // such as .vscode, whose name counts
+				g.Fixed = append(g.Fixed, w.absolute(dir))
+			}
+		}
 	}
 	for _, rel := range found.repositories {
 		g.add(rel)

@@ -55,7 +55,7 @@ func TestGuardsNameWhatExists(t *testing.T) {
 	if diff := cmp.Diff(want, relative(g.ReadOnly)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{".git", ".git/modules/m", "bare"}, relative(g.Fixed)); diff != "" {
+	if diff := cmp.Diff([]string{".git", ".git/modules/m", ".vscode", "bare"}, relative(g.Fixed)); diff != "" {
 		t.Error(diff)
 	}
 }

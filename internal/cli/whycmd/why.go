@@ -109,7 +109,7 @@ type whySandbox struct {
 }
 
 func newWhySandbox(c policy.Confinement) *whySandbox {
-	if c.Allows == nil && !c.On {
+	if c.Allows == nil && !c.On && c.Missing == "" {
 		return nil
 	}
 	s := &whySandbox{Confined: c.On, By: c.By, Missing: c.Missing, text: c.String()}

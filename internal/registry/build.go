@@ -186,14 +186,25 @@ func (b *builder) conflict(t, old *Tool) {
 		}
 	default:
 		hint := "rename the tool"
-		if t.IsRenamed() {
-			hint = "choose another name in the override at " + t.Reshaped.Origin
+		if renamed := anotherName(t, old); renamed != "" {
+			hint = renamed
 		} else if t.Declared != "" {
 			hint += " in " + t.Declared
 		}
 		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
 			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, owned(t.Name, old)), hint)
 	}
+}
+
+// anotherName returns the advice for two tools that have one name because of an
+// override; "" if no override renames one of them.
+func anotherName(tools ...*Tool) string {
+	for _, t := range tools {
+		if t.IsRenamed() {
+			return "choose another name in the override at " + t.Reshaped.Origin
+		}
+	}
+	return ""
 }
 
 // owned returns the source of a tool, with the tool's name if that differs from
@@ -220,8 +231,12 @@ func (b *builder) qualify(t, old *Tool, name string) {
 	}
 	t.Name = name
 	if old != nil {
-		b.diagnose(SeverityInfo, "name_qualified", t.Source, name,
-			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, old.Source, name), "")
+		severity, hint := SeverityInfo, anotherName(t, old)
+		if hint != "" {
+			severity = SeverityWarning
+		}
+		b.diagnose(severity, "name_qualified", t.Source, name,
+			fmt.Sprintf("the name %q is taken by %s; registered as %q", plain, old.Source, name), hint)
 	}
 	b.put(t)
 }

@@ -5,22 +5,28 @@ FUZZTIME ?= 10s
 SOAK ?= 10000
 SHELL_LINES ?= 200000
 TOOL := go tool -modfile=tools/staticcheck.mod
+GORELEASER := go tool -modfile=tools/goreleaser.mod goreleaser
 NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
 PROVIDERS := testdata/providers
 CONFORMANCE := testdata/conformance
 TOKENS := testdata/tokens
+# goreleaser takes commit and date from git only if it knows a remote.
+REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
+# A module of its own: licenses and bills of materials for packages.
+RELEASE := tools/release
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
 .PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve fuzz soak clean programs
+.PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolreg, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o bin/toolreg ./cmd/toolreg
 
 man: ## write the man pages to bin/man
 	rm -rf bin/man
@@ -29,10 +35,19 @@ man: ## write the man pages to bin/man
 docs: ## write the generated parts of the pages in docs
 	go run ./tools/reference docs
 
+share: build man ## write completions, compressed man pages and licenses to bin/share, for packages
+	rm -rf bin/share && mkdir -p bin/share/completions && cp -r bin/man bin/share/man
+	find bin/share/man -type f -exec gzip -9n {} +
+	for shell in bash zsh fish powershell; do bin/toolreg completion $$shell >bin/share/completions/toolreg.$$shell || exit 1; done
+	mv bin/share/completions/toolreg.powershell bin/share/completions/toolreg.ps1
+	cd $(RELEASE) && go build -o ../../bin/release .
+	bin/release licenses >bin/share/THIRD-PARTY-LICENSES.txt
+
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
+	cd $(RELEASE) && go test -count=1 ./... </dev/null
 	go test -timeout 14m $(RACE) ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
@@ -43,12 +58,17 @@ conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the pub
 demo: build ## run the sample project
 	testdata/sample/run.sh
 
-lint: ## staticcheck, vet for other systems, tidy go.mod
+lint: ## staticcheck, actionlint, vet for other systems, tidy go.mod
 	$(TOOL) staticcheck ./...
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 	go mod tidy -diff
 	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
+	cd $(RELEASE) && go mod tidy -diff && go vet ./...
+
+vulns: ## look for known vulnerabilities in what the program calls (needs a network)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
 page: build ## test the page of list --html in Chromium and take a picture of it (installs chromium: 300 MB)
 	@command -v chromium >/dev/null || apt-get install -y -q chromium </dev/null >&2
@@ -86,6 +106,18 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 
 soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded
 	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient)$$' ./internal/serve ./cmd/toolreg </dev/null
+
+release: ## build the release of the checked-out tag and publish it
+	$(GORELEASER) release --clean
+
+release-snapshot: ## build everything that a release consists of in bin/dist, without a network
+	$(REMOTE) $(GORELEASER) release --snapshot --clean
+
+release-compare: ## build the release twice, in two folders with two caches, and compare it (needs 5 GB for a while)
+	tools/release/compare.sh
+
+release-test: release-snapshot ## install the packages in a clean Debian, run the Windows program (needs root, installs wine: 1 GB)
+	tools/release/try.sh
 
 clean: ## remove what was built and installed
 	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules

@@ -47,7 +47,7 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
-	cd $(RELEASE) && go test -count=1 ./... </dev/null
+	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
 	go test -timeout 14m $(RACE) ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)

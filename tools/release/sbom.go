@@ -40,11 +40,8 @@ func writeSBOM(out io.Writer, binary, version string) error {
 	program := cdx.Component{
 		BOMRef: "toolreg", Type: cdx.ComponentTypeApplication, Name: filepath.Base(binary), Version: cmp.Or(version, info.Main.Version),
 		PackageURL: packageURL(info.Main.Path, cmp.Or(version, info.Main.Version)), Licenses: &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
-		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
-		Properties: &[]cdx.Property{
-			{Name: "toolreg:go:os", Value: setting(info, "GOOS")}, {Name: "toolreg:go:arch", Value: setting(info, "GOARCH")},
-			{Name: "toolreg:vcs:revision", Value: setting(info, "vcs.revision")},
-		},
+		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+		Properties: buildSettings(info, "GOOS", "GOARCH", "vcs.revision"),
 	}
 	bom.Metadata = &cdx.Metadata{Timestamp: setting(info, "vcs.time"), Component: &program}
 	bom.Components = &components
@@ -92,6 +89,17 @@ func packageURL(path, version string) string {
 		return "pkg:golang/" + path
 	}
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
+}
+
+// buildSettings returns those of the build settings that a binary has.
+func buildSettings(info *debug.BuildInfo, keys ...string) *[]cdx.Property {
+	var properties []cdx.Property
+	for _, key := range keys {
+		if value := setting(info, key); value != "" {
+			properties = append(properties, cdx.Property{Name: "toolreg:build:" + key, Value: value})
+		}
+	}
+	return &properties
 }
 
 // setting returns a build setting of a binary.

@@ -17,7 +17,7 @@ import (
 // settingsTable lists all settings, with the fields of those that are objects.
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("| key | also | type | default | variable | meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| key | also | type | default | scopes | variable | meaning |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range table.NewIndex().Rows {
 		if !s.Foreign {
 			writeSetting(&b, &s, "")
@@ -28,11 +28,12 @@ func settingsTable() string {
 
 // writeSetting writes a row and, below it, those of its fields.
 func writeSetting(b *strings.Builder, s *table.Row, prefix string) {
-	variable := ""
+	variable, scopes := "", ""
 	if prefix == "" {
 		variable = s.Variable()
+		scopes = map[table.Merge]string{table.Unite: "combined", table.ByName: "by name"}[s.Merge]
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", code(prefix+s.Name), code(s.Twin), settingType(s), code(s.Default), code(variable), cell(s.Doc))
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", code(prefix+s.Name), code(s.Twin), settingType(s), code(s.Default), scopes, code(variable), cell(s.Doc))
 	mark := "."
 	switch s.Type {
 	case table.Named:

@@ -95,6 +95,10 @@ benchserve: build ## measure calls through serve beside direct ones and a gatewa
 benchtools: build ## compare the file tools with cat, sed and ripgrep
 	bash -o pipefail -c 'testdata/bench/tools.sh | testdata/bench/keep.sh tools'
 
+benchsandbox: ## measure what the sandbox adds to a start, beside bubblewrap (installs bubblewrap)
+	@command -v bwrap >/dev/null || apt-get install -y -q bubblewrap </dev/null >&2
+	CGO_ENABLED=0 go test -run '^$$' -bench '^BenchmarkStart$$' -benchtime 300x ./internal/sandbox
+
 fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in real shells
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \

@@ -131,7 +131,7 @@ func (l *layout) add(path string, k kind) error {
 		k = readable
 	}
 	if k == readable && within(r.path, systemFolder) {
-		l.rules = append(l.rules, launcher.Rule{Path: r.path, Access: launcher.Read})
+		l.rules = append(l.rules, launcher.Rule{Path: r.path, Access: launcher.Read, IsFile: !r.isDir})
 		k, r.path, r.isDir = shown, systemFolder, true
 	}
 	if old, ok := l.entries[r.path]; !ok || old.kind < k {
@@ -225,7 +225,7 @@ func (l *layout) place(path string, e entry) {
 		op.Kind, op.C = launcher.Overlay, l.scratch()
 	}
 	l.op(op)
-	l.grant(path, e.kind)
+	l.grant(path, e)
 	l.covers = append(l.covers, c)
 }
 
@@ -247,13 +247,15 @@ func isCovered(parent, k kind) bool {
 }
 
 // grant adds the rule of an entry.
-func (l *layout) grant(path string, k kind) {
-	switch k {
-	case readable, guarded:
-		l.rules = append(l.rules, launcher.Rule{Path: path, Access: launcher.Read})
+func (l *layout) grant(path string, e entry) {
+	rule := launcher.Rule{Path: path, Access: launcher.Read, IsFile: !e.isDir}
+	switch e.kind {
+	case hidden, shown, private:
+		return
 	case scratch, fixed, writable:
-		l.rules = append(l.rules, launcher.Rule{Path: path, Access: launcher.Write})
+		rule.Access = launcher.Write
 	}
+	l.rules = append(l.rules, rule)
 }
 
 // hide returns the base path of a new empty folder or of an unreadable file.

@@ -26,6 +26,7 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 // state is the part of a [Start] for Linux.
 type state struct {
 	status  *os.File // our end of the socket for reports
+	mounts  *os.File // the mount namespace; nil before the program runs
 	network Network
 	proxy   *proxy
 }
@@ -106,6 +107,7 @@ func (s *Start) Started() error {
 		case err != nil:
 			return &Error{"waiting for the launcher", err}
 		case r.Kind == launcher.Started:
+			s.mounts = passed
 			_ = unix.SetsockoptTimeval(s.fd(), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{})
 			return nil
 		case r.Kind == launcher.Listening && passed != nil:
@@ -132,11 +134,16 @@ func (s *Start) Ended() (status int, ok bool) {
 // Refused returns the connections that the proxy has refused.
 func (s *Start) Refused() []string { return s.proxy.refusals() }
 
-// Close releases what belongs to the start, and ends connections of the proxy.
+// Close releases what belongs to the start, and ends connections of the proxy. The
+// mounts, in which no process is left, go away by themselves some time after: this
+// takes the kernel longer than the program took to start, and nobody needs it.
 func (s *Start) Close() {
 	closeFiles(s.Files)
 	_ = s.status.Close()
 	s.proxy.close()
+	if s.mounts != nil {
+		go s.mounts.Close()
+	}
 }
 
 func (s *Start) fd() int { return int(s.status.Fd()) }

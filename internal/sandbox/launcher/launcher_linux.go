@@ -49,13 +49,14 @@ func fail(step string, err error) *failure {
 func run() int {
 	syscall.CloseOnExec(PlanFD)
 	syscall.CloseOnExec(StatusFD)
-	pid, f := start()
+	pid, mounts, f := start()
 	if f != nil {
 		errno, _ := f.err.(syscall.Errno)
 		report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
 		return 1
 	}
-	report(Report{Kind: Started}, -1)
+	report(Report{Kind: Started}, mounts)
+	syscall.Close(mounts)
 	if pid == 0 {
 		return 0
 	}
@@ -65,44 +66,63 @@ func run() int {
 	return reap(pid)
 }
 
-// start does what the plan says and returns the id of the program; 0 if the plan
-// has none.
-func start() (int, *failure) {
+// start does what the plan says and returns the id of the program, 0 if the plan
+// has none, and a descriptor of the mount namespace. Whoever has that last takes
+// the mounts down, which takes the kernel a while: toolreg, when nobody waits, and
+// not this process when it ends.
+func start() (pid, mounts int, f *failure) {
 	if err := closeFrom(StatusFD + 1); err != nil {
-		return 0, fail("closing inherited descriptors", err)
+		return 0, 0, fail("closing inherited descriptors", err)
 	}
+	p, f := readPlan()
+	if f != nil {
+		return 0, 0, f
+	}
+	mounts, err := syscall.Open("/proc/self/ns/mnt", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, 0, fail("opening the mount namespace", err)
+	}
+	var before syscall.Stat_t
+	if err := syscall.Stat(".", &before); err != nil && p.SameDir {
+		return 0, 0, fail("finding the working directory", err)
+	}
+	if f := isolate(p); f != nil {
+		return 0, 0, f
+	}
+	if f := enter(p, before); f != nil {
+		return 0, 0, f
+	}
+	if f := confine(p); f != nil || p.Program == "" {
+		return 0, mounts, f
+	}
+	pid, _, err = syscall.StartProcess(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Env, Files: []uintptr{0, 1, 2}})
+	return pid, mounts, fail(StepStart, err)
+}
+
+func readPlan() (*Plan, *failure) {
+	const step = "reading the plan"
 	data, err := readAll(PlanFD)
 	if err != nil {
-		return 0, fail("reading the plan", err)
+		return nil, fail(step, err)
 	}
 	p, ok := Decode(data)
 	if !ok {
-		return 0, fail("reading the plan", syscall.EBADMSG)
+		return nil, fail(step, syscall.EBADMSG)
 	}
-	syscall.Close(PlanFD)
-	var before syscall.Stat_t
-	if p.SameDir {
-		if err := syscall.Stat(".", &before); err != nil {
-			return 0, fail("finding the working directory", err)
-		}
-	}
-	if f := isolate(p); f != nil {
-		return 0, f
-	}
+	return p, fail(step, syscall.Close(PlanFD))
+}
+
+// enter changes into the working directory and checks that it is the one that was
+// there before, if the plan says so.
+func enter(p *Plan, before syscall.Stat_t) *failure {
 	if err := syscall.Chdir(p.Dir); err != nil {
-		return 0, fail("entering the working directory "+p.Dir, err)
+		return fail("entering the working directory "+p.Dir, err)
 	}
 	var after syscall.Stat_t
-	if p.SameDir {
-		if err := syscall.Stat(".", &after); err != nil || after.Dev != before.Dev || after.Ino != before.Ino {
-			return 0, fail("entering the working directory "+p.Dir+", which was replaced", syscall.ESTALE)
-		}
+	if err := syscall.Stat(".", &after); p.SameDir && (err != nil || after.Dev != before.Dev || after.Ino != before.Ino) {
+		return fail("entering the working directory "+p.Dir+", which was replaced", syscall.ESTALE)
 	}
-	if f := confine(p); f != nil || p.Program == "" {
-		return 0, f
-	}
-	pid, _, err := syscall.StartProcess(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Env, Files: []uintptr{0, 1, 2}})
-	return pid, fail(StepStart, err)
+	return nil
 }
 
 // isolate makes the namespaces that the launcher was started in into what the

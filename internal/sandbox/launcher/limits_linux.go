@@ -86,12 +86,8 @@ func (r Rule) add(ruleset int) error {
 		return err
 	}
 	defer syscall.Close(fd)
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		return err
-	}
 	access := uint64(r.Access)
-	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
+	if r.IsFile {
 		access &= forOneFile
 	}
 	// struct landlock_path_beneath_attr is packed: 12 bytes.

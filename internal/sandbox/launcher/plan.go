@@ -13,7 +13,7 @@ const (
 const (
 	Failed    = 'F' // the sandbox was not set up, or the program not started
 	Listening = 'L' // the message carries a listening socket, see Plan.Listen
-	Started   = 'S' // the program runs
+	Started   = 'S' // the program runs; the message carries its mount namespace
 	Ended     = 'E' // the program has ended; others that it started may still run
 )
 
@@ -71,6 +71,7 @@ type Op struct {
 type Rule struct {
 	Path   string
 	Access int // LANDLOCK_ACCESS_FS_*
+	IsFile bool
 }
 
 // Encode returns the plan as bytes.
@@ -93,6 +94,7 @@ func (p *Plan) Encode() []byte {
 	for _, r := range p.Rules {
 		e.text(r.Path)
 		e.number(r.Access)
+		e.flag(r.IsFile)
 	}
 	e.text(string(p.Filter))
 	e.text(p.Dir)
@@ -117,7 +119,7 @@ func Decode(data []byte) (*Plan, bool) {
 		if d.bad {
 			break
 		}
-		p.Rules = append(p.Rules, Rule{Path: d.text(), Access: d.number()})
+		p.Rules = append(p.Rules, Rule{Path: d.text(), Access: d.number(), IsFile: d.flag()})
 	}
 	p.Filter = []byte(d.text())
 	p.Dir, p.SameDir, p.Program, p.Argv, p.Env = d.text(), d.flag(), d.text(), d.texts(), d.texts()

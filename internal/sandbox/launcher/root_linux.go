@@ -129,7 +129,7 @@ func (b *builder) bind(path, target string, attributes int) error {
 func (b *builder) overlay(op Op) error {
 	upper := base + "/" + op.C
 	tree, err := newMount("overlay", op.Flags, option{"lowerdir+", op.A}, option{"upperdir", upper + "/upper"},
-		option{"workdir", upper + "/work"}, option{"userxattr", ""})
+		option{"workdir", upper + "/work"}, option{"userxattr", ""}, option{"volatile", ""})
 	if err != nil {
 		return b.bind(op.A, op.B, op.Flags|ReadOnly)
 	}

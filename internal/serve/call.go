@@ -18,7 +18,7 @@ import (
 // the request itself has ended.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := clientFrom(ctx)
-	done, err := s.admit(c.countedAs())
+	done, err := s.admit(ctx, c.countedAs())
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}

@@ -35,6 +35,7 @@ type client struct {
 	modern  bool            // it is asked in results, not by requests
 	request context.Context // context of its request: what is sent with it belongs to the request
 	call    *waitingCall
+	out     outbox
 }
 
 func clientFrom(ctx context.Context) *client {

@@ -55,13 +55,14 @@ type HTTPOptions struct {
 
 // HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP].
 type HTTP struct {
-	server   *Server
-	opts     HTTPOptions
-	sessions *mcp.StreamableHTTPHandler // revisions before 2026-07-28
-	modern   *mcp.StreamableHTTPHandler // without sessions
-	draining atomic.Bool
-	calls    atomic.Int64 // number of running POST requests
-	bodyTime time.Duration
+	server      *Server
+	opts        HTTPOptions
+	sessions    *mcp.StreamableHTTPHandler // revisions before 2026-07-28
+	modern      *mcp.StreamableHTTPHandler // without sessions
+	draining    atomic.Bool
+	connections connections
+	calls       atomic.Int64 // number of running POST requests
+	bodyTime    time.Duration
 }
 
 // LocalName is the name of clients that need no token, or use the one generated
@@ -91,6 +92,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 // Server returns an HTTP server with time limits for slow clients.
 func (h *HTTP) Server() *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ConnContext: h.connections.opened, ConnState: h.connections.changed,
 		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
 }
 
@@ -217,13 +219,14 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
-	if modern {
-		h.modern.ServeHTTP(w, r)
-		return
-	}
-	if id == "" && r.Method == http.MethodPost && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients {
+	if modern && !h.connections.admit(r.Context(), h.opts.MaxClients) || !modern && h.full(id, r.Method) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
+		return
+	}
+	w = newSteady(w)
+	if modern {
+		h.modern.ServeHTTP(w, r)
 		return
 	}
 	if r.Method == http.MethodDelete {
@@ -231,6 +234,11 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)
+}
+
+// full reports whether a request would begin a session too many.
+func (h *HTTP) full(id, method string) bool {
+	return id == "" && method == http.MethodPost && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients
 }
 
 // authenticate returns the name of the request's token.

@@ -171,7 +171,9 @@ func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func
 		return nil
 	}
 	return func(p registry.Progress) {
-		_ = session.NotifyProgress(c.request, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+		c.out.post(func() {
+			_ = session.NotifyProgress(c.request, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+		})
 	}
 }
 

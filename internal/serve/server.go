@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -70,6 +70,7 @@ type Server struct {
 	failed  error                  // why there is no offer
 	servers map[string]*mcp.Server // by the name of the caller
 	calls   map[any]int            // running, by what tells clients apart
+	busy    int                    // all of them
 	waiting map[string]*waitingCall
 }
 
@@ -269,7 +270,9 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if err := o.resolve(req); err != nil {
 				return nil, err
 			}
-			result, err := next(s.withClient(ctx, name, session, from), method, req)
+			ctx = s.withClient(ctx, name, session, from)
+			defer clientFrom(ctx).out.close()
+			result, err := next(ctx, method, req)
 			return o.declarations(result), err
 		}
 	}
@@ -299,21 +302,45 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	return s.offer, nil
 }
 
-// admit counts a call of a client. It fails if too many are running.
-func (s *Server) admit(c any) (done func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.opts.MaxCalls > 0 && s.calls[c] >= s.opts.MaxCalls {
-		return nil, errTooMany
+// admit counts a call of a client. If too many are running, it fails, and not at
+// once: a client that floods the server is not answered as fast as it sends.
+func (s *Server) admit(ctx context.Context, c any) (done func(), err error) {
+	if err := s.count(c); err != nil {
+		pause := time.NewTimer(refusalPause)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		return nil, err
 	}
-	s.calls[c]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.busy--
 		if s.calls[c]--; s.calls[c] == 0 {
 			delete(s.calls, c)
 		}
 	}, nil
 }
 
-var errTooMany = errors.New("too many calls are running for this client (serve.maxCalls); wait for one of them to end")
+func (s *Server) count(c any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch limit := s.opts.MaxCalls; {
+	case limit > 0 && s.calls[c] >= limit:
+		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
+	case limit > 0 && s.busy >= limit*clientsAtOnce:
+		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", s.busy, clientsAtOnce)
+	}
+	s.calls[c]++
+	s.busy++
+	return nil
+}
+
+const (
+	// clientsAtOnce is how many times the calls of one client may run for all together.
+	clientsAtOnce = 16
+	// refusalPause is how long it takes to refuse a call.
+	refusalPause = 100 * time.Millisecond
+)

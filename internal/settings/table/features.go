@@ -29,7 +29,7 @@ func featureRows() []Row {
 		{Name: "serve.idle", Type: Duration, Default: `"10m"`, Doc: "Time after which serve closes an idle server; 0 = never."},
 		{Name: "serve.session", Type: Duration, Default: `"10m"`, Loosens: always, Doc: "Time after which serve closes a session that is not used; 0 = never."},
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; 0 = any."},
-		{Name: "serve.maxCalls", Type: Int, Default: "64", Loosens: always, Doc: "Maximum number of calls that a client of serve may have running; 0 = any."},
+		{Name: "serve.maxCalls", Type: Int, Default: "64", Loosens: always, Doc: "Maximum number of calls that a client of serve may have running, of all clients together 16 times as many; 0 = any."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of the discovery command."},
 		{Name: "limits.frame", Type: Size, Default: `"16MiB"`, Loosens: always, Doc: "Maximum size of a message from an MCP server."},
 		{Name: "limits.result", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of a call's result."},

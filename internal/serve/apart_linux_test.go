@@ -1,0 +1,109 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A client that does not read what it is sent delays no other client of the same
+// server.
+func TestDeafClient(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	h := listen(t, s, nil)
+	deaf := (&soaking{revision: "2025-03-26", url: h.URL + path, http: h.Client()})
+	if err := deaf.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"steps":30000},"_meta":{"progressToken":"p"}}}`
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", deaf.session, len(body), body)
+	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil { // progress comes, and nobody reads on
+		t.Fatal(err)
+	}
+	c := newClient(t, h.URL, "", "other", "2025-11-25")
+	for range 100 {
+		if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}); err != nil || textOf(r) != "hello" {
+			t.Fatalf("%v, %v", textOf(r), err)
+		}
+	}
+	_ = conn.Close()
+	if err := deaf.end(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client has so many calls running and no more; those of another are not counted.
+func TestTooManyCalls(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	s.opts.MaxCalls = 2
+	h := listen(t, s, nil)
+	greedy, other := newClient(t, h.URL, "", "greedy", "2025-11-25"), newClient(t, h.URL, "", "other", "2025-11-25")
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() {
+			_, _ = greedy.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
+		})
+	}
+	waitFor(t, func() bool { return s.running() == 2 })
+	echo := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}
+	if r, err := greedy.CallTool(t.Context(), echo); err != nil || !r.IsError || !strings.Contains(textOf(r), "2 calls of this client are running (serve.maxCalls)") {
+		t.Errorf("a third call: %q, %v", textOf(r), err)
+	}
+	if r, err := other.CallTool(t.Context(), echo); err != nil || textOf(r) != "hello" {
+		t.Errorf("another client: %q, %v", textOf(r), err)
+	}
+	s.mu.Lock()
+	s.busy += 2 * clientsAtOnce
+	s.mu.Unlock()
+	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
+		t.Errorf("all clients: %q, %v", textOf(r), err)
+	}
+	cancel()
+	calls.Wait()
+}
+
+// Clients without sessions are counted by their connections.
+func TestTooManyConnections(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	handler := s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2})
+	h := httptest.NewUnstartedServer(nil)
+	h.Config = handler.Server()
+	h.Start()
+	defer h.Close()
+	call := func(c *http.Client) error {
+		return (&soaking{revision: firstModern, url: h.URL + path, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
+	}
+	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
+	for i, c := range clients {
+		for range 2 {
+			if err := call(c); (err != nil) != (i == 2) || err != nil && !strings.Contains(err.Error(), "status 503: too many clients (serve.maxClients)") {
+				t.Errorf("client %d: %v", i, err)
+			}
+		}
+	}
+	clients[0].CloseIdleConnections()
+	waitFor(t, func() bool { return handler.connections.count.Load() == 1 })
+	if err := call(clients[2]); err != nil {
+		t.Error(err)
+	}
+	for _, c := range clients {
+		c.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,50 @@
+package serve
+
+import "sync"
+
+// outboxSize is how many notifications may wait for a client that reads slowly.
+const outboxSize = 256
+
+// outbox sends a client what comes during its request, in order. Who fills it does not
+// wait: it reads from a server that works for other clients, too. The zero value is
+// ready to use.
+type outbox struct {
+	mu      sync.Mutex
+	queue   chan func()
+	closed  bool
+	sending sync.WaitGroup
+}
+
+// post queues what sends a notification. It is dropped if the request has ended, or
+// the client does not read: notifications need not arrive.
+func (o *outbox) post(send func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
+	if o.queue == nil {
+		queue := make(chan func(), outboxSize)
+		o.queue = queue
+		o.sending.Go(func() {
+			for send := range queue {
+				send()
+			}
+		})
+	}
+	select {
+	case o.queue <- send:
+	default:
+	}
+}
+
+// close waits until everything is sent, so that it arrives before the result.
+func (o *outbox) close() {
+	o.mu.Lock()
+	if !o.closed && o.queue != nil {
+		close(o.queue)
+	}
+	o.closed = true
+	o.mu.Unlock()
+	o.sending.Wait()
+}

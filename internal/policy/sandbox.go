@@ -140,11 +140,15 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		return v
 	}
 	auto, require, by, online := m.Auto, m.Require, m.Origin, false
-	if d.policy.Mode == ModeYolo && !auto && !require && (m.YoloAuto || m.YoloRequire) {
-		auto, require, online, by = m.YoloAuto, m.YoloRequire, true, d.policy.modeOrigin()
-		if require {
+	if d.policy.Mode == ModeYolo && (m.YoloAuto || m.YoloRequire) {
+		online = true
+		if !auto && !require {
+			by = d.policy.modeOrigin()
+		}
+		if m.YoloRequire && !require {
 			by = m.YoloOrigin
 		}
+		auto, require = auto || m.YoloAuto, require || m.YoloRequire
 	}
 	if !auto && !require {
 		v.Confine.Allows = allows(false)

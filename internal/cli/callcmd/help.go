@@ -92,7 +92,7 @@ func usage(callAs string, t *registry.Tool) string {
 
 // asks says whether a person is asked before the tool runs, and why.
 func asks(v policy.Verdict) string {
-	word := map[policy.Decision]string{policy.Allow: "no", policy.Ask: "yes", policy.Deny: "never runs"}[v.Decision]
+	word := map[policy.Decision]string{policy.Allow: "no", policy.Ask: "yes", policy.Sandbox: "no, it runs in the sandbox", policy.Deny: "never runs"}[v.Decision]
 	if word == "" {
 		word = v.Decision.String()
 	}

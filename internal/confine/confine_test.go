@@ -1,0 +1,127 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// place makes a home and a workspace beside it, and a confiner of settings.
+func place(t *testing.T, text string, support sandbox.Support) (c *Confiner, home, workspace string) {
+	t.Helper()
+	dir := t.TempDir()
+	home, workspace = filepath.Join(dir, "home"), filepath.Join(dir, "work")
+	for _, sub := range []string{home + "/.ssh", workspace + "/.git", home + "/data"} {
+		if err := os.MkdirAll(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{home + "/.ssh/id", workspace + "/.envrc", dir + "/s.yaml"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := []string{"HOME=" + home, "PATH=/usr/bin:/bin", "DATA=" + home + "/data"}
+	set, _, err := settings.Load(settings.Options{Dir: workspace, Environ: environ, SystemDir: dir + "/none", Files: []string{dir + "/s.yaml"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = New(Options{Settings: set, Environ: environ, Env: func() []string { return environ }, Expand: settings.NewExpander(workspace, environ).Expand,
+		Warn: func(d registry.Diagnostic) { t.Errorf("warned: %s", d.Message) }, Probe: func() sandbox.Support { return support }})
+	t.Cleanup(func() { c.Close() })
+	return c, home, workspace
+}
+
+var full = sandbox.Support{Parts: []sandbox.Part{{Name: "all", OK: true}}}
+
+func TestProfileOfSettings(t *testing.T) {
+	c, home, workspace := place(t, `sandbox:
+  mode: auto
+  shell: {read: [~/.ssh, nowhere], write: [$DATA, $UNSET/x], network: [a.example]}
+  hooks: {mode: off}
+  servers: {s: {mode: require, network: none}}
+`, full)
+	p := c.profile(c.kind(Shell), nil, true)
+	if !slices.Contains(p.Read, home+"/.ssh") || !slices.Contains(p.Write, home+"/data") || !slices.Contains(p.Write, workspace) || slices.Contains(p.Read, workspace+"/nowhere") {
+		t.Errorf("reads %q, writes %q", p.Read, p.Write)
+	}
+	if p.Network.Mode != sandbox.NetworkHosts || !slices.Equal(p.Network.Hosts, []string{"a.example"}) {
+		t.Errorf("network %+v", p.Network)
+	}
+	if p := c.profile(c.kind(Plugins), nil, true); p.Network.Mode != sandbox.NetworkAll {
+		t.Errorf("network %+v", p.Network)
+	}
+	if p := c.profile(c.kind(Server("s")), []string{home, "/usr/share"}, false); p.Network.Mode != sandbox.NetworkNone || slices.Contains(p.Read, home) || !slices.Contains(p.Read, "/usr/share") {
+		t.Errorf("network %+v, reads %q", p.Network, p.Read)
+	}
+	for kind, want := range map[string]bool{Hooks: false, References: false, Plugins: true, Discovery: true, Server("s"): true, Server("other"): true} {
+		if got := c.Programs(kind) != nil; got != want {
+			t.Errorf("%s is confined: %v", kind, got)
+		}
+	}
+}
+
+func TestProgramsWithoutMeans(t *testing.T) {
+	c, _, _ := place(t, "sandbox: {mode: auto, hooks: {mode: require}}\n", sandbox.Support{Parts: []sandbox.Part{{Name: "Landlock", Detail: "none"}}})
+	spec := process.Spec{Argv: []string{"true"}}
+	after, err := c.Programs(Plugins).Apply(t.Context(), &spec)
+	if err != nil || spec.Confine != nil {
+		t.Errorf("auto: %v, %v", spec.Confine, err)
+	} else {
+		after()
+	}
+	_, err = c.Programs(Hooks).Apply(t.Context(), &spec)
+	if err == nil || !strings.Contains(err.Error(), "Landlock (none)") || !strings.Contains(err.Error(), "s.yaml:1") {
+		t.Errorf("require: %v", err)
+	}
+	if m := c.Means(Shell); !m.Auto || m.Missing() == "" || m.Allows(false) != "" || !m.YoloAuto {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	c, home, workspace := place(t, "sandbox: {mode: auto}\n", full)
+	tests := []struct{ output, want string }{
+		{"cat: ~/.ssh/id: No such file or directory", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
+		{"open " + home + "/data: no such file or directory: No such file or directory", "access to " + home + "/data (sandbox.shell.read would allow it)"},
+		{"touch: cannot touch '/usr/lib/x': Read-only file system", "writing /usr/lib/x (sandbox.shell.write would allow it)"},
+		{"bash: line 1: .envrc: Read-only file system", "changing " + workspace + "/.envrc (other programs act upon it)"},
+		{"PermissionError: [Errno 13] Permission denied: '/usr/lib/y'", "writing /usr/lib/y (sandbox.shell.write would allow it)"},
+		{"Error: EROFS: read-only file system, open '/usr/z'", "writing /usr/z (sandbox.shell.write would allow it)"},
+		{"curl: (6) Could not resolve host: a.example", "the connection to a.example (its network is a loopback of its own; sandbox.shell.network opens it)"},
+		{"Error: getaddrinfo EAI_AGAIN registry.npmjs.org", "the connection to registry.npmjs.org (its network is a loopback of its own; sandbox.shell.network opens it)"},
+		{"dial tcp: lookup proxy.golang.org on 10.0.0.1:53: no such host", "the connection to proxy.golang.org (its network is a loopback of its own; sandbox.shell.network opens it)"},
+		{"fatal: unable to access 'https://git.example/x.git/': Could not resolve host", "the connection to git.example (its network is a loopback of its own; sandbox.shell.network opens it)"},
+		{"OSError: [Errno 101] Network is unreachable", "a connection (its network is a loopback of its own; sandbox.shell.network opens it)"},
+		{"cat: nowhere/x: No such file or directory", ""},
+		{"grep: /nowhere: No such file or directory", ""},
+		{"all is well at /usr/lib and https://a.example", ""},
+		{"rm: cannot remove 'src/a': Permission denied", ""},
+	}
+	for _, test := range tests {
+		k := c.kind(Shell)
+		p := c.profile(k, nil, false)
+		p.ReadOnly, p.Hide = append(p.ReadOnly, workspace+"/.envrc"), append(p.Hide, home+"/.ssh")
+		r := registry.TextResult(test.output)
+		want := test.want
+		if want != "" {
+			want = "The sandbox denied: " + want
+		}
+		if got := c.denied(k, &p, registry.Call{Confine: &registry.Confinement{Profile: &p}}, &r); got != want {
+			t.Errorf("%s\n got %q\nwant %q", test.output, got, want)
+		}
+	}
+	p := c.profile(c.kind(Shell), nil, false)
+	r := registry.TextResult("")
+	call := registry.Call{Confine: &registry.Confinement{Profile: &p, Refused: []string{"b.example:443", "b.example:443"}}}
+	if got := c.denied(c.kind(Shell), &p, call, &r); got != "The sandbox denied: the connection to b.example:443 (sandbox.shell.network: [b.example:443] would allow it)" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// programTool is a tool whose calls start a program and whose subject is its param
+// command.
+func programTool(program string) *registry.Tool {
+	return &registry.Tool{
+		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
+		Program:    program,
+		Subject: func(c registry.Call) (registry.Subject, error) {
+			var p struct{ Command string }
+			err := json.Unmarshal(c.Params, &p)
+			return registry.Subject{Command: p.Command, Directory: "."}, err
+		},
+	}
+}
+
+func TestConfinement(t *testing.T) {
+	have, lack := func() string { return "" }, func() string { return "no kernel" }
+	sandboxRule := []Rule{{Command: "pwd", Decision: Allow, Origin: "a:1"}, {Command: "git push", Decision: Ask, Origin: "a:2"}, {Tool: "run_shell_command", Decision: Sandbox, Origin: "a:3"}}
+	tests := []struct {
+		name, line string
+		rules      []Rule
+		mode       Mode
+		means      Means
+		want       Decision
+		on, online bool
+		by, reason string
+	}{
+		{"a rule", "ls", sandboxRule, "", Means{Missing: have}, Sandbox, true, false, "a:3", ""},
+		{"an allowed line", "pwd", sandboxRule, "", Means{Missing: have}, Allow, false, false, "", ""},
+		{"a mixed line", "pwd | ls", sandboxRule, "", Means{Missing: have}, Sandbox, true, false, "a:3", ""},
+		{"a part that asks", "ls; git push", sandboxRule, "", Means{Missing: have}, Ask, false, false, "", ""},
+		{"a part that asks, in a mode", "ls; git push", sandboxRule, "", Means{Auto: true, Origin: "m", Missing: have}, Ask, true, false, "m", ""},
+		{"an unknown program", "$X", sandboxRule, "", Means{Missing: have}, Ask, false, false, "", ""},
+		{"a rule without means", "ls", sandboxRule, "", Means{Missing: lack}, Ask, false, false, "", "no kernel"},
+		{"a rule for a kind that is off", "ls", sandboxRule, "", Means{Off: true, Missing: have}, Ask, false, false, "", "is off"},
+		{"a rule under yolo", "ls", sandboxRule, ModeYolo, Means{YoloAuto: true, Missing: have}, Sandbox, true, false, "a:3", ""},
+		{"plan denies", "ls", sandboxRule, ModePlan, Means{Missing: have}, Deny, false, false, "", ""},
+		{"yolo", "ls", nil, ModeYolo, Means{YoloAuto: true, Missing: have}, Allow, true, true, "approvalMode", ""},
+		{"yolo, an allowed line", "pwd", sandboxRule, ModeYolo, Means{YoloAuto: true, Missing: have}, Allow, true, true, "approvalMode", ""},
+		{"yolo without means", "ls", nil, ModeYolo, Means{YoloAuto: true, Missing: lack}, Allow, false, false, "approvalMode", ""},
+		{"yolo requires", "ls", nil, ModeYolo, Means{YoloRequire: true, YoloOrigin: "y", Missing: lack}, Deny, false, false, "", "no kernel"},
+		{"yolo that is off", "ls", nil, ModeYolo, Means{Missing: have}, Allow, false, false, "", ""},
+		{"a mode requires", "pwd", sandboxRule, "", Means{Require: true, Origin: "m", Missing: lack}, Deny, false, false, "", "no kernel"},
+		{"a mode asks for it", "pwd", sandboxRule, "", Means{Auto: true, Origin: "m", Missing: lack}, Allow, false, false, "m", ""},
+		{"nothing is known", "ls", sandboxRule, "", Means{}, Ask, false, false, "", "there is no sandbox"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := &Policy{Rules: compiled(t, test.rules), Mode: test.mode, Shell: "bash", Means: func(kind string) Means {
+				if kind != "shell" {
+					t.Errorf("asked about %q", kind)
+				}
+				return test.means
+			}}
+			params, _ := json.Marshal(map[string]string{"command": test.line})
+			v := p.Decide(t.Context(), programTool("shell"), registry.Call{Params: params})
+			if v.Decision != test.want || v.Confine.On != test.on || v.Confine.Online != test.online || v.Confine.By != test.by || !strings.Contains(v.Reason, test.reason) {
+				t.Errorf("%v, %+v: %s", v.Decision, v.Confine, v.Reason)
+			}
+		})
+	}
+}
+
+// A question that the tool itself asks does not lead out of the sandbox.
+func TestConfirmedCallsStayConfined(t *testing.T) {
+	tool := programTool("shell")
+	tool.Confirm = func(context.Context, registry.Call) registry.Asking { return registry.Asking{Reason: "sure?"} }
+	p := &Policy{Rules: compiled(t, []Rule{{Decision: Sandbox, Origin: "a:1"}}), Shell: "bash", Means: func(string) Means { return Means{Missing: func() string { return "" }} }}
+	v := p.Decide(t.Context(), tool, registry.Call{Params: json.RawMessage(`{"command":"ls"}`)})
+	if v.Decision != Ask || !v.Confine.On || v.Confine.By != "a:1" {
+		t.Errorf("%v, %+v", v.Decision, v.Confine)
+	}
+}
+
+func TestSandboxOfOtherTools(t *testing.T) {
+	p := &Policy{Rules: compiled(t, []Rule{{Decision: Sandbox}}), Means: func(string) Means { t.Error("asked"); return Means{} }}
+	v := p.Decide(t.Context(), &registry.Tool{Definition: registry.Definition{Name: "x", Source: "mcp:s", Server: "s"}}, registry.Call{})
+	if v.Decision != Ask || v.Confine.On || !strings.Contains(v.Reason, "it starts no program") {
+		t.Errorf("%v: %s", v.Decision, v.Reason)
+	}
+	canonical := func(name string) string {
+		return map[string]string{"read": "read_file", "bash": "run_shell_command"}[name]
+	}
+	for _, test := range []struct {
+		rule Rule
+		ok   bool
+	}{
+		{Rule{Tool: "read", Decision: Sandbox}, false}, {Rule{Tool: "bash", Decision: Sandbox}, true}, {Rule{Server: "*", Decision: Sandbox}, false},
+		{Rule{Source: "mcp:x", Decision: Sandbox}, false}, {Rule{Source: "composite", Decision: Sandbox}, false}, {Rule{Tool: "*", Decision: Sandbox}, true},
+		{Rule{Tool: "read", Decision: Ask}, true}, {Rule{Source: "plugin:*", Decision: Sandbox}, true},
+	} {
+		if err := test.rule.ValidateSandbox(canonical); (err == nil) != test.ok {
+			t.Errorf("%+v: %v", test.rule, err)
+		}
+	}
+}
+
+// compiled returns the rules ready for use.
+func compiled(t *testing.T, rules []Rule) []Rule {
+	t.Helper()
+	out := slices.Clone(rules)
+	for i := range out {
+		if err := out[i].Compile(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}

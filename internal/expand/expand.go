@@ -190,6 +190,9 @@ func Escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 // Home replaces ~ at the beginning of a path by home. Other paths, and those of
 // other users (~name), are unchanged.
 func Home(path, home string) string {
+	if path == "~" && home != "" {
+		return home
+	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)
 	}

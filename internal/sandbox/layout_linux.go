@@ -134,7 +134,11 @@ func (l *layout) add(path string, k kind) error {
 		l.rules = append(l.rules, launcher.Rule{Path: r.path, Access: launcher.Read, IsFile: !r.isDir})
 		k, r.path, r.isDir = shown, systemFolder, true
 	}
-	if old, ok := l.entries[r.path]; !ok || old.kind < k {
+	old, ok := l.entries[r.path]
+	if ok && old.kind == hidden && k == guarded {
+		return nil // protecting a path does not show it
+	}
+	if !ok || old.kind < k {
 		l.entries[r.path] = entry{k, r.isDir}
 	}
 	return nil
@@ -149,6 +153,9 @@ func (l *layout) devices() {
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		l.makeFile("root/dev/" + name)
 		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/" + name, B: "/dev/" + name, Flags: launcher.NoSuid | launcher.NoExec})
+	}
+	for _, name := range []string{"keys", "key-users"} { // those of the whole machine
+		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/null", B: "/proc/" + name, Flags: launcher.ReadOnly | launcher.NoExec, Skip: true})
 	}
 	for name, target := range map[string]string{
 		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
@@ -241,7 +248,7 @@ func isCovered(parent, k kind) bool {
 	case writable:
 		return parent == writable || parent == fixed
 	case fixed, guarded:
-		return parent != writable && parent != fixed && parent != private
+		return parent != writable && parent != fixed
 	}
 	return false
 }

@@ -31,8 +31,8 @@ type Profile struct {
 
 	// Hide lists files and folders that are never readable, even below an entry
 	// of Read, Write or Scratch: the program sees an empty file or folder. An
-	// entry of the other lists that is such a path or lies in it is visible all
-	// the same.
+	// entry of these lists that is such a path or lies in it is visible all the
+	// same.
 	Hide []string
 
 	// Network is what the program can connect to; the zero value is a loopback

@@ -15,8 +15,9 @@ fail() {
 	exit 1
 }
 
-# try runs a command in a shell, shows both, and looks for a text in the output.
-# usage: try WANTED COMMAND…
+# try runs a command, shows it with the beginning of its output, and fails if the
+# command does or if no line of the output matches.
+# usage: try REGEXP COMMAND…
 try() {
 	local wanted=$1 output
 	shift

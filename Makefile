@@ -19,7 +19,7 @@ RELEASE := tools/release
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve fuzz soak clean programs
+.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve benchsandbox fuzz soak clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list

@@ -25,7 +25,10 @@ type Place struct {
 func Default(p Place) Profile {
 	h := newHome(p)
 	profile := Profile{Write: p.Workspace, Scratch: h.caches(), Hide: h.secrets()}
-	profile.Read = append(systemPaths(), p.Own...)
+	profile.Read = systemPaths()
+	for _, folder := range p.Own {
+		profile.Read = append(profile.Read, installed(folder))
+	}
 	profile.Read = append(profile.Read, h.settings()...)
 	profile.Read = append(profile.Read, h.installations()...)
 	return profile
@@ -202,6 +205,21 @@ func (h *home) behindFile(target string) []string {
 		return h.behind(dir)
 	}
 	return []string{target}
+}
+
+// installed returns what a program's own folder is installed in and needs: all of
+// the packages of Node.js, or the virtual environment of Python.
+func installed(folder string) string {
+	const packages = "/node_modules"
+	if at := strings.Index(folder+"/", packages+"/"); at >= 0 {
+		return folder[:at+len(packages)]
+	}
+	if parent := filepath.Dir(folder); filepath.Base(folder) == "bin" {
+		if _, err := os.Stat(filepath.Join(parent, "pyvenv.cfg")); err == nil {
+			return parent
+		}
+	}
+	return folder
 }
 
 // isHub reports whether a folder holds much beside one installation.

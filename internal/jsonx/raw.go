@@ -2,8 +2,10 @@ package jsonx
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"iter"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -205,20 +207,32 @@ func skip(raw []byte, i int) int {
 	return i
 }
 
+// skipString looks at eight bytes at a time: a byte of the word is a quote or a
+// backslash if the subtraction borrows from its highest bit, and no byte before
+// it borrows.
 func skipString(raw []byte, i int) int {
-	for i++; i < len(raw); {
-		n := bytes.IndexByte(raw[i:], '"')
-		if n < 0 {
-			return -1
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i++
+	for i+8 <= len(raw) {
+		w := binary.LittleEndian.Uint64(raw[i:])
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		special := ((quote-ones)&^quote | (backslash-ones)&^backslash) & highs
+		if special == 0 {
+			i += 8
+			continue
 		}
-		end := i + n
-		slashes := 0
-		for end-slashes-1 >= i && raw[end-slashes-1] == '\\' {
-			slashes++
+		i += bits.TrailingZeros64(special) / 8
+		if raw[i] == '"' {
+			return i + 1
 		}
-		i = end + 1
-		if slashes%2 == 0 {
-			return i
+		i += 2
+	}
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
 		}
 	}
 	return -1

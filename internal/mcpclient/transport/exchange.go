@@ -179,6 +179,9 @@ func substitute(method string, raw json.RawMessage) json.RawMessage {
 // toolsWithHeaders returns a result of tools/list with only those tools that
 // tell the SDK to repeat params in HTTP headers.
 func toolsWithHeaders(raw json.RawMessage) json.RawMessage {
+	if !NamesParamHeaders(raw) { // the usual case
+		return json.RawMessage(`{"tools":[]}`)
+	}
 	tools, _ := jsonx.Elements(jsonx.Get(raw, "tools"))
 	kept := []json.RawMessage{}
 	for _, t := range tools {

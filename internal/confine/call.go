@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,6 +24,9 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		}
 		call.Confine = &registry.Confinement{Profile: profile}
 		r, err := run(ctx, call)
+		if _, ok := errors.AsType[*process.StartError](err); ok {
+			err = fmt.Errorf("%w (setting sandbox.%s.read)", err, k.name)
+		}
 		if call.Confine.Background {
 			r.Confined = true
 			return r, err

@@ -136,23 +136,34 @@ func (c *Confiner) Programs(name string) process.Confiner {
 	}
 }
 
-// ownFolders returns the folder of a program that the settings name, and those of the
-// files among its words, such as a script.
+// ownFolders returns what a program that the settings name may read as its own: its
+// working directory, the files among its words, and the folder of the first of them,
+// which is the program or its script.
 func ownFolders(spec *process.Spec) []string {
-	out := []string{spec.Dir}
-	for _, word := range spec.Argv {
-		path := word
+	out, found := []string{spec.Dir}, false
+	for _, path := range spec.Argv {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(spec.Dir, path)
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			out = append(out, path, filepath.Dir(path))
-			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-				out = append(out, filepath.Dir(real))
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		out = append(out, path)
+		for _, file := range []string{path, realPath(path)} {
+			if dir := filepath.Dir(file); !found && dir != "/etc" {
+				out = append(out, dir)
 			}
 		}
+		found = true
 	}
 	return out
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // report warns about what was removed after a program outside of calls.

@@ -111,6 +111,9 @@ func (s *Session) Close() {
 	if err := s.loader.Close(); err != nil {
 		s.deps.Log.Debug("closing", "err", err)
 	}
+	if err := s.confiner.Close(); err != nil {
+		s.deps.Log.Debug("closing the workspace", "err", err)
+	}
 	if err := s.audit.close(); err != nil {
 		s.deps.Log.Debug("closing the audit log", "err", err)
 	}

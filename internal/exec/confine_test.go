@@ -1,0 +1,56 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func confinedVerdict() policy.Verdict {
+	return policy.Verdict{Decision: policy.Sandbox, Origin: "s.yaml:1", Confine: policy.Confinement{On: true, Online: true, By: "s.yaml:1"}}
+}
+
+// A confined call that nothing can confine does not run.
+func TestNoCallLeavesTheSandbox(t *testing.T) {
+	r := newRig(confinedVerdict())
+	_, err := r.execute(t, `{}`)
+	if !errors.Is(err, registry.ErrDenied) || len(r.ran) > 0 {
+		t.Errorf("%v, ran %q", err, r.ran)
+	}
+}
+
+// The sandbox is inside everything else that surrounds a call: each attempt has one.
+func TestConfineWrapsEachAttempt(t *testing.T) {
+	r := newRig(confinedVerdict())
+	confined := 0
+	r.x.Confine = func(tool registry.Tool, c policy.Confinement) registry.Tool {
+		if !c.Online || c.By != "s.yaml:1" {
+			t.Errorf("%+v", c)
+		}
+		run := tool.Run
+		tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			confined++
+			return run(ctx, call)
+		}
+		return tool
+	}
+	r.x.Wrap = []registry.Middleware{func(tool registry.Tool) registry.Tool {
+		run := tool.Run
+		tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			_, _ = run(ctx, call)
+			return run(ctx, call)
+		}
+		return tool
+	}}
+	if _, err := r.execute(t, `{}`); err != nil || confined != 2 || len(r.ran) != 2 {
+		t.Errorf("%v, confined %d times, ran %d times", err, confined, len(r.ran))
+	}
+	r = newRig(allow())
+	r.x.Confine = func(tool registry.Tool, _ policy.Confinement) registry.Tool { t.Error("confined"); return tool }
+	if _, err := r.execute(t, `{}`); err != nil || len(r.ran) != 1 {
+		t.Errorf("%v, ran %q", err, r.ran)
+	}
+}

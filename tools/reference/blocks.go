@@ -99,15 +99,8 @@ func (g *generator) commandReference() (string, error) {
 func (g *generator) exitCodeTable() string {
 	var b strings.Builder
 	b.WriteString("| code | meaning |\n|---|---|\n")
-	for _, topic := range g.root.Commands() {
-		if topic.Name() != "exit-codes" {
-			continue
-		}
-		for _, part := range parseHelp(topic.Long) {
-			for _, row := range part.rows {
-				fmt.Fprintf(&b, "| %s | %s |\n", row.term, cell(row.meaning))
-			}
-		}
+	for _, row := range exitCodeRows(g.root) {
+		fmt.Fprintf(&b, "| %s | %s |\n", row.term, cell(row.meaning))
 	}
 	return b.String()
 }

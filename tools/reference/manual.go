@@ -95,10 +95,18 @@ func topicPage(cmd *cobra.Command, f footer) []page {
 	}
 	r := newRoff(pageName(cmd), "7", lower(cmd.Short), f)
 	r.heading("DESCRIPTION")
-	r.helpText(strings.TrimPrefix(cmd.Long, cmd.Short+"\n\n"))
+	r.helpText(topicText(cmd))
 	r.heading("SEE ALSO")
 	r.text(reference(cmd.Root()))
 	return []page{{pageName(cmd), "7", r.String()}}
+}
+
+// topicText returns the text of a help topic, without its title.
+func topicText(cmd *cobra.Command) string {
+	var b strings.Builder
+	cmd.SetOut(&b)
+	_ = cmd.Help() // writes to memory
+	return strings.TrimPrefix(b.String(), cmd.Short+"\n\n")
 }
 
 func commandPage(cmd *cobra.Command, meanings map[string]string, f footer) (page, error) {
@@ -208,13 +216,17 @@ func (r *roff) exitStatus(codes string, meanings map[string]string) error {
 		return nil
 	}
 	var rows []row
+	var unknown []string
 	rest := oneExitCode.ReplaceAllStringFunc(codes, func(one string) string {
 		m := oneExitCode.FindStringSubmatch(one)
 		rows = append(rows, row{m[1], cmp.Or(m[2], meanings[m[1]])})
+		if meanings[m[1]] == "" {
+			unknown = append(unknown, m[1])
+		}
 		return ""
 	})
-	if rest != "" {
-		return fmt.Errorf("cannot parse %q in the exit codes %q", rest, codes)
+	if rest != "" || unknown != nil {
+		return fmt.Errorf("the exit codes %q: cannot parse %q, no meaning of %q", codes, rest, unknown)
 	}
 	r.heading("EXIT STATUS")
 	r.rows(rows)
@@ -240,17 +252,22 @@ func cutExitCodes(long string) (rest, codes string) {
 // exitCodes returns the meanings of exit codes, from the topic of the help.
 func exitCodes(root *cobra.Command) map[string]string {
 	meanings := map[string]string{}
+	for _, row := range exitCodeRows(root) {
+		meanings[row.term] = row.meaning
+	}
+	return meanings
+}
+
+func exitCodeRows(root *cobra.Command) []row {
+	var rows []row
 	for _, topic := range root.Commands() {
-		if topic.Name() != "exit-codes" {
-			continue
-		}
-		for _, b := range parseHelp(topic.Long) {
-			for _, row := range b.rows {
-				meanings[row.term] = row.meaning
+		if topic.Name() == "exit-codes" {
+			for _, b := range parseHelp(topicText(topic)) {
+				rows = append(rows, b.rows...)
 			}
 		}
 	}
-	return meanings
+	return rows
 }
 
 // seeAlso names the pages around a command's, but not those of all commands.

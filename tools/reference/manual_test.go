@@ -66,6 +66,9 @@ func TestManualOfCall(t *testing.T) {
 	}
 }
 
+// described matches a page with a description.
+var described = regexp.MustCompile(`(?m)^DESCRIPTION$\n {7}\S`)
+
 // Every command that the help shows has a page, and so have the topics, the
 // settings and the policy. Viewers find nothing wrong with them, and only what
 // must not be broken is wider than the terminal.
@@ -80,7 +83,11 @@ func TestManual(t *testing.T) {
 		if m := regexp.MustCompile(`[^\x00-\x7f]|\\\\fB`).Find(source); m != nil {
 			t.Errorf("%s has %q", file, m)
 		}
-		for line := range strings.Lines(rendered(t, file)) {
+		text := rendered(t, file)
+		if !described.MatchString(text) {
+			t.Errorf("%s describes nothing:\n%s", file, text)
+		}
+		for line := range strings.Lines(text) {
 			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && !strings.HasPrefix(line, "           ") {
 				t.Errorf("%s: too wide: %s", filepath.Base(file), line)
 			}

@@ -10,6 +10,7 @@ NPM := testdata/npm
 # A module of its own: it reads what toolreg prints into the providers' SDKs.
 PROVIDERS := testdata/providers
 CONFORMANCE := testdata/conformance
+CLIENTS := testdata/clients
 TOKENS := testdata/tokens
 # goreleaser takes commit and date from git only if it knows a remote.
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
@@ -54,6 +55,12 @@ conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the pub
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter
 	go build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 	$(CONFORMANCE)/run.sh
+
+.PHONY: clients
+clients: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.package-lock.json ## let other programs use toolreg serve and print what works (315 MB to install)
+	go build -o bin/mcp-testserver ./$(CLIENTS)/testserver
+	go build -o bin/gosdk ./$(CLIENTS)/gosdk
+	$(CLIENTS)/run.sh
 
 demo: build ## run the sample project
 	testdata/sample/run.sh
@@ -124,11 +131,16 @@ release-test: release-snapshot ## install the packages in a clean Debian, run th
 	tools/release/try.sh
 
 clean: ## remove what was built and installed
-	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules
+	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules $(CLIENTS)/node_modules
 
 # MCP servers from npm, exactly as locked; their install scripts are not run.
 $(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.json
 	cd $(NPM) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
+	@touch $@
+
+# Clients, and the Node.js that they need.
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json
+	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
 	@touch $@
 
 # The suite, and the Node.js that it needs, which is newer than that of the tests.

@@ -88,7 +88,8 @@ func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
 		out.StructuredContent = r.Structured
 	}
 	if len(r.Meta) > 0 {
-		_ = json.Unmarshal(r.Meta, &out.Meta) // only an object fits
+		_ = json.Unmarshal(r.Meta, &out.Meta)   // only an object fits
+		delete(out.Meta, mcp.MetaKeyServerInfo) // the client talks to us
 	}
 	return out
 }

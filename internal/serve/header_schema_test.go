@@ -58,8 +58,12 @@ func TestParamHeaders(t *testing.T) {
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "mirror", Arguments: map[string]any{"region": "north"}}); err != nil || r.IsError {
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "mirror", Arguments: map[string]any{"region": "north"}})
+	if err != nil || r.IsError {
 		t.Errorf("%v, %v", textOf(r), err)
+	}
+	if by, _ := json.Marshal(r.Meta[mcp.MetaKeyServerInfo]); !strings.Contains(string(by), `"toolreg"`) {
+		t.Errorf("the result is said to come from %s", by)
 	}
 }
 

@@ -60,7 +60,7 @@ debian() {
 	try 'Setting up toolreg (0.0.0)' root "dpkg -i /tmp/older.deb"
 	root "useradd -m -s /bin/bash ada"
 	ada 'mkdir -p project/.toolreg ~/.config/toolreg
-		echo "allowedTools: [write_todos]" >~/.config/toolreg/settings.yaml
+		echo "allowedTools: [todo_write]" >~/.config/toolreg/settings.yaml
 		cd project
 		echo hello >notes.md
 		echo "excludeTools: [web_fetch]" >.toolreg/settings.yaml

@@ -20,9 +20,16 @@ import (
 
 // notRun lists the lines of examples that cannot be run here, with the reason.
 func notRun() map[string]string {
-	const browser, endless, sources = "opens a browser", "does not end", "needs the sources, and takes a while"
+	const browser, endless, sources, release, docker = "opens a browser", "does not end", "needs the sources, and takes a while", "needs the files of a release", "needs docker"
 	return map[string]string{
 		"docs/agent-loop.md: ANTHROPIC_API_KEY=… examples/anthropic.py 'What does go.mod say?'":                               "TestExamples runs it",
+		"docs/install.md: sha256sum --check --ignore-missing checksums.txt":                                                   release,
+		"docs/install.md: gh attestation verify toolreg_VERSION_linux_amd64.tar.gz --repo toolreg/toolreg":                    release,
+		"docs/install.md: git checkout vVERSION":                                                                              release,
+		"docs/install.md: go tool -modfile=tools/goreleaser.mod goreleaser release --clean --skip=publish":                    release,
+		"docs/install.md: diff bin/dist/checksums.txt ~/Downloads/checksums.txt":                                              release,
+		"docs/install.md: docker build -t toolreg -f Containerfile .":                                                         docker,
+		"docs/install.md: docker run --rm -v \"$PWD:/workspace:ro\" toolreg list":                                             docker,
 		"docs/login.md: toolreg servers login github":                                                                         browser,
 		"docs/login.md: toolreg servers login github --no-browser      # on a machine without a browser":                      browser,
 		"docs/login.md: toolreg servers login github --scope \"repo read:org\"":                                               browser,
@@ -68,6 +75,9 @@ func TestDocumentedExamples(t *testing.T) {
 				delete(skipped, name+": "+strings.TrimRight(line, "\n"))
 			}
 		}
+		if m := indentedBlock.FindString(string(text)); m != "" && strings.HasPrefix(name, "docs/") {
+			t.Errorf("%s: a block needs a language, so that it is run or checked: %q", name, m)
+		}
 		if !strings.Contains(string(text), "```") {
 			continue
 		}
@@ -103,6 +113,9 @@ type fence struct {
 	lang, file, text string
 	line             int
 }
+
+// indentedBlock matches code without a fence, after a paragraph.
+var indentedBlock = regexp.MustCompile(`(?m)^[^ \n*\-0-9|].*\n\n {4}\S.*`)
 
 var fenceStart = regexp.MustCompile("^( *)```([a-z]*)(?: file=(\\S+))?$")
 

@@ -38,6 +38,7 @@ func manual(docs string, f footer) ([]page, error) {
 	}{
 		{"toolreg-settings", "5", "settings of toolreg", []string{"settings.md", "reference/settings.md"}},
 		{"toolreg-policy", "7", "rules, confirmation and approvals of toolreg", []string{"policy.md"}},
+		{"toolreg-sandbox", "7", "programs that toolreg confines", []string{"sandbox.md"}},
 	} {
 		p, err := documentPage(newRoff(d.name, d.section, d.short, f), docs, d.files)
 		if err != nil {
@@ -283,7 +284,7 @@ func seeAlso(cmd *cobra.Command) []string {
 	}
 	switch cmd.CommandPath() {
 	case "toolreg":
-		pages = append(pages, settingsPage, policyPage)
+		pages = append(pages, settingsPage, policyPage, sandboxPage)
 	case "toolreg settings", "toolreg init":
 		pages = append(pages, settingsPage)
 	case "toolreg policy", "toolreg why", "toolreg approvals":
@@ -298,6 +299,7 @@ func seeAlso(cmd *cobra.Command) []string {
 const (
 	settingsPage = `\fBtoolreg\-settings\fR(5)`
 	policyPage   = `\fBtoolreg\-policy\fR(7)`
+	sandboxPage  = `\fBtoolreg\-sandbox\fR(7)`
 	paramsPage   = `\fBtoolreg\-params\fR(7)`
 	codesPage    = `\fBtoolreg\-exit\-codes\fR(7)`
 )

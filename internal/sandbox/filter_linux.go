@@ -85,16 +85,29 @@ func filter() []byte {
 	return a.out
 }
 
-// families allows the socket families unix, inet, inet6 and, for addresses and
-// routes alone, netlink.
+// families allows the socket families unix, inet and inet6 with the protocols of
+// every day, and netlink for addresses and routes alone. Others would load modules
+// into the kernel that nobody needs.
 func (a *assembler) families() {
 	a.load(offsetArg(0))
-	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
-		a.when(jumpEqual, family, returnAllow)
+	a.when(jumpEqual, unix.AF_UNIX, returnAllow)
+	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
+		a.onlyProtocols(family, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP)
 	}
-	a.unless(jumpEqual, unix.AF_NETLINK, failWith(unix.EAFNOSUPPORT))
-	a.load(offsetArg(2))
-	a.unless(jumpEqual, unix.NETLINK_ROUTE, failWith(unix.EPROTONOSUPPORT))
+	a.onlyProtocols(unix.AF_NETLINK, unix.NETLINK_ROUTE)
+	a.ret(failWith(unix.EAFNOSUPPORT))
+}
+
+// onlyProtocols allows some protocols of a family, which was loaded. For other
+// families it does nothing.
+func (a *assembler) onlyProtocols(family uint32, protocols ...uint32) {
+	a.block(family, func() {
+		a.load(offsetArg(2))
+		for _, protocol := range protocols {
+			a.when(jumpEqual, protocol, returnAllow)
+		}
+		a.ret(failWith(unix.EPROTONOSUPPORT))
+	})
 }
 
 // Offsets in struct seccomp_data; of arguments the lower half, which has all bits
@@ -145,14 +158,21 @@ func (a *assembler) unless(jump uint16, k, result uint32) {
 	a.ret(result)
 }
 
-// call adds instructions for one system call. They may load arguments, and end by
-// allowing the call.
-func (a *assembler) call(number uint32, body func()) {
+// block adds instructions for one value of what is loaded. They may load something
+// else, and must end by returning.
+func (a *assembler) block(value uint32, body func()) {
 	start := len(a.out)
-	a.emit(jumpEqual, 0, 0, number)
+	a.emit(jumpEqual, 0, 0, value)
 	body()
-	a.ret(returnAllow)
 	a.out[start+3] = byte((len(a.out)-start)/8 - 1) // otherwise over them
+}
+
+// call adds instructions for one system call, which is allowed at their end.
+func (a *assembler) call(number uint32, body func()) {
+	a.block(number, func() {
+		body()
+		a.ret(returnAllow)
+	})
 }
 
 // refuseBits refuses a system call if an argument has one of these bits.

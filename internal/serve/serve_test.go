@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -93,7 +95,7 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &session.Folders{Environ: environ}, Asker: Asker{},
+	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &session.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
 		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, session.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,31 +103,42 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 	return s
 }
 
-// asked is a client that answers every form with its name.
-type asked struct {
+// testClient is a client that answers every question with its name.
+type testClient struct {
 	*mcp.ClientSession
 	name string
 
 	mu       sync.Mutex
-	messages []string // of the questions that came
-	progress []string
+	received []string // questions, progress and log messages
+	asked    int      // questions among them
+}
+
+func (c *testClient) receive(text string, asked int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received = append(c.received, text)
+	c.asked += asked
 }
 
 // newClient connects a client that speaks a revision, "" the newest.
-func newClient(t testing.TB, url, token, name, revision string) *asked {
+func newClient(t testing.TB, url, token, name, revision string) *testClient {
 	t.Helper()
-	c := &asked{name: name}
+	c := &testClient{name: name}
 	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.messages = append(c.messages, r.Params.Message)
+			c.receive(r.Params.Message, 1)
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"who": c.name}}, nil
 		},
+		CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			prompt, _ := r.Params.Messages[0].Content.(*mcp.TextContent)
+			c.receive(prompt.Text, 1)
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "model", Content: &mcp.TextContent{Text: c.name}}, nil
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.progress = append(c.progress, r.Params.Message)
+			c.receive(r.Params.Message, 0)
+		},
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
+			c.receive(fmt.Sprint(r.Params.Data), 0)
 		},
 	})
 	var err error
@@ -133,6 +146,11 @@ func newClient(t testing.TB, url, token, name, revision string) *asked {
 		HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if revision != "" {
+		if err := c.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -159,43 +177,84 @@ func serveHandler(t testing.TB, handler http.Handler) *httptest.Server {
 	return h
 }
 
-// Twenty-five clients of each generation ask at once, each with its own words, and
-// each gets its own question, progress and result and nobody else's.
+// Fifty clients of both generations do all that a server may ask and tell during, each
+// with its own word: none is asked, told or answered what is another's. Some use a
+// server that all share, some one with a process for each.
 func TestClientsAreApart(t *testing.T) {
-	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
-	h := listen(t, s, NewTokens("all", "0123456789abcdef"))
+	s := newServer(t, map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"})
+	const owners = 8
+	clients := make([]*testClient, 50)
+	tokens := NewTokens("nobody", "0123456789abcdef")
+	for i := range clients {
+		name, token := clientWord(i), fmt.Sprintf("0123456789abcdef-%d", i)
+		tokens.byName[name] = NewTokens("", token).byName[""]
+	}
+	h := listen(t, s, tokens)
 	var wg sync.WaitGroup
-	for i := range 50 {
+	for i := range clients {
 		revision := ""
 		if i%2 == 0 {
 			revision = "2025-11-25"
 		}
-		name := fmt.Sprintf("client-%d", i)
-		c := newClient(t, h.URL, "0123456789abcdef", name, revision)
+		c := newClient(t, h.URL, fmt.Sprintf("0123456789abcdef-%d", i), clientWord(i), revision)
+		clients[i] = c
 		wg.Go(func() {
-			form := map[string]any{"message": "for " + name, "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}
-			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: form})
-			if err != nil || r.IsError || !strings.Contains(textOf(r), `"who":"`+name+`"`) {
-				t.Errorf("%s: form: %v, %v", name, textOf(r), err)
+			server := "m__"
+			if i < owners {
+				server = "own__"
 			}
-			params := &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 3, "message": name}}
-			params.SetProgressToken(name)
-			if r, err := c.CallTool(t.Context(), params); err != nil || r.IsError {
-				t.Errorf("%s: work: %v, %v", name, textOf(r), err)
-			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if len(c.messages) != 1 || !strings.HasSuffix(c.messages[0], "for "+name) {
-				t.Errorf("%s was asked %q", name, c.messages)
-			}
-			for _, p := range c.progress {
-				if !strings.Contains(p, name) {
-					t.Errorf("%s was told of %q", name, p)
+			for range 2 {
+				for _, n := range rand.Perm(4) {
+					c.useDialog(t, server, n)
 				}
 			}
 		})
 	}
 	wg.Wait()
+	for i, c := range clients {
+		want := 4 + 6 // questions and progress
+		if i < owners {
+			want += 6 // log messages, which the protocol does not tie to a call of several
+		}
+		count := func() int {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.received)
+		}
+		waitFor(t, func() bool { return count() >= want })
+		if c.asked != 4 {
+			t.Errorf("%s was asked %d times, want 4", c.name, c.asked)
+		}
+		for _, text := range c.received {
+			if !strings.Contains(text, c.name) {
+				t.Errorf("%s received %q", c.name, text)
+			}
+		}
+	}
+}
+
+// clientWord is a name that no other begins with.
+func clientWord(i int) string { return fmt.Sprintf("<client-%d>", i) }
+
+// useDialog makes one of four calls during which a server asks or tells something.
+func (c *testClient) useDialog(t *testing.T, server string, n int) {
+	dialog := []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"form", map[string]any{"message": "for " + c.name, "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)}, `accept {"who":"` + c.name + `"}`},
+		{"sample", map[string]any{"prompt": "from " + c.name}, "model says " + c.name},
+		{"work", map[string]any{"steps": 3, "pause": 1, "message": c.name}, ""},
+		{"log", map[string]any{"text": c.name, "count": 3}, "logged"},
+	}[n]
+	params := &mcp.CallToolParams{Meta: mcp.Meta{mcp.MetaKeyLogLevel: "debug"}, Name: server + dialog.tool, Arguments: dialog.args}
+	params.SetProgressToken(c.name)
+	r, err := c.CallTool(t.Context(), params)
+	text := strings.NewReplacer("\\u003c", "<", "\\u003e", ">").Replace(textOf(r))
+	if err != nil || r.IsError || !strings.Contains(text, dialog.want) {
+		t.Errorf("%s: %s: %q, %v", c.name, params.Name, text, err)
+	}
 }
 
 // A question by a request of a server's own cannot be told apart while calls of two
@@ -222,8 +281,8 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	if err != nil || !strings.Contains(textOf(r), "accept") {
 		t.Errorf("alone: got %v, %v", textOf(r), err)
 	}
-	if len(busy.messages) > 0 {
-		t.Errorf("the other client was asked %q", busy.messages)
+	if len(busy.received) > 0 {
+		t.Errorf("the other client was asked %q", busy.received)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -105,5 +106,43 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	for _, c := range clients {
 		c.CloseIdleConnections()
+	}
+}
+
+// Whoever sends what is too large, over and over, is slowed down; a client with another
+// token is not, and large bodies that are allowed arrive.
+func TestLargeBodies(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	tokens := NewTokens("greedy", "0123456789abcdef")
+	tokens.byName["other"] = NewTokens("", "fedcba9876543210").byName[""]
+	h := listen(t, s, tokens)
+	send := func(ctx context.Context, token string, size int) (int, error) {
+		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // its length is not sent
+		if err != nil {
+			return 0, err
+		}
+		req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		resp, err := h.Client().Do(req)
+		if err != nil {
+			return 0, err
+		}
+		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+			_ = (&soaking{url: h.URL + path, session: id, http: &http.Client{Transport: bearer(token)}}).end(ctx)
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var attack sync.WaitGroup
+	for range 2 * largeAtOnce {
+		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", 2*maxBody) })
+	}
+	if status, err := send(t.Context(), "fedcba9876543210", 4<<20); status != http.StatusOK || err != nil {
+		t.Errorf("another client: status %d, %v", status, err)
+	}
+	cancel()
+	attack.Wait()
+	if status, err := send(t.Context(), "0123456789abcdef", 2*maxBody); err == nil && status != http.StatusRequestEntityTooLarge {
+		t.Errorf("too large: status %d", status)
 	}
 }

@@ -61,6 +61,7 @@ type HTTP struct {
 	modern      *mcp.StreamableHTTPHandler // without sessions
 	draining    atomic.Bool
 	connections connections
+	large       largeBodies
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
 }
@@ -213,12 +214,12 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
 	modern, status, err := h.readBody(w, r)
 	if err != nil {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
 	if modern && !h.connections.admit(r.Context(), h.opts.MaxClients) || !modern && h.full(id, r.Method) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
@@ -293,6 +294,11 @@ func checkHeaders(r *http.Request) error {
 	return nil
 }
 
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
+}
+
 // wholeBody reads the body of a request within its limits.
 func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	errLarge := errors.New("the request is larger than 16 MiB")
@@ -301,8 +307,11 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, e
 	}
 	timing := http.NewResponseController(w)
 	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_, large := errors.AsType[*http.MaxBytesError](err)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
+	defer cancel()
+	name, _ := r.Context().Value(nameKey{}).(string)
+	body, err := h.large.read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody), isTooLarge)
+	large := isTooLarge(err)
 	switch {
 	case err == nil:
 		_ = timing.SetReadDeadline(time.Time{})

@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 WORK=$(mktemp -d)
 export WORK
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$WORK"' EXIT
+trap 'kill -- -"${load:-$$}" 2>/dev/null || true; rm -rf "$WORK"' EXIT
 for program in stub sdkgateway serveload; do
 	CGO_ENABLED=0 go build -C "$here" -trimpath -ldflags "-s -w" -o "$WORK/$program" "./$program"
 done
@@ -13,4 +13,7 @@ cp "${TOOLREG:-$here/../../bin/toolreg}" "$WORK/toolreg"
 cd "$WORK"
 mkdir .git
 export PATH=$WORK:$PATH HOME=$WORK XDG_CONFIG_HOME=$WORK/c XDG_STATE_HOME=$WORK/s XDG_CACHE_HOME=$WORK/h
-serveload "$@"
+set -m # a group of its own, which is ended with all that it started
+serveload "$@" &
+load=$!
+wait "$load"

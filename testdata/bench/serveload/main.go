@@ -118,7 +118,7 @@ func latencies(ways []*way, n int) {
 				fmt.Printf(" %.2f |", ms(t))
 				continue
 			}
-			fmt.Printf(" +%.2f |", ms(t-direct))
+			fmt.Printf(" %+.2f |", ms(t-direct))
 		}
 		fmt.Println()
 	}

@@ -27,9 +27,16 @@ func Export(ctx context.Context, program string, rules []Rule) (text string, uns
 	entries := map[string][]string{}
 	var allowed bool
 	for i, r := range rules {
+		confined := r.Decision == sandbox
+		if confined { // no rule may loosen
+			r.Decision = ask
+		}
 		decision := r.Decision
 		allowed = allowed || decision == allow
 		entry, note := x.entry(r, i)
+		if confined && note == "" {
+			note = "asks there, because there is no decision sandbox"
+		}
 		if note != "" {
 			unsaid = append(unsaid, r.From+": "+note)
 		}
@@ -73,14 +80,6 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 	server, tool, ok := strings.Cut(r.Tool, "__")
 	if ok && r.Server == "" {
 		r.Server, r.Tool = server, tool
-	}
-	if r.Decision == sandbox { // there is no such decision, and no rule may loosen
-		r.Decision = ask
-		entry, note = x.entry(r, at)
-		if note == "" {
-			note = "it asks: there is no decision sandbox there"
-		}
-		return entry, note
 	}
 	for _, candidate := range x.exact(r) {
 		if got := x.read(r.Decision, candidate); len(got) == 1 && same(got[0], r) {

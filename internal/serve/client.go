@@ -184,8 +184,7 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 	return nil, fmt.Errorf("unexpected question %T", q)
 }
 
-// input is the Input of the client's [caller.Caller]: it passes on the
-// questions of a server, with the server's keys.
+// maxInputs limits how many questions a server can ask at once.
 const maxInputs = 20
 
 // input is the Input of the client's [caller.Caller]: it hands on what a server

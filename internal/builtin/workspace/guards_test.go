@@ -107,6 +107,37 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 	}
 }
 
+// Somebody outside saves a file while the program runs, which ends its protection.
+func TestWhatWasReplacedIsKept(t *testing.T) {
+	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine"})
+	g, err := open(t, opts).Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{".git/config.lock": "newer", ".envrc.lock": "newer"})
+	for _, name := range []string{".git/config", ".envrc"} {
+		if err := os.Rename(filepath.Join(dir, name+".lock"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed, err := g.Clean(t.Context())
+	want := []string{
+		".envrc (it was replaced meanwhile; kept as .envrc.replaced)",
+		".git/config (it was replaced meanwhile; kept as .git/config.replaced)",
+	}
+	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, name := range []string{".git/config", ".envrc"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name+".replaced")); string(text) != "newer" {
+			t.Errorf("%s.replaced has %q, %v", name, text, err)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
+}
+
 // A linked worktree shares a git folder outside the workspace, if that says so too.
 func TestLinkedWorktreeIsMutual(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{

@@ -86,14 +86,14 @@ func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
 	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.Missing}
 	m.Allows = func(online bool) string {
-		if m.Off || c.Missing() != "" {
+		if m.Off && !m.YoloRequire || c.Missing() != "" {
 			return ""
 		}
 		return c.describe(k, online)
 	}
-	if name == Shell && !m.Off {
+	if name == Shell {
 		yolo := c.opts.Settings.Setting("sandbox.yolo")
-		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text == modeAuto, yolo.Value.Text == modeRequire, yolo.Origin.String()
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text == modeAuto && !m.Off, yolo.Value.Text == modeRequire, yolo.Origin.String()
 	}
 	return m
 }

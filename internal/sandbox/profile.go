@@ -21,7 +21,9 @@ type Profile struct {
 	Scratch []string
 
 	// ReadOnly lists files and folders within Write that the program cannot
-	// change, remove or rename.
+	// change, remove or rename. Two things are beyond the kernel: a symbolic link
+	// can be replaced, while what it leads to is protected; and if somebody outside
+	// renames another file over an entry, the new one is not protected.
 	ReadOnly []string
 
 	// Fixed lists folders within Write that the program cannot remove or rename,

@@ -3,6 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SOAK ?= 10000
+REPLICAS ?= 10000
 SHELL_LINES ?= 200000
 TOOL := go tool -modfile=tools/staticcheck.mod
 GORELEASER := go tool -modfile=tools/goreleaser.mod goreleaser
@@ -20,7 +21,7 @@ RELEASE := tools/release
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve benchsandbox fuzz soak clean programs
+.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve benchsandbox fuzz soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -117,6 +118,10 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 
 soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded
 	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient)$$' ./internal/serve ./cmd/toolreg </dev/null
+
+replicas: ## make REPLICAS calls to three replicas behind HAProxy while they are ended and killed (installs haproxy)
+	@command -v haproxy >/dev/null || apt-get install -y -q haproxy </dev/null >&2
+	TOOLREG_REPLICAS=$(REPLICAS) go test -count=1 -v -run '^TestReplicas' ./cmd/toolreg </dev/null
 
 release: ## build the release of the checked-out tag and publish it
 	$(GORELEASER) release --clean

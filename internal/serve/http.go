@@ -59,7 +59,9 @@ type HTTP struct {
 	opts        HTTPOptions
 	sessions    *mcp.StreamableHTTPHandler // revisions before 2026-07-28
 	modern      *mcp.StreamableHTTPHandler // without sessions
-	draining    atomic.Bool
+	checks      healthChecks
+	leaving     atomic.Bool // the health check fails
+	draining    atomic.Bool // new requests are refused
 	connections connections
 	large       largeBodies
 	calls       atomic.Int64 // number of running POST requests
@@ -97,21 +99,12 @@ func (h *HTTP) Server() *http.Server {
 		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
 }
 
-// Drain refuses new requests from now on, and ends those that wait for
-// notifications.
-func (h *HTTP) Drain() {
-	h.draining.Store(true)
-	h.server.Stop()
-}
-
-// Running returns the number of running requests.
-func (h *HTTP) Running() int { return int(h.calls.Load()) }
-
 // ServeHTTP implements http.Handler.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 {
-		// net/http drops a Content-Length beside it, which a proxy may have obeyed: then
-		// what follows on the connection is not a request.
+	if len(r.TransferEncoding) > 0 || h.leaving.Load() {
+		// net/http drops a Content-Length beside Transfer-Encoding, which a proxy may have
+		// obeyed: then what follows on the connection is not a request. And a server that
+		// shuts down must not close connections on which a request may be arriving.
 		w = lastAnswer{w}
 	}
 	if err := h.checkOrigin(r); err != nil {
@@ -145,20 +138,6 @@ func (l lastAnswer) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
-
-// health reports whether new requests are accepted.
-func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-	case h.draining.Load():
-		http.Error(w, "shutting down", http.StatusServiceUnavailable)
-	default:
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, "ok\n")
-	}
-}
 
 // checkOrigin refuses requests of web pages from other origins, and requests
 // for a host whose name was pointed at this machine (DNS rebinding).
@@ -322,18 +301,4 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, e
 		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
 	}
 	return nil, http.StatusBadRequest, errors.New("the request was not received whole")
-}
-
-// Wait waits until no request is running, or ctx is done, and returns how many
-// still are.
-func (h *HTTP) Wait(ctx context.Context) int {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for h.Running() > 0 && ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-	return h.Running()
 }

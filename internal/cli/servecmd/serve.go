@@ -239,7 +239,6 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		return err
 	case <-ctx.Done():
 	}
-	handler.Drain()
 	return o.drained(ctx, hs, handler)
 }
 
@@ -248,7 +247,10 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.HTTP) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
-	left := handler.Wait(limit)
+	left := handler.Drain(limit)
+	flush, cancelFlush := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancelFlush()
+	_ = hs.Shutdown(flush) // unlike Close it sends the last answers whole
 	_ = hs.Close()
 	if left > 0 {
 		return fmt.Errorf("%d calls were still running after %s (--drain) and have been ended", left, o.drain)

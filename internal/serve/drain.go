@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// noticeTime is how long requests are accepted after the health check has begun to
+	// fail: by then a load balancer has noticed and sends no more.
+	noticeTime = 5 * time.Second
+	// checksWithin is the time within which the latest two health checks must have
+	// arrived for a load balancer to be assumed.
+	checksWithin = time.Minute
+)
+
+// healthChecks remembers when the latest two health checks arrived.
+type healthChecks struct {
+	mu             sync.Mutex
+	latest, before time.Time
+}
+
+func (c *healthChecks) add(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before, c.latest = c.latest, now
+}
+
+// regular reports whether a load balancer seems to check.
+func (c *healthChecks) regular(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.before.IsZero() && now.Sub(c.before) < checksWithin
+}
+
+// health reports whether new requests are accepted.
+func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	case h.leaving.Load():
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+	default:
+		h.checks.add(time.Now())
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok\n")
+	}
+}
+
+// Drain makes the health check fail, gives a load balancer time to notice, refuses
+// new requests from then on, and ends those that wait for notifications. It returns
+// the number of requests that are still running when ctx is done.
+func (h *HTTP) Drain(ctx context.Context) int {
+	h.leaving.Store(true)
+	if h.checks.regular(time.Now()) {
+		notice, cancel := context.WithTimeout(ctx, noticeTime)
+		<-notice.Done()
+		cancel()
+	}
+	h.draining.Store(true)
+	h.server.Stop()
+	return h.wait(ctx)
+}
+
+// wait waits until no request is running, or ctx is done, and returns how many
+// still are.
+func (h *HTTP) wait(ctx context.Context) int {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for h.calls.Load() > 0 && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return int(h.calls.Load())
+}

@@ -5,11 +5,28 @@ package serve
 import (
 	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 )
 
 // private returns an error for a file that other users may read.
 func private(info fs.FileInfo) error {
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	owner := os.Geteuid()
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner = int(stat.Uid)
+	}
+	return privateOf(info.Mode().Perm(), owner, os.Geteuid())
+}
+
+// privateOf is private for a user. Another user's file may be readable by its group:
+// systemd and Kubernetes hand out secrets as files of root's that a service can read
+// in that way.
+func privateOf(mode fs.FileMode, owner, user int) error {
+	others := fs.FileMode(0o077)
+	if owner == 0 && user != 0 {
+		others = 0o037
+	}
+	if mode&others != 0 {
 		return fmt.Errorf("other users can read this file (mode %04o); run: chmod 600 FILE", mode)
 	}
 	return nil

@@ -1,0 +1,25 @@
+//go:build unix
+
+package serve
+
+import (
+	"io/fs"
+	"testing"
+)
+
+// Only files of root's may be readable by their group, and only for other users.
+func TestPrivate(t *testing.T) {
+	for _, c := range []struct {
+		mode        fs.FileMode
+		owner, user int
+		want        bool
+	}{
+		{0o600, 1000, 1000, true}, {0o400, 1000, 1000, true}, {0o640, 1000, 1000, false}, {0o604, 1000, 1000, false},
+		{0o440, 0, 1000, true}, {0o400, 0, 1000, true}, {0o444, 0, 1000, false}, {0o460, 0, 1000, false},
+		{0o440, 0, 0, false}, {0o440, 1001, 1000, false},
+	} {
+		if got := privateOf(c.mode, c.owner, c.user) == nil; got != c.want {
+			t.Errorf("mode %o of user %d, read by %d: %v", c.mode, c.owner, c.user, got)
+		}
+	}
+}

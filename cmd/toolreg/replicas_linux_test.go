@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 )
 
 const (
@@ -108,22 +107,15 @@ func (r *replicas) start(t *testing.T, port string) *exec.Cmd {
 // await waits until a replica, or the proxy, answers health checks.
 func (r *replicas) await(t *testing.T, port string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+"/healthz", nil)
+	if !waitFor(func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/healthz", nil)
+		if err != nil {
+			return false
+		}
 		resp, err := http.DefaultClient.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("port %s: %v", port, err)
-		}
+		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+	}, nil) {
+		t.Fatalf("port %s: no answer", port)
 	}
 }
 
@@ -160,9 +152,8 @@ func (r *replicas) call(t *testing.T, end syscall.Signal) (failed []string) {
 		})
 	}
 	for i, port := range r.ports[1:] {
-		for target := done.Load() + 300; done.Load() < target; { // calls are under way
-			r.await(t, r.ports[0])
-		}
+		underWay := done.Load() + 300
+		waitFor(func() bool { return done.Load() >= underWay }, nil)
 		_ = running[i].Process.Signal(end)
 		if err := running[i].Wait(); (err == nil) != (end == syscall.SIGTERM) {
 			t.Errorf("replica %d: %v", i, err)

@@ -87,10 +87,10 @@ func betterDiscovery() map[string]better {
 		"command/args-hash-inside-word": {argv: []string{"a#b"}},
 		// What only a shell could run is refused before it runs.
 		"command/unterminated-double": {refused: "quotes"},
-		"command/empty-substitution":  {refused: `["sh"`},
-		"command/backtick":            {refused: `["sh"`},
-		"command/op-pipe":             {refused: `["sh"`},
-		"command/op-first":            {refused: `["sh"`},
+		"command/empty-substitution":  {refused: `sh -c`},
+		"command/backtick":            {refused: `sh -c`},
+		"command/op-pipe":             {refused: `sh -c`},
+		"command/op-first":            {refused: `sh -c`},
 	}
 }
 

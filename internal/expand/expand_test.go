@@ -74,7 +74,7 @@ func TestVariable(t *testing.T) {
 }
 
 func TestHome(t *testing.T) {
-	for path, want := range map[string]string{"~/a/b": "/h/a/b", "~": "~", "~bob/x": "~bob/x", "/a/~/b": "/a/~/b", "a": "a"} {
+	for path, want := range map[string]string{"~/a/b": "/h/a/b", "~": "/h", "~bob/x": "~bob/x", "/a/~/b": "/a/~/b", "a": "a"} {
 		if got := Home(path, "/h"); got != want {
 			t.Errorf("Home(%q) = %q, want %q", path, got, want)
 		}

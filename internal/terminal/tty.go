@@ -109,9 +109,11 @@ func (t *TTY) ask(ctx context.Context, text string) (string, error) {
 		return "", fmt.Errorf("discarding earlier input: %w", err)
 	}
 	line := ""
+	continued, forget := watchContinued() // before the question can be seen
+	defer forget()
 	err := t.write(ctx, text)
 	if err == nil {
-		line, err = t.readRedrawn(ctx, text)
+		line, err = t.readRedrawn(ctx, text, continued)
 	}
 	if err != nil { // end the line, because Enter was not pressed
 		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
@@ -144,8 +146,7 @@ func (t *TTY) writeEscapes(ctx context.Context, text string) error {
 
 // readRedrawn reads a line, and writes text again when the process continues
 // after a stop, because the shell has written in place of the question.
-func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
-	continued, forget := watchContinued()
+func (t *TTY) readRedrawn(ctx context.Context, text string, continued <-chan os.Signal) (string, error) {
 	done := make(chan struct{})
 	var redrawing sync.WaitGroup
 	redrawing.Go(func() {
@@ -159,7 +160,6 @@ func (t *TTY) readRedrawn(ctx context.Context, text string) (string, error) {
 		}
 	})
 	line, err := t.readLine(ctx)
-	forget()
 	close(done)
 	redrawing.Wait()
 	return line, err

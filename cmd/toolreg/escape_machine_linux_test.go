@@ -64,7 +64,7 @@ func (m *escapeMachine) lacks(need string) string {
 	switch {
 	case need == "root" && os.Geteuid() != 0:
 		return "needs root"
-	case need == "cc" || need == "curl":
+	case need == "cc" || need == "curl" || need == "ip" || need == "pkill":
 		if _, err := exec.LookPath(need); err != nil {
 			return "needs " + need
 		}

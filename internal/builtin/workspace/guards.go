@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -154,8 +155,11 @@ func (g *Guards) takeAway(rel string) (string, error) {
 		return rel, g.dir.root.RemoveAll(rel)
 	}
 	aside := rel + ".replaced"
-	if err := g.dir.root.RemoveAll(aside); err != nil {
-		return "", err
+	for n := 2; ; n++ { // what an earlier call kept stays
+		if _, err := g.dir.root.Lstat(aside); err != nil {
+			break
+		}
+		aside = fmt.Sprintf("%s.replaced.%d", rel, n)
 	}
 	return rel + " (it was replaced meanwhile; kept as " + aside + ")", g.dir.root.Rename(rel, aside)
 }

@@ -109,7 +109,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 
 // Somebody outside saves a file while the program runs, which ends its protection.
 func TestWhatWasReplacedIsKept(t *testing.T) {
-	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine"})
+	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine", ".envrc.replaced": "earlier"})
 	g, err := open(t, opts).Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -122,16 +122,18 @@ func TestWhatWasReplacedIsKept(t *testing.T) {
 	}
 	removed, err := g.Clean(t.Context())
 	want := []string{
-		".envrc (it was replaced meanwhile; kept as .envrc.replaced)",
+		".envrc (it was replaced meanwhile; kept as .envrc.replaced.2)",
 		".git/config (it was replaced meanwhile; kept as .git/config.replaced)",
 	}
 	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	for _, name := range []string{".git/config", ".envrc"} {
-		if text, err := os.ReadFile(filepath.Join(dir, name+".replaced")); string(text) != "newer" {
-			t.Errorf("%s.replaced has %q, %v", name, text, err)
+	for name, want := range map[string]string{".git/config.replaced": "newer", ".envrc.replaced": "earlier", ".envrc.replaced.2": "newer"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
+			t.Errorf("%s has %q, %v", name, text, err)
 		}
+	}
+	for _, name := range []string{".git/config", ".envrc"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is there", name)
 		}

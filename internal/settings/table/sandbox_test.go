@@ -9,7 +9,7 @@ import (
 func TestParseNetwork(t *testing.T) {
 	for value, want := range map[string]string{
 		`"none"`: "none", `"all"`: "all", `[]`: "",
-		`["Example.com", "a.b:8443", "*.npmjs.org:*", "[::1]:80", "::1", "127.0.0.1"]`: " example.com a.b:8443 *.npmjs.org:* [::1]:80 [::1] 127.0.0.1",
+		`["Example.com", "a.b:8443", "*.example.org:*", "[::1]:80", "::1", "127.0.0.1"]`: " example.com a.b:8443 *.example.org:* [::1]:80 [::1] 127.0.0.1",
 		`"example.com"`: "error", `true`: "error", `[1]`: "error", `[""]`: "error", `["https://a"]`: "error", `["a/b"]`: "error", `["a:0"]`: "error",
 		`["a:x"]`: "error", `["*"]`: "error", `["a b"]`: "error", `["a:70000"]`: "error", `["*.*:1"]`: "error", `[":443"]`: "error", `["a@b"]`: "error",
 	} {

@@ -116,6 +116,7 @@ func rooms() map[string][]string {
 		"internal/settings/edit":       {"internal/trust", "internal/atomicfile", "internal/settings", "internal/settings/document"},
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/state":               {"internal/registry", "internal/atomicfile"},
+		"internal/paths":               {},
 		"internal/text":                {},
 		"internal/terminal":            {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":               {"internal/registry", "internal/state"},
@@ -127,7 +128,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

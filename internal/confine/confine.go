@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -149,7 +150,7 @@ func ownFolders(spec *process.Spec) []string {
 			continue
 		}
 		out = append(out, path)
-		for _, file := range []string{path, realPath(path)} {
+		for _, file := range []string{path, paths.Real(path)} {
 			if dir := filepath.Dir(file); !found && dir != "/etc" {
 				out = append(out, dir)
 			}
@@ -157,13 +158,6 @@ func ownFolders(spec *process.Spec) []string {
 		found = true
 	}
 	return out
-}
-
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // report warns about what was removed after a program outside of calls.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
@@ -98,7 +99,7 @@ func (d *denial) path(path string, written bool) {
 	}
 	path = filepath.Clean(path)
 	ours := func(list []string) bool {
-		return slices.ContainsFunc(list, func(p string) bool { return within(p, path) })
+		return slices.ContainsFunc(list, func(p string) bool { return paths.Within(path, p) })
 	}
 	private := ours([]string{"/dev", "/proc", "/sys"})
 	switch {
@@ -118,12 +119,6 @@ func (d *denial) path(path string, written bool) {
 		}
 		d.add("access to "+path, "%s would allow it", d.setting(field))
 	}
-}
-
-// within reports whether a path is a folder or lies in it, by their texts.
-func within(folder, path string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // pathsIn returns what may be paths in a message: quoted words, and words that

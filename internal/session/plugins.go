@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -129,17 +130,7 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 }
 
 // within reports whether a path is in a folder after resolving links.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(realPath(dir), realPath(path))
-	return err == nil && filepath.IsLocal(rel)
-}
-
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
+func within(dir, path string) bool { return paths.Within(paths.Real(path), paths.Real(dir)) }
 
 // checkGrant checks that the manifest that was read is the one that was
 // granted.
@@ -147,7 +138,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 	if p.Sum == "" || !project.Trusted {
 		return
 	}
-	real := realPath(p.Path)
+	real := paths.Real(p.Path)
 	for _, covered := range project.Covered {
 		if covered.Path == real && covered.Sum == p.Sum {
 			return
@@ -160,7 +151,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 // put there.
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
-		if reason := trust.Foreign(realPath(path)); reason != "" {
+		if reason := trust.Foreign(paths.Real(path)); reason != "" {
 			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -116,10 +117,10 @@ func findRoot(dir, home string) foundRoot {
 	if err != nil {
 		return foundRoot{dir: dir}
 	}
-	home = realPath(home)
+	home = paths.Real(home)
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
-		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && realPath(at) == home {
+		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && paths.Real(at) == home {
 			return foundRoot{dir: dir}
 		}
 		if marker := markerIn(at); marker != "" {
@@ -146,14 +147,4 @@ func markerIn(dir string) string {
 		return path
 	}
 	return ""
-}
-
-func realPath(path string) string {
-	if path == "" {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }

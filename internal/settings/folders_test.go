@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/paths"
 )
 
 func TestProjectRoot(t *testing.T) {
@@ -23,7 +25,7 @@ func TestProjectRoot(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			home := realPath(t.TempDir())
+			home := paths.Real(t.TempDir())
 			for _, path := range test.mk {
 				make1(t, filepath.Join(home, path))
 			}
@@ -57,7 +59,7 @@ func make1(t *testing.T, path string) {
 }
 
 func TestMarkerOfSomebodyElse(t *testing.T) {
-	home := realPath(t.TempDir())
+	home := paths.Real(t.TempDir())
 	marker := filepath.Join(home, "a", ".git")
 	dir := filepath.Join(home, "a", "b")
 	make1(t, marker)

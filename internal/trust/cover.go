@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // Cover returns everything that a grant for the project at root covers: the
@@ -16,7 +18,7 @@ import (
 // empty). The result is sorted by name. An error means that the project cannot
 // be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
-	c := cover{root: resolved(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
+	c := cover{root: paths.Real(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
 	for _, f := range settings {
 		c.files[f.Name] = f
 	}
@@ -57,8 +59,8 @@ type cover struct {
 // inside reports whether a path is in the project, either as written or after
 // resolving links.
 func (c *cover) inside(path string) bool {
-	for _, p := range []string{path, resolved(path), filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))} {
-		if rel, err := filepath.Rel(c.root, p); err == nil && filepath.IsLocal(rel) {
+	for _, p := range []string{path, paths.Real(path), filepath.Join(paths.Real(filepath.Dir(path)), filepath.Base(path))} {
+		if paths.Within(p, c.root) {
 			return true
 		}
 	}
@@ -68,7 +70,7 @@ func (c *cover) inside(path string) bool {
 // add covers one file. Absent files and files that are not regular are ignored,
 // because they cannot be run.
 func (c *cover) add(path string) error {
-	name := Name(c.root, filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path)))
+	name := Name(c.root, filepath.Join(paths.Real(filepath.Dir(path)), filepath.Base(path)))
 	if _, ok := c.files[name]; ok {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (c *cover) add(path string) error {
 
 // tree covers all files of a folder, following links; each folder once.
 func (c *cover) tree(dir string) error {
-	real := resolved(dir)
+	real := paths.Real(dir)
 	if c.seen[real] {
 		return nil
 	}

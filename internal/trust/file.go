@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // Limits of a grant. A project that exceeds them cannot be trusted.
@@ -72,7 +74,7 @@ func read(path string, limit int64, owned bool) (File, error) {
 	if int64(len(data)) > limit {
 		return File{}, fmt.Errorf("reading %s: %w: the limit is %d bytes", path, ErrTooLarge, limit)
 	}
-	return newFile(resolved(path), data), nil
+	return newFile(paths.Real(path), data), nil
 }
 
 // Proposed returns a file as [Read] will return it once it has this content. It
@@ -120,7 +122,7 @@ func digest(path string, limit int64) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	file := File{Path: resolved(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
+	file := File{Path: paths.Real(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
 	if isText(head.Bytes()) {
 		file.Data = head.Bytes()
 	}
@@ -160,14 +162,6 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
-}
-
-// resolved returns path with links resolved, or unchanged if that fails.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }
 
 // Hash returns the hash of a set of files: their names, the targets of their

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // maxFolders limits the folders from which one command may start. A project
@@ -212,7 +214,7 @@ func (c *cover) list(dir string) *listing {
 		return l
 	}
 	l := &listing{}
-	if rel, err := filepath.Rel(c.root, resolved(dir)); err == nil && filepath.IsLocal(rel) {
+	if paths.Within(paths.Real(dir), c.root) {
 		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
 		for _, e := range entries {
 			l.names = append(l.names, e.Name())

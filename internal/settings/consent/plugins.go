@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -123,7 +124,7 @@ func PluginFolders(f *File, root string, v Variables) []string {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(root, path)
 			}
-			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+			if paths.Within(path, root) {
 				out = append(out, path)
 			}
 		}

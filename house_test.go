@@ -26,7 +26,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
 		"cmd/toolreg":                  {"internal/cli", "internal/cli/commands"},
-		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/cli/complete", "internal/columns", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/settings/table", "internal/terminal", "internal/trust"},
+		"internal/cli":                 {"internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/cli/complete", "internal/columns", "internal/declare", "internal/exec", "internal/imports", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/settings/table", "internal/terminal", "internal/trust", "internal/state"},
 		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/columns", "internal/policy", "internal/session", "internal/settings"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/cli/complete", "internal/columns", "internal/registry"},
 		"internal/cli/cachecmd":        {"internal/cli", "internal/columns", "internal/session"},
@@ -39,7 +39,7 @@ func rooms() map[string][]string {
 		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/cli/settingsfile", "internal/columns", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/session", "internal/settings", "internal/state", "internal/terminal", "internal/confine"},
 		"internal/cli/initcmd":         {"internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/imports", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/terminal"},
 		"internal/cli/listcmd":         {"internal/args", "internal/audit", "internal/cli", "internal/cli/complete", "internal/cli/content", "internal/columns", "internal/declare", "internal/deferred", "internal/expand", "internal/lock", "internal/webpage", "internal/policy", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
-		"internal/cli/lockcmd":         {"internal/cli", "internal/cli/complete", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal"},
+		"internal/cli/lockcmd":         {"internal/cli", "internal/cli/complete", "internal/lock", "internal/registry", "internal/session", "internal/settings", "internal/terminal", "internal/process"},
 		"internal/cli/pickcmd":         {"internal/cli", "internal/cli/callcmd", "internal/cli/content", "internal/picker", "internal/registry", "internal/session"},
 		"internal/cli/pluginscmd":      {"internal/builtin", "internal/cli", "internal/cli/complete", "internal/columns", "internal/discover", "internal/registry", "internal/session", "internal/settings", "internal/settings/document"},
 		"internal/cli/policycmd":       {"internal/cli", "internal/cli/complete", "internal/permissions", "internal/policy", "internal/settings", "internal/settings/document", "internal/trust"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -32,7 +33,7 @@ func (a *asker) nobody() string {
 	switch {
 	case a.env.Globals.NonInteractive:
 		return "--non-interactive is given"
-	case session.Inside(a.env.Environ):
+	case process.InsideTool(a.env.Environ):
 		return "inside a tool's run nobody can be asked"
 	}
 	return ""

@@ -21,10 +21,12 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -37,7 +39,7 @@ type Env struct {
 	Argv    []string // the command line, without the program
 	Dir     string   // the working directory; "" until the settings are read
 	Globals settings.Globals
-	Folders *session.Folders
+	Folders *state.Folders
 	Screen  *screen.Screen
 	JQ      *Filter // nil without --jq
 	Log     *slog.Logger
@@ -61,7 +63,7 @@ type loaded struct {
 }
 
 func newEnv(version string, s Streams, environ []string) *Env {
-	e := &Env{Streams: s, Version: version, Environ: environ, Folders: &session.Folders{Environ: environ}, start: time.Now(),
+	e := &Env{Streams: s, Version: version, Environ: environ, Folders: &state.Folders{Environ: environ}, start: time.Now(),
 		Log: slog.New(slog.DiscardHandler), Screen: screen.New(s.Err)}
 	e.asker = &asker{env: e}
 	return e
@@ -333,9 +335,9 @@ func (e *Env) close() {
 // extend what it may do. what is refused, such as "granting trust".
 func (e *Env) RefuseInside(what string) error {
 	switch {
-	case session.Depth(e.Environ) > 0:
-		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, session.DepthVariable)
-	case session.Inside(e.Environ):
+	case process.Depth(e.Environ) > 0:
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, process.DepthVariable)
+	case process.InsideTool(e.Environ):
 		return fmt.Errorf("%w: %s is not possible inside a tool's run (toolreg started this process)", registry.ErrDenied, what)
 	}
 	return nil

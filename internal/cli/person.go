@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -37,5 +37,5 @@ func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
 // AtKeyboard reports whether a person at a terminal runs the command, not a
 // script or a tool.
 func (e *Env) AtKeyboard() bool {
-	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !session.Inside(e.Environ)
+	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !process.InsideTool(e.Environ)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -118,7 +118,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 func (e *Env) mayOffer() bool {
 	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !session.Inside(e.Environ)
+		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !process.InsideTool(e.Environ)
 	}
 	return false
 }

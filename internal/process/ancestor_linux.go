@@ -11,10 +11,10 @@ import (
 // maxAncestors limits the walk up the process tree.
 const maxAncestors = 1000
 
-// HasAncestor reports whether an ancestor of this process runs a program of
+// hasAncestor reports whether an ancestor of this process runs a program of
 // this name, or has the same name as this process. Only living processes are
 // seen: a process whose parent has exited descends from its new parent.
-func HasAncestor(name string) bool {
+func hasAncestor(name string) bool {
 	own, parent := parentOf(os.Getpid())
 	for range maxAncestors {
 		if parent <= 1 {

@@ -2,8 +2,8 @@
 
 package process
 
-// HasAncestor is not supported on this system.
-func HasAncestor(string) bool { return false }
+// hasAncestor is not supported on this system.
+func hasAncestor(string) bool { return false }
 
 // ParentFeedsStdin is not supported on this system.
 func ParentFeedsStdin() bool { return false }

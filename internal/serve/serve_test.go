@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 // The test binary executes itself as the server of mcptest.
@@ -95,7 +96,7 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &session.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
+	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
 		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, session.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -68,7 +69,7 @@ func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration
 }
 
 // OpenAudit returns the audit log. It writes nothing until an entry is added.
-func OpenAudit(folders *Folders, set settings.Audit) (*audit.Log, error) {
+func OpenAudit(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	d, err := folders.State()
 	if err != nil {
 		return nil, err

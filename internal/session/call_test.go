@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 func TestOptionsOfATool(t *testing.T) {
@@ -54,7 +55,7 @@ func BenchmarkCall(b *testing.B) {
 	set := &settings.Settings{ProjectRoot: home, Audit: settings.Audit{Enabled: true, MaxSize: 10 << 20, Keep: 5},
 		Limits: settings.Limits{Output: 10 << 20, Spill: 1 << 30}, ToolOptions: []settings.ToolOption{{Pattern: "*", Retries: &retries}}}
 	environ := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache")}
-	session, err := New(b.Context(), set, Deps{Environ: environ, Folders: &Folders{Environ: environ}, Warn: func(registry.Diagnostic) {},
+	session, err := New(b.Context(), set, Deps{Environ: environ, Folders: &state.Folders{Environ: environ}, Warn: func(registry.Diagnostic) {},
 		Outcome: func(context.Context, error) (string, int) { return "failure", 1 }}, Options{})
 	if err != nil {
 		b.Fatal(err)

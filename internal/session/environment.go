@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,54 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
-
-// DepthVariable gives a child its number of enclosing tool runs. Inside a
-// tool's run nobody is asked and no trust is granted, because a tool must not
-// approve itself.
-const DepthVariable = "TOOLREG_DEPTH"
-
-// Depth returns the number of tool runs that enclose a process with this
-// environment. A value that is not a number means 1.
-func Depth(environ []string) int {
-	v, ok := expand.Find(environ, DepthVariable)
-	if !ok || v == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 0 {
-		return 1
-	}
-	return n
-}
-
-// Inside reports whether this process is part of a tool's run, either because
-// its environment says so or because it is a descendant of a toolreg process,
-// which a tool cannot hide.
-func Inside(environ []string) bool {
-	return Depth(environ) > 0 || process.HasAncestor("toolreg")
-}
-
-// childEnviron returns an environment with the depth of a child, which
-// distinguishes a tool's run from a person's.
-func childEnviron(environ []string) []string {
-	return append(slices.Clone(environ), DepthVariable+"="+strconv.Itoa(Depth(environ)+1))
-}
-
-// ToolEnviron returns the environment of commands that tools run, built from
-// the settings and the environment of the process. It fails if the setting env
-// refers to a variable that is not set.
-func ToolEnviron(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) ([]string, error) {
-	pairs, err := x.Pairs(ctx, set.Env)
-	if err != nil {
-		return nil, err
-	}
-	env := settings.Environment(environ, pairs, set.InheritEnv)
-	return append(env, DepthVariable+"="+strconv.Itoa(Depth(environ)+1)), nil
-}
 
 // fetchOptions returns the settings of web_fetch. References in them are
 // expanded when a page is fetched.

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 // world is a project with real MCP servers over HTTP, a plugin and the settings
@@ -124,7 +125,7 @@ func (w *world) session(o Options) *Session {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := New(w.t.Context(), set, Deps{Version: "test", Dir: w.dir, Environ: w.environ(), Folders: &Folders{Environ: w.environ()}, Warn: w.warn,
+	s, err := New(w.t.Context(), set, Deps{Version: "test", Dir: w.dir, Environ: w.environ(), Folders: &state.Folders{Environ: w.environ()}, Warn: w.warn,
 		Outcome: func(context.Context, error) (string, int) { return "failure", 1 }}, o)
 	if err != nil {
 		w.t.Fatal(err)

@@ -48,7 +48,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 	if len(all) == 0 {
 		return nil, diags, nil
 	}
-	env, envErr := ToolEnviron(ctx, set, x, environ)
+	env, envErr := set.ToolEnviron(ctx, x, environ)
 	return &hooks.Set{Hooks: all, Dir: set.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
 		Expand: func(h *hooks.Hook) ([]string, error) {
 			if envErr != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -49,7 +50,7 @@ func newListings(r *run) *listings {
 		offers:    cache.NewStore(offers),
 		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: r.protocolsDamaged}),
 		failures:  cache.NewStore(failuresOptions(r, dir)),
-		run:       r, still: r.expander.Still(), environ: childEnviron(r.deps.Environ),
+		run:       r, still: r.expander.Still(), environ: process.ChildEnviron(r.deps.Environ),
 	}
 }
 

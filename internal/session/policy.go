@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -56,7 +57,7 @@ func canonical() func(string) string {
 
 // Approvals returns the stored approvals of the project. Without a state folder
 // there are none, and adding one fails with the reason.
-func Approvals(set *settings.Settings, folders *Folders, warn func(registry.Diagnostic)) *policy.Approvals {
+func Approvals(set *settings.Settings, folders *state.Folders, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {

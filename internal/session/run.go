@@ -26,7 +26,7 @@ type Deps struct {
 	Dir     string    // the working directory, absolute
 	Environ []string  // of the process, "K=V"
 	Start   time.Time // start of the run
-	Folders *Folders
+	Folders *state.Folders
 	Log     *slog.Logger // nil: silent
 
 	// Warn reports a problem that does not stop a request. It may be called

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/oauth"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -177,7 +178,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 	o := mcpclient.Options{
 		Server:      server,
 		Expand:      s.expander.Server,
-		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: childEnviron(s.deps.Environ), Version: s.deps.Version,
+		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: process.ChildEnviron(s.deps.Environ), Version: s.deps.Version,
 		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, Listings: kept, Protocols: kept, Failures: kept,
 		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{

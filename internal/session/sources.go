@@ -242,7 +242,7 @@ func (s *sources) serverNames() []string {
 
 // newSources creates the sources without starting any.
 func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
-	env, envErr := ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
+	env, envErr := s.set.ToolEnviron(ctx, s.expander, s.deps.Environ)
 	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
 		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
 	}

@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"context"
+
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 )
@@ -32,4 +34,15 @@ func Environment(environ []string, pairs []Pair, inherit bool) []string {
 		put(p.Name, p.Name+"="+p.Value)
 	}
 	return out
+}
+
+// ToolEnviron returns the environment of commands that tools run, built from
+// the settings and the environment of the process. It fails if the setting env
+// refers to a variable that is not set.
+func (s *Settings) ToolEnviron(ctx context.Context, x *Expander, environ []string) ([]string, error) {
+	pairs, err := x.Pairs(ctx, s.Env)
+	if err != nil {
+		return nil, err
+	}
+	return append(Environment(environ, pairs, s.InheritEnv), process.ChildDepth(environ)), nil
 }

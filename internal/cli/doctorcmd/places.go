@@ -78,7 +78,7 @@ func probe(d *state.Dir) error {
 
 // programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
-	env, err := session.ToolEnviron(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	env, err := s.ToolEnviron(ctx, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	if err != nil {
 		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
 		env = settings.Environment(x.env.Environ, nil, false)
@@ -147,8 +147,8 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 
 // terminal reports whether anybody can be asked.
 func (x *examination) terminal() {
-	if n := session.Depth(x.env.Environ); n > 0 {
-		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", session.DepthVariable, n)
+	if n := process.Depth(x.env.Environ); n > 0 {
+		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
 		return
 	}
 	tty, err := terminal.OpenTTY()

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -71,7 +72,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if !check && e.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("lock pins the current definitions, but --cached contacts no source"), Hint: "remove --cached; --check works with it"}
 	}
-	if !check && session.Inside(e.Environ) {
+	if !check && process.InsideTool(e.Environ) {
 		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
 	}
 	set, err := e.Settings(ctx)

@@ -1,10 +1,8 @@
-package session
+package state
 
 import (
 	"path/filepath"
 	"sync"
-
-	"github.com/toolreg/toolreg/internal/state"
 )
 
 // Folders opens the user's state and cache folders when first needed. It is
@@ -13,30 +11,30 @@ type Folders struct {
 	Environ []string // "K=V"; determines the location
 
 	once sync.Once
-	dir  *state.Dir
+	dir  *Dir
 	err  error
 }
 
 // State returns the state folder. Without one the program continues and stores
 // nothing; the error says why.
-func (f *Folders) State() (*state.Dir, error) {
+func (f *Folders) State() (*Dir, error) {
 	f.once.Do(func() {
 		var path string
-		if path, f.err = state.DefaultDir(f.Environ); f.err == nil {
-			f.dir, f.err = state.OpenDir(path)
+		if path, f.err = DefaultDir(f.Environ); f.err == nil {
+			f.dir, f.err = OpenDir(path)
 		}
 	})
 	return f.dir, f.err
 }
 
 // Cache returns a folder for files that may be deleted at any time.
-func (f *Folders) Cache(name string) (*state.Dir, error) {
-	base, err := state.DefaultCacheDir(f.Environ)
+func (f *Folders) Cache(name string) (*Dir, error) {
+	base, err := DefaultCacheDir(f.Environ)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := state.OpenDir(base); err != nil {
+	if _, err := OpenDir(base); err != nil {
 		return nil, err
 	}
-	return state.OpenDir(filepath.Join(base, name))
+	return OpenDir(filepath.Join(base, name))
 }

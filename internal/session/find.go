@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/listings"
 )
 
 // Query controls how tools are looked up. The zero value finds a tool by its
@@ -54,7 +55,7 @@ type Found struct {
 // finder finds tools. It holds mu during a lookup.
 type finder struct {
 	*run
-	cached  *listings
+	cached  *listings.Store
 	sources *sources
 	loader  *registry.Loader
 	renewer renewer
@@ -91,7 +92,7 @@ func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if named := f.sources.serverOf(name); named != nil {
-		f.cached.failures.Expire(named.Name()) // a named server is started even if it failed recently
+		f.cached.ForgetFailure(named.Name()) // a named server is started even if it failed recently
 	}
 	found, err := f.lookup(ctx, name, q)
 	for f.renewFor(ctx, found, err, q) {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -186,7 +187,7 @@ func (f *pluginFinder) judge() {
 
 // newPlugins finds the plugins and creates the sources of those that are used.
 // envErr is the error in the environment that they would run with.
-func newPlugins(ctx context.Context, r *run, cached *listings, envErr error) []Plugin {
+func newPlugins(ctx context.Context, r *run, cached *listings.Store, envErr error) []Plugin {
 	found := findPlugins(ctx, r)
 	if len(found) == 0 {
 		return nil
@@ -205,7 +206,7 @@ func newPlugins(ctx context.Context, r *run, cached *listings, envErr error) []P
 		if p.Sum != "" {
 			tree = p.Dir
 		}
-		opts.Outputs = cached.ofOutput(registry.PluginPrefix+p.ID, tree)
+		opts.Outputs = cached.OfOutput(registry.PluginPrefix+p.ID, tree)
 		p.source = discover.NewPlugin(p.Plugin, opts)
 	}
 	return found

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -48,7 +49,7 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 		for _, server := range s.sources.servers {
 			if registry.MatchName(pattern, server.Info().Name) {
 				matched = true
-				s.cached.failures.Expire(server.Name()) // a named server is started even if it failed recently
+				s.cached.ForgetFailure(server.Name()) // a named server is started even if it failed recently
 				if !slices.Contains(on, server) {
 					on = append(on, server)
 				}
@@ -141,8 +142,8 @@ func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceRepor
 		if r.Err != nil {
 			report.Error = r.Err.Error()
 		}
-		if at, cached := s.cached.sources.Served(r.Name); cached {
-			report.CachedAt, report.AgeMs = &at, s.cached.sources.Age(r.Name).Milliseconds()
+		if at, cached := s.cached.Sources.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, s.cached.Sources.Age(r.Name).Milliseconds()
 		}
 		out = append(out, report)
 	}
@@ -173,7 +174,7 @@ func (s *Session) RemoteServer(name string) (settings.Server, error) {
 
 // ServerOptions returns the options for connecting to a server of the settings.
 func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
-	kept := s.cached.ofServer(server)
+	kept := s.cached.OfServer(server)
 	logins := s.Logins()
 	o := mcpclient.Options{
 		Server:      server,
@@ -218,3 +219,26 @@ func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oaut
 		s.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
 	})
 }
+
+// CachedOffers returns the prompts or the resources of a server as an earlier run
+// left them; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources].
+// Nothing is started.
+func (s *Session) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
+	for _, known := range s.set.Servers {
+		if known.Name == server && !known.Disabled && known.Excluded == nil {
+			return s.cached.OfServer(known).Offers(ctx, kind)
+		}
+	}
+	return nil
+}
+
+// ForgetListing removes what is cached of a server, because another login may see
+// other tools.
+func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
+	if err := s.cached.OfServer(server).Forget(ctx); err != nil {
+		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
+	}
+}
+
+// CachedListings describes the cached listings of sources, the oldest first.
+func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.Sources.List() }

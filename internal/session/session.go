@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -27,7 +28,7 @@ import (
 type Session struct {
 	*run
 	sources   *sources
-	cached    *listings // caches of earlier runs
+	cached    *listings.Store // caches of earlier runs
 	loader    *registry.Loader
 	finder    *finder
 	gate      *gate
@@ -50,7 +51,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if r.rules, err = compileRules(set); err != nil {
 		return nil, err
 	}
-	s := &Session{run: r, cached: newListings(r), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
+	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
 	if err := s.checkExamples(ctx); err != nil {
@@ -69,7 +70,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}
 	s.loader = registry.NewLoader(options)
-	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.sources}}
+	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.Sources}}
 	return s, nil
 }
 
@@ -107,7 +108,7 @@ func (s *Session) notice(d registry.Diagnostic) {
 // Close saves what has to be stored and stops every server and child. Errors of
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
-	s.cached.flush()
+	s.cached.Flush()
 	if err := s.loader.Close(); err != nil {
 		s.deps.Log.Debug("closing", "err", err)
 	}
@@ -121,8 +122,8 @@ func (s *Session) Close() {
 
 // observeSource logs each source as it finishes.
 func (s *Session) observeSource(r registry.SourceReport) {
-	if _, cached := s.cached.sources.Served(r.Name); cached {
-		s.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", s.cached.sources.Age(r.Name))
+	if _, cached := s.cached.Sources.Served(r.Name); cached {
+		s.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", s.cached.Sources.Age(r.Name))
 		return
 	}
 	s.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)

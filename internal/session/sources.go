@@ -285,7 +285,7 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 			}
 			return s.expander.Command(c)
 		},
-		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.ofOutput(registry.SourceCommand, ""),
+		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.OfOutput(registry.SourceCommand, ""),
 	}
 }
 

@@ -1,4 +1,4 @@
-package session
+package listings
 
 import (
 	"context"
@@ -10,18 +10,21 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// failuresOptions returns how long failures are cached. They are cached only if
+// ofFailures returns how long failures are cached. They are cached only if
 // listings are.
-func failuresOptions(r *run, dir func() (*state.Dir, error)) cache.Options {
-	o := cache.Options{Dir: dir, Kind: "failure", Mode: r.opts.Cache, Warn: r.protocolsDamaged}
-	if r.set.DiscoveryTTL > 0 {
-		o.TTL = r.set.FailuresTTL
+func (o *Options) ofFailures(dir func() (*state.Dir, error)) cache.Options {
+	out := cache.Options{Dir: dir, Kind: "failure", Mode: o.Mode, Warn: o.damaged}
+	if o.Settings.DiscoveryTTL > 0 {
+		out.TTL = o.Settings.FailuresTTL
 	}
-	if o.TTL == 0 || o.Mode == cache.Offline {
-		o.Mode = cache.Live
+	if out.TTL == 0 || out.Mode == cache.Offline {
+		out.Mode = cache.Live
 	}
-	return o
+	return out
 }
+
+// ForgetFailure lets a source be asked again even if it failed recently.
+func (l *Store) ForgetFailure(source string) { l.failures.Expire(source) }
 
 // keptFailure is the error of a source in an earlier run.
 type keptFailure struct{ Message string }
@@ -31,7 +34,7 @@ func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
 
 // loadFailure returns the recent error of a source, or nil if the source should
 // be queried.
-func (l *listings) loadFailure(source, key string) error {
+func (l *Store) loadFailure(source, key string) error {
 	e, ok, _ := l.failures.Load(source, key, nil) // Load never fails in these modes
 	failure := &keptFailure{}
 	if !ok || json.Unmarshal(e.Facts, failure) != nil {
@@ -41,10 +44,10 @@ func (l *listings) loadFailure(source, key string) error {
 }
 
 // saveFailure caches the error of a source; nil removes the cached one.
-func (l *listings) saveFailure(ctx context.Context, source, key string, failure error) {
+func (l *Store) saveFailure(ctx context.Context, source, key string, failure error) {
 	if failure == nil {
 		if err := l.failures.Drop(ctx, key); err != nil {
-			l.deps.Log.Debug("a failure is not dropped", "source", source, "err", err)
+			l.opts.Log.Debug("a failure is not dropped", "source", source, "err", err)
 		}
 		return
 	}

@@ -244,6 +244,7 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 	}
 	c.mu.Unlock()
 	c.awaitInitialized(ctx, r.Method)
+	c.awaitStream(ctx, exchangeOf(ctx))
 	switch r.Method {
 	case "server/discover":
 		c.probe(ctx, r)

@@ -24,6 +24,7 @@ type handshake struct {
 	result   json.RawMessage // of the one in use
 
 	initialized chan struct{} // closed when notifications/initialized was answered; nil if nothing waits for that
+	listening   *signal       // given when the server's own stream was opened or refused; nil if there is none
 }
 
 // Handshake reports how far the handshake came: whether the probe was sent, and

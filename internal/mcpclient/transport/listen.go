@@ -14,18 +14,52 @@ import (
 // 2025-11-25, transports, "Listening for Messages from the Server"). Without the
 // stream it waits for an answer that never comes. The SDK opens the stream only
 // on a connection that nothing wraps, and waits for its headers without a limit,
-// so the stream is opened here, in the background: no request waits for it, and
-// a server that has none, or cannot keep it open, loses nothing else.
+// so the stream is opened here, in the background: a server that has none, or
+// cannot keep it open, loses nothing else. Only a request during which the server
+// may ask waits for the stream, and not for long: a server drops a question for
+// which there is no stream, and then waits for the answer.
 
 // maxListens is how often in a row a stream that delivers nothing is reopened.
 const maxListens = 3
 
+// maxStreamWait is how long requests wait for the stream. It is opened when the
+// handshake ends, and the listing that precedes a call usually takes as long.
+const maxStreamWait = 250 * time.Millisecond
+
 // listen receives from the server's own stream until the Conn ends or the stream
 // is not available.
 func (c *Conn) listen(ctx context.Context) {
+	tried := &signal{c: make(chan struct{})}
+	c.mu.Lock()
+	c.handshake.listening = tried
+	c.mu.Unlock()
 	c.whileOpen(ctx, func(ctx context.Context) {
-		c.listenUntil(ctx, func(last string) (io.ReadCloser, error) { return c.opts.HTTP.listen(ctx, c.SessionID(), last) })
+		c.listenUntil(ctx, func(last string) (io.ReadCloser, error) {
+			defer tried.give()
+			return c.opts.HTTP.listen(ctx, c.SessionID(), last)
+		})
 	})
+}
+
+// awaitStream waits until the server's own stream is open or not available, if
+// the server may ask something during the exchange. After maxStreamWait no
+// request waits any more.
+func (c *Conn) awaitStream(ctx context.Context, x *Exchange) {
+	c.mu.Lock()
+	tried := c.handshake.listening
+	c.mu.Unlock()
+	if tried == nil || x == nil || x.request == nil {
+		return
+	}
+	timer := time.NewTimer(maxStreamWait)
+	defer timer.Stop()
+	select {
+	case <-tried.c:
+	case <-timer.C:
+		tried.give()
+	case <-c.done.c:
+	case <-ctx.Done():
+	}
 }
 
 // whileOpen runs f in the background with a context that ends with the Conn.

@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// pipes is a listener whose connections are pipes, which synctest can watch.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	p <- far
+	return near, nil
+}
+
+// clientOf connects to a legacy server over HTTP and declines what it asks.
+func clientOf(t *testing.T, server http.Handler) *mcp.ClientSession {
+	t.Helper()
+	p := make(pipes, 10)
+	web := &http.Server{Handler: server}
+	go func() { _ = web.Serve(p) }()
+	limit := &CurrentLimit{}
+	limit.Store(Limit{Bytes: 1 << 20})
+	h, err := NewHTTP(settings.Server{HTTPURL: "http://127.0.0.1/mcp"}, true, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.base.DialContext = p.dial
+	through := &Transport{Inner: h.Transport(1 << 20), Options: Options{
+		Mode: ModeLegacy, HTTP: h, MaxEvent: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Answer: func(context.Context, *ask.Request, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"action":"decline"}`), nil
+		},
+	}}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}})
+	session, err := client.Connect(t.Context(), through, &mcp.ClientSessionOptions{ProtocolVersion: LastLegacy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		through.Conn.Wait()
+		h.CloseIdleConnections()
+		_ = web.Close()
+	})
+	return session
+}
+
+// sdkAsking returns a server of the SDK with a tool that asks on the stream that
+// belongs to no call.
+func sdkAsking() http.Handler {
+	s := mcp.NewServer(&mcp.Implementation{Name: "asking"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		own, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		answer, err := r.Session.Elicit(own, &mcp.ElicitParams{Message: "Sure?", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{StructuredContent: map[string]any{"action": answer.Action}}, nil, nil
+	})
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+}
+
+// forgetful returns a server whose calls ask on the stream, or never end if it is
+// not open.
+func forgetful() http.Handler {
+	const question = `data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}` + "\n\n"
+	stream := make(chan string, 1)
+	var open atomic.Bool
+	answered := make(chan json.RawMessage, 1)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			open.Store(true)
+			_ = http.NewResponseController(w).Flush()
+			for {
+				select {
+				case event := <-stream:
+					_, _ = io.WriteString(w, event)
+					_ = http.NewResponseController(w).Flush()
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result json.RawMessage
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		result := json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"forgetful","version":"1"}}`)
+		switch m.Method {
+		case "initialize":
+			w.Header().Set("Mcp-Session-Id", "1")
+		case "tools/call":
+			if open.Load() {
+				stream <- question
+			}
+			select {
+			case result = <-answered:
+			case <-r.Context().Done():
+				return
+			}
+		default:
+			if m.Result != nil {
+				answered <- json.RawMessage(`{"content":[],"structuredContent":` + string(m.Result) + `}`)
+			}
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	})
+}
+
+// slowStream returns a server that opens its own stream only after d.
+func slowStream(server http.Handler, d time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+// callAsking calls the tool that asks and returns its result and how long it took.
+func callAsking(t *testing.T, session *mcp.ClientSession) (json.RawMessage, time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	start := time.Now()
+	x := NewExchange(ask.NewRequest(ctx, "tool ask"), nil)
+	if _, err := session.CallTool(x.Context(ctx), &mcp.CallToolParams{Name: "ask"}); err != nil {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+	return x.Result(), time.Since(start)
+}
+
+// A call waits for the stream on which the server may ask: without it, the server
+// drops its question and waits for the answer.
+func TestCallsWaitForTheStream(t *testing.T) {
+	for name, server := range map[string]func() http.Handler{"SDK": sdkAsking, "forgetful": forgetful} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				session := clientOf(t, slowStream(server(), 100*time.Millisecond))
+				for i, want := range []time.Duration{100 * time.Millisecond, 0} {
+					if result, took := callAsking(t, session); jsonText(result) != "decline" || took != want {
+						t.Errorf("call %d: %s after %s, want it after %s", i, result, took, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func jsonText(result json.RawMessage) string {
+	var r struct{ StructuredContent struct{ Action string } }
+	_ = json.Unmarshal(result, &r)
+	return r.StructuredContent.Action
+}
+
+// Calls do not wait for a stream that does not come.
+func TestCallsWithoutStream(t *testing.T) {
+	echo := mcp.NewServer(&mcp.Implementation{Name: "echo"}, nil)
+	mcp.AddTool(echo, &mcp.Tool{Name: "ask"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{}, nil, nil
+	})
+	server := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return echo }, nil)
+	refusing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	for name, tt := range map[string]struct {
+		server http.Handler
+		want   []time.Duration // of the calls
+	}{
+		"refused": {refusing, []time.Duration{0, 0}},
+		"silent":  {slowStream(server, time.Hour), []time.Duration{maxStreamWait, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				session := clientOf(t, tt.server)
+				for i, want := range tt.want {
+					if _, took := callAsking(t, session); took != want {
+						t.Errorf("call %d took %s, want %s", i, took, want)
+					}
+				}
+			})
+		})
+	}
+}

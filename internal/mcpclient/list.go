@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -198,4 +199,15 @@ func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.Serve
 
 func (s *Source) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {
 	return registry.Diagnostic{Severity: severity, Code: code, Source: s.Name(), Tool: tool, Message: message, Hint: hint}
+}
+
+// Filter returns the filter that applies includeTools and excludeTools of a
+// server: exact names as the server has them, "name(...)" or globs; exclusions
+// win.
+func Filter(s settings.Server) registry.Filter {
+	setting := s.Origin.String()
+	if len(s.IncludeTools.Entries) > 0 {
+		setting = s.IncludeTools.Entries[0].Origin.String()
+	}
+	return registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
 }

@@ -1,65 +1,18 @@
 package session
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
-
-// pluginSettings returns the settings of one plugin, expanded; nil if there are
-// none.
-func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
-	for _, n := range r.set.RawNamed("plugins.settings") {
-		if n.Name == id {
-			return expandJSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text) })
-		}
-	}
-	return nil, nil
-}
-
-// expandJSON expands every string value in a document.
-func expandJSON(raw json.RawMessage, expand func(string) (string, error)) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	v, err := expandValue(v, expand)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(v)
-}
-
-func expandValue(v any, expand func(string) (string, error)) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case string:
-		return expand(v)
-	case []any:
-		for i := range v {
-			if v[i], err = expandValue(v[i], expand); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for k := range v {
-			if v[k], err = expandValue(v[k], expand); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
-}
 
 // context returns the context of this run (spec section 6.2): the setting
 // context, overridden by --context and by the values that only toolreg knows.
 func (r *run) context() json.RawMessage {
 	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
 	for _, n := range r.set.RawNamed("context") {
-		value, err := expandJSON(n.JSON(), r.expander.Expand)
+		value, err := expand.JSON(n.JSON(), r.expander.Expand)
 		if err != nil {
 			r.warn("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), "")
 			continue
@@ -92,7 +45,7 @@ func (r *run) fact(name string) string {
 		if n.Name == name {
 			// A value that cannot be expanded is reported where the context is
 			// used.
-			value, _ = expandJSON(n.JSON(), r.expander.Expand)
+			value, _ = expand.JSON(n.JSON(), r.expander.Expand)
 		}
 	}
 	for _, fact := range r.opts.Context {

@@ -20,7 +20,7 @@ func (s *Session) Deferral(ctx context.Context, whole *registry.Registry, all bo
 
 // alwaysDeclared reports whether search.always names a tool.
 func (s *Session) alwaysDeclared() func(*registry.Definition) bool {
-	always := entries(s.set.Search.Always)
+	always := s.set.Search.Always.Sourced()
 	return func(d *registry.Definition) bool {
 		_, named := registry.MatchAny(always, d.Spellings()...)
 		return named

@@ -37,7 +37,7 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 		}
 	}
 	p.Means = r.confiner.Means
-	p.Banned = entries(r.set.ShellBanned)
+	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
 	p.Shell = r.shell()
 	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)

@@ -35,10 +35,10 @@ func compileRules(set *settings.Settings) ([]policy.Rule, error) {
 
 // entryRules appends a rule for each entry of a list such as excludeTools.
 func entryRules(out []policy.Rule, list settings.List, decision policy.Decision, problems *[]document.Problem) []policy.Rule {
-	for _, e := range list.Entries {
-		r, err := policy.EntryRule(registry.Entry{Value: e.Value, Setting: e.Origin.String()}, decision)
+	for i, e := range list.Sourced() {
+		r, err := policy.EntryRule(e, decision)
 		if err != nil {
-			*problems = append(*problems, problemAt(e.Origin, err.Error()))
+			*problems = append(*problems, problemAt(list.Entries[i].Origin, err.Error()))
 			continue
 		}
 		out = append(out, r)

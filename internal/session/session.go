@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
+	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -85,7 +86,7 @@ func (s *Session) ToolEnviron() []string { return s.env }
 
 // Plugins returns all plugins that were found, including disabled ones, in the
 // order in which they claim names.
-func (s *Session) Plugins() []Plugin { return s.sources.plugins }
+func (s *Session) Plugins() []plugins.Plugin { return s.sources.plugins }
 
 // Diagnostics returns all diagnostics so far: those of the session, then those
 // of loading reg. If both report the same, it appears once.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -21,7 +24,7 @@ type sources struct {
 	servers []*mcpclient.Source // started only if needed
 	off     []OffServer         // disabled or not allowed, never started
 
-	plugins    []Plugin             // all that were found
+	plugins    []plugins.Plugin     // all that were found
 	composites *discover.Composites // nil: none
 }
 
@@ -120,9 +123,9 @@ func (o OffServer) info() mcpclient.Info {
 // filters converts the settings that exclude tools to filters, in the order of
 // spec section 5.
 func filters(set *settings.Settings) []registry.Filter {
-	out := []registry.Filter{discover.DisabledFilter(entries(set.PluginsOff))}
+	out := []registry.Filter{discover.DisabledFilter(set.PluginsOff.Sourced())}
 	if set.CoreTools.Set {
-		out = append(out, registry.CoreToolsFilter(entries(set.CoreTools), originOf(set.CoreTools)))
+		out = append(out, registry.CoreToolsFilter(set.CoreTools.Sourced(), originOf(set.CoreTools)))
 	}
 	for _, server := range set.Servers {
 		if server.IncludeTools.Set || server.ExcludeTools.Set {
@@ -132,11 +135,11 @@ func filters(set *settings.Settings) []registry.Filter {
 	out = append(out,
 		registry.PermissionsFilter(deniedPermissions(set)),
 		discover.ConditionFilter(),
-		registry.OptionalFilter(entries(set.AllowOptional)))
+		registry.OptionalFilter(set.AllowOptional.Sourced()))
 	if set.OnlyTools.Set {
-		out = append(out, registry.OnlyFilter(entries(set.OnlyTools), originOf(set.OnlyTools)))
+		out = append(out, registry.OnlyFilter(set.OnlyTools.Sourced(), originOf(set.OnlyTools)))
 	}
-	return append(out, registry.ExcludeFilter(entries(set.ExcludeTools)))
+	return append(out, registry.ExcludeFilter(set.ExcludeTools.Sourced()))
 }
 
 // originOf returns where a list was set; "" if it is empty.
@@ -145,14 +148,6 @@ func originOf(l settings.List) string {
 		return ""
 	}
 	return l.Entries[0].Origin.String()
-}
-
-func entries(l settings.List) []registry.Entry {
-	out := make([]registry.Entry, len(l.Entries))
-	for i, e := range l.Entries {
-		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String()}
-	}
-	return out
 }
 
 // deniedPermissions maps each permission that is turned off to its setting.
@@ -247,13 +242,13 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
 	}
 	s.env = env
-	out := &sources{plugins: newPlugins(ctx, s.run, s.cached, envErr), composites: composites}
+	out := &sources{plugins: plugins.Find(ctx, plugins.Options{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr}), composites: composites}
 	own := s.builtinOptions()
-	own.Protected = append(own.Protected, pluginPaths(out.plugins, s.set.Workspace)...)
+	own.Protected = append(own.Protected, plugins.Protected(out.plugins, s.set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
 	for _, p := range out.plugins {
-		if p.source != nil {
-			out.local = append(out.local, p.source)
+		if p.Source != nil {
+			out.local = append(out.local, p.Source)
 		}
 	}
 	if composites != nil {
@@ -272,6 +267,27 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 	}
 	out.narrow(s.opts.Preset)
 	return out
+}
+
+// PluginOptions returns the options for running the plugin with an id.
+func (r *run) PluginOptions(id string) discover.PluginOptions {
+	return discover.PluginOptions{
+		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
+		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
+		Timeout:  r.set.DiscoveryTimeout, MaxDiscovery: r.set.Limits.DiscoveryOutput, MaxOutput: r.set.Limits.Result, MaxTools: r.set.Limits.Tools,
+		Confine: r.confiner.Programs(confine.Plugins),
+	}
+}
+
+// pluginSettings returns the settings of one plugin, expanded; nil if there are
+// none.
+func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
+	for _, n := range r.set.RawNamed("plugins.settings") {
+		if n.Name == id {
+			return expand.JSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text) })
+		}
+	}
+	return nil, nil
 }
 
 // commandOptions returns the options of the discovery and call commands. A

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -91,6 +92,15 @@ func (l List) Values() []string {
 	out := make([]string, len(l.Entries))
 	for i, e := range l.Entries {
 		out[i] = e.Value
+	}
+	return out
+}
+
+// Sourced returns the entries with the places that set them.
+func (l List) Sourced() []registry.Entry {
+	out := make([]registry.Entry, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String()}
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -105,7 +106,7 @@ func run(ctx context.Context, e *cli.Env) error {
 // pluginStates returns the state of each plugin. Reports are in the order of
 // the sources, which is that of the plugins; two plugins may have the same
 // name.
-func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginState {
+func pluginStates(plugins []plugins.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
 	for i, p := range plugins {
@@ -118,7 +119,7 @@ func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginStat
 	return states
 }
 
-func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
+func stateOf(p *plugins.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
 	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description, Place: p.Place, Path: p.Path,
 		State: "ok", Tools: []string{}}
 	switch {

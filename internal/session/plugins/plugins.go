@@ -1,13 +1,15 @@
-package session
+// Package plugins finds the plugins of a run, in the project, in the user's
+// folder and where the settings name them, and decides which of them are used:
+// those of trusted places that are not disabled and whose id is free. Running
+// them is the matter of package discover.
+package plugins
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/paths"
@@ -31,37 +33,73 @@ type Plugin struct {
 	Place     string
 	Disabled  *registry.Entry // entry of plugins.disabled; nil = enabled
 	Untrusted bool            // its project is not trusted, so it is ignored
-	source    registry.Source // nil: not used
+
+	Source registry.Source // nil: not used
 }
 
 // SourceName returns the name of its source; "" if it is not used.
 func (p *Plugin) SourceName() string {
-	if p.source == nil {
+	if p.Source == nil {
 		return ""
 	}
-	return p.source.Name()
+	return p.Source.Name()
 }
 
-// pluginFinder collects the plugins of one run in the order in which they claim
-// names: the project's, the user's, those of plugins.paths.
-type pluginFinder struct {
-	*run
+// Options say where plugins are and how they run.
+type Options struct {
+	Settings *settings.Settings
+	Environ  []string // of the process, "K=V"
+	Expander *settings.Expander
+	Cached   *listings.Store
+	// Run returns the options for running the plugin with an id.
+	Run func(id string) discover.PluginOptions
+	// EnvErr is the error in the environment that plugins would run with.
+	EnvErr error
+}
+
+// finder collects the plugins of one run in the order in which they claim names:
+// the project's, the user's, those of plugins.paths.
+type finder struct {
+	Options
 	found []Plugin
 }
 
-// findPlugins finds all plugins, including disabled ones, without running
-// anything.
-func findPlugins(ctx context.Context, r *run) []Plugin {
-	f := &pluginFinder{run: r}
-	if p := r.set.Project; p != nil && !r.set.Globals.NoProject {
-		dir := filepath.Join(r.set.ProjectRoot, ".toolreg", "plugins")
+// Find finds all plugins, including those that are not used, and creates the
+// sources of the others. It runs nothing.
+func Find(ctx context.Context, o Options) []Plugin {
+	found := find(ctx, o)
+	for i := range found {
+		p := &found[i]
+		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
+			continue
+		}
+		if o.EnvErr != nil && p.Disabled == nil {
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.EnvErr.Error()})
+		}
+		opts := o.Run(p.ID)
+		opts.Disabled = p.Disabled != nil
+		tree := ""
+		if p.Sum != "" {
+			tree = p.Dir
+		}
+		opts.Outputs = o.Cached.OfOutput(registry.PluginPrefix+p.ID, tree)
+		p.Source = discover.NewPlugin(p.Plugin, opts)
+	}
+	return found
+}
+
+// find finds the plugins and judges them.
+func find(ctx context.Context, o Options) []Plugin {
+	f := &finder{Options: o}
+	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
+		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := settings.UserDir(r.deps.Environ); user != "" && !r.set.Globals.NoUser {
+	if user := settings.UserDir(o.Environ); user != "" && !o.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}
-	for _, e := range r.set.PluginPaths.Entries {
+	for _, e := range o.Settings.PluginPaths.Entries {
 		f.addSetting(ctx, e)
 	}
 	f.judge()
@@ -70,7 +108,7 @@ func findPlugins(ctx context.Context, r *run) []Plugin {
 
 // add adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
-func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+func (f *finder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
 		switch {
@@ -88,42 +126,42 @@ func (f *pluginFinder) add(ctx context.Context, place string, at discover.Plugin
 // resolved from the project root; those of the system's and the user's settings
 // from the folder of the file, because a project must not be able to put
 // plugins there.
-func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
+func (f *finder) addSetting(ctx context.Context, e settings.Entry) {
 	path, err := f.pathOf(e)
 	if err != nil {
 		f.refuse(e, err.Error(), "")
 		return
 	}
 	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "plugins.paths names it"}
-	inside := e.Origin.Scope == settings.ScopeProject && within(f.set.ProjectRoot, path)
+	inside := e.Origin.Scope == settings.ScopeProject && within(f.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
 		f.refuse(e, fmt.Sprintf("%q is inside the project, but not written relative to it, so that trust does not cover it", e.Value), "write it relative to the project root")
 	case inside:
-		f.add(ctx, PlaceSetting, at, f.set.Project)
+		f.add(ctx, PlaceSetting, at, f.Settings.Project)
 	default:
 		f.add(ctx, PlaceSetting, at, nil)
 	}
 }
 
-func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
+func (f *finder) refuse(e settings.Entry, message, hint string) {
 	f.found = append(f.found, Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
 		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 
 // pathOf returns the absolute path of an entry.
-func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.expander.Expand(e.Value)
+func (f *finder) pathOf(e settings.Entry) (string, error) {
+	path, err := f.Expander.Expand(e.Value)
 	if err != nil {
 		return "", err
 	}
-	if home, known := expand.Find(f.deps.Environ, "HOME"); known {
+	if home, known := expand.Find(f.Environ, "HOME"); known {
 		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {
 		return path, nil
 	}
-	base := f.set.ProjectRoot
+	base := f.Settings.ProjectRoot
 	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
 		base = filepath.Dir(e.Origin.Name)
 	}
@@ -135,7 +173,7 @@ func within(dir, path string) bool { return paths.Within(paths.Real(path), paths
 
 // checkGrant checks that the manifest that was read is the one that was
 // granted.
-func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
+func (f *finder) checkGrant(p *discover.Plugin, project *settings.Project) {
 	if p.Sum == "" || !project.Trusted {
 		return
 	}
@@ -150,7 +188,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 
 // checkOwner rejects plugins in the user's folder that another user could have
 // put there.
-func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
+func (f *finder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(paths.Real(path)); reason != "" {
 			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
@@ -160,8 +198,8 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 }
 
 // judge marks plugins that are disabled and those whose id is taken.
-func (f *pluginFinder) judge() {
-	off := entries(f.set.PluginsOff)
+func (f *finder) judge() {
+	off := f.Settings.PluginsOff.Sourced()
 	first := map[string]string{}
 	for i := range f.found {
 		p := &f.found[i]
@@ -185,47 +223,9 @@ func (f *pluginFinder) judge() {
 	}
 }
 
-// newPlugins finds the plugins and creates the sources of those that are used.
-// envErr is the error in the environment that they would run with.
-func newPlugins(ctx context.Context, r *run, cached *listings.Store, envErr error) []Plugin {
-	found := findPlugins(ctx, r)
-	if len(found) == 0 {
-		return nil
-	}
-	for i := range found {
-		p := &found[i]
-		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
-			continue
-		}
-		if envErr != nil && p.Disabled == nil {
-			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + envErr.Error()})
-		}
-		opts := r.PluginOptions(p.ID)
-		opts.Disabled = p.Disabled != nil
-		tree := ""
-		if p.Sum != "" {
-			tree = p.Dir
-		}
-		opts.Outputs = cached.OfOutput(registry.PluginPrefix+p.ID, tree)
-		p.source = discover.NewPlugin(p.Plugin, opts)
-	}
-	return found
-}
-
-// PluginOptions returns the options for running the plugin with an id.
-func (r *run) PluginOptions(id string) discover.PluginOptions {
-	return discover.PluginOptions{
-		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
-		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
-		Timeout:  r.set.DiscoveryTimeout, MaxDiscovery: r.set.Limits.DiscoveryOutput, MaxOutput: r.set.Limits.Result, MaxTools: r.set.Limits.Tools,
-		Confine: r.confiner.Programs(confine.Plugins),
-	}
-}
-
-// pluginPaths returns the paths of plugins that no tool may change: their
-// folders, or only the script or manifest if the workspace is inside that
-// folder.
-func pluginPaths(plugins []Plugin, workspace string) []string {
+// Protected returns the paths of plugins that no tool may change: their folders,
+// or only the script or manifest if the workspace is inside that folder.
+func Protected(plugins []Plugin, workspace string) []string {
 	var out []string
 	for _, p := range plugins {
 		switch {

@@ -66,5 +66,5 @@ compare "no match" "$tree" "grep pattern=$none respect_ignore_files=false" \
 compare "glob **/*.go" "$tree" "glob pattern=**/*.go respect_ignore_files=false" \
 	"rg --files --hidden --no-ignore -g **/*.go $tree" "rg --files --hidden --no-ignore --sortr modified -g **/*.go $tree" \
 	${fd:+"$fd -HI -e go . $tree"}
-compare "all files, ignore files honoured" "$tree" "glob pattern=** limit=10000" \
+compare "all files except ignored ones" "$tree" "glob pattern=** limit=10000" \
 	"rg --files --hidden $tree" ${fd:+"$fd -H -t f . $tree"}

@@ -75,7 +75,7 @@ func TestTurns(t *testing.T) {
 // TestTurnsHaveEveryKind holds the responses against the table of kinds.
 func TestTurnsHaveEveryKind(t *testing.T) {
 	table := readTable(t, "### Kinds of calls", 0)
-	last := slices.Index(table[0], "not read (exit code 2)")
+	last := slices.Index(table[0], "rejected (exit code 2)")
 	for _, row := range table[1:] {
 		format := codeWords(row[0])[0]
 		response, err := os.ReadFile(filepath.Join("turns", format+".json"))

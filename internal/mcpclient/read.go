@@ -133,23 +133,31 @@ func (s *Source) fetch(ctx context.Context, r *request, what, method string) (js
 		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: what}
 	}
 	raw, sess, err := s.do(ctx, sess, r)
+	if err := s.answerError(ctx, sess, method, raw, err); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// answerError returns what is wrong with the answer to a request that is no call.
+func (s *Source) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
-		return nil, s.malformed(method, "the server's answer is not a result object")
+		return s.malformed(method, "the server's answer is not a result object")
 	case err == nil:
-		return raw, nil
+		return nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("server %q: %s: %w", s.opts.Server.Name, method, context.Cause(ctx))
+		return fmt.Errorf("server %q: %s: %w", s.opts.Server.Name, method, context.Cause(ctx))
 	}
 	var unmet *ask.InputError
 	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &unmet):
-		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
+		return &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
 	case errors.As(err, &refused) && refused.Code != codeRejected:
-		return nil, &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
+		return &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
 	}
-	return nil, s.errorf(method, err, sess.failure(err))
+	return s.errorf(method, err, sess.failure(err))
 }
 
 func (s *Source) malformed(phase, reason string) error { return s.errorf(phase, nil, reason) }

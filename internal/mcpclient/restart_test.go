@@ -58,7 +58,7 @@ func TestPauses(t *testing.T) {
 		s := New(Options{Server: settings.Server{Name: "x"}})
 		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 			now := time.Now()
-			s.failed("a", now)
+			s.failed("a", now, nil)
 			if got := s.failures["a"].next.Sub(now); got != want*time.Second {
 				t.Errorf("pause %s, want %d s", got, want)
 			}

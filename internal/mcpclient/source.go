@@ -32,8 +32,8 @@ type Source struct {
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
 
-	changed    func(Change)    // nil: nobody follows
-	subscribed map[string]bool // the resources of Subscribe
+	changed    func(Change)        // nil: nobody follows
+	subscribed map[string]*session // the resources of Subscribe, with the session that was asked; nil: none yet
 
 	confirming sync.Mutex // one listing is requested at a time
 }
@@ -134,10 +134,11 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	if err != nil {
 		if sess == before { // it lives, and calls may be running
 			s.setState(StateConnected, nil)
-			return nil, nil, err
+		} else {
+			s.setState(failedState(err), err)
+			sess.end()
 		}
-		s.setState(failedState(err), err)
-		sess.end()
+		s.failedNow(ctx, err)
 		return nil, nil, err
 	}
 	sess.limit.Store(s.opts.Limits.result())
@@ -223,6 +224,7 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	}
 	if s.owner(ctx) == nil {
 		s.listenForChanges(ctx, sess)
+		s.subscribeAgain(ctx, sess)
 	}
 	return sess, nil
 }
@@ -251,8 +253,8 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	if err := s.paused(owner); err != nil {
 		return nil, err
 	}
-	if sess, err = s.open(ctx); err != nil && !errors.Is(context.Cause(ctx), context.Canceled) { // whoever goes away says nothing about the server
-		s.failed(owner, time.Now())
+	if sess, err = s.open(ctx); err != nil {
+		s.failedNow(ctx, err)
 	}
 	return sess, err
 }
@@ -286,7 +288,7 @@ func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	sess.limit.Store(s.opts.Limits.result())
 	s.setState(StateConnected, nil)
 	if s.owner(ctx) == nil {
-		s.restarted(ctx, sess)
+		s.report(Change{List: listTools})
 	}
 	return sess, nil
 }
@@ -297,11 +299,15 @@ func (s *Source) hasParamHeaders() bool {
 	return s.paramHeaders
 }
 
-// CloseIdle ends the session if the server was not called for a time, and the sessions
-// of owners who are gone. The next call starts the server again. d <= 0 means for ever.
+// CloseIdle ends the session if the server was not called for a time and reports no
+// changes of resources, and the sessions of owners who are gone. The next call starts the
+// server again. d <= 0 means for ever.
 func (s *Source) CloseIdle(d time.Duration, gone func(owner any) bool) {
 	s.mu.Lock()
 	sessions := maps.Clone(s.sessions)
+	if len(s.subscribed) > 0 {
+		delete(sessions, nil)
+	}
 	s.mu.Unlock()
 	for owner, sess := range sessions {
 		unused := d

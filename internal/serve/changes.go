@@ -111,12 +111,8 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	if err != nil || len(servers) == 0 { // they belong to a session that was replaced
 		return
 	}
-	given := maps.Clone(current.listed)
-	for _, server := range servers {
-		delete(given, server)
-	}
 	failed := current.session.Relist(ctx, servers...)
-	o, err := s.load(ctx, current.held, given)
+	o, err := s.load(ctx, current.held, current.listed, servers...)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -124,7 +120,7 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 		failed = err
 	}
 	if failed != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server says that its tools have changed, but cannot list them: " + failed.Error()})
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server that has changed cannot list its tools, so the earlier ones stay: " + failed.Error()})
 	}
 	if err == nil {
 		s.mu.Lock()

@@ -91,12 +91,14 @@ func newFollower(t *testing.T, url, revision string) (c *mcp.ClientSession, chan
 	return c, changed, updated
 }
 
-func await(t *testing.T, c <-chan struct{}) {
+func await[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
-	case <-c:
+	case v := <-c:
+		return v
 	case <-time.After(30 * time.Second):
 		t.Fatal("it did not happen within 30 s")
+		panic("unreachable")
 	}
 }
 

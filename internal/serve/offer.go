@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -24,6 +25,7 @@ type offer struct {
 	tools    map[string]session.Found   // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
+	failed   []*mcpclient.Source // servers that could not list their tools
 	offers
 }
 
@@ -126,13 +128,20 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 	for _, t := range o.declared {
 		names = append(names, t.Name)
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknownTool(name, registry.Near(name, names), len(names))}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, registry.Near(name, names))}
 }
 
-func unknownTool(name string, near []string, n int) string {
-	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, n)
+func (o *offer) unknownTool(name string, near []string) string {
+	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(o.declared))
 	if len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	if len(o.failed) > 0 {
+		failed := make([]string, len(o.failed))
+		for i, server := range o.failed {
+			failed[i] = server.Info().Name
+		}
+		message += "; servers that could not list their tools: " + strings.Join(failed, ", ")
 	}
 	return message
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,9 +45,10 @@ type resource struct {
 	like   *mcp.ResourceTemplate
 }
 
-// loadOffers asks the connected servers what they offer beside tools, except those
-// whose lists are given. A server that fails does not affect the others.
-func (s *Server) loadOffers(ctx context.Context, from *session.Session, given map[*mcpclient.Source]listed) offers {
+// loadOffers asks the connected servers what they offer beside tools. Those in earlier
+// are asked only if they are in again, and keep what they had if they fail. A server that
+// fails does not affect the others.
+func (s *Server) loadOffers(ctx context.Context, from *session.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
 	servers, _, err := from.Servers()
 	if err != nil {
@@ -54,12 +56,13 @@ func (s *Server) loadOffers(ctx context.Context, from *session.Session, given ma
 	}
 	for _, server := range servers {
 		info := server.Info()
-		l, ok := given[server]
-		switch {
-		case !s.wants(info.Name) || !ok && info.State != mcpclient.StateConnected:
+		l, known := earlier[server]
+		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, server))
+		if !s.wants(info.Name) || !known && !ask {
 			continue
-		case !ok:
-			l = s.list(ctx, server)
+		}
+		if ask {
+			s.list(ctx, server, &l)
 		}
 		o.listed[server] = l
 		for _, p := range l.prompts {
@@ -75,15 +78,18 @@ func (s *Server) loadOffers(ctx context.Context, from *session.Session, given ma
 	return o
 }
 
-// list asks a server for its prompts and resources.
-func (s *Server) list(ctx context.Context, server *mcpclient.Source) listed {
-	var l listed
-	var err error
-	l.prompts, _, err = server.Prompts(ctx)
+// list asks a server for its prompts and resources. What it does not answer stays.
+func (s *Server) list(ctx context.Context, server *mcpclient.Source, l *listed) {
+	prompts, _, err := server.Prompts(ctx)
+	if err == nil {
+		l.prompts = prompts
+	}
 	s.noteFailure(server, err)
-	l.resources, l.templates, _, err = server.Resources(ctx)
+	resources, templates, _, err := server.Resources(ctx)
+	if err == nil {
+		l.resources, l.templates = resources, templates
+	}
 	s.noteFailure(server, err)
-	return l
 }
 
 // wants reports whether what a server offers is offered on.

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// newServer serves the tools of real servers, an entry each: the flags of mcptest's,
-// and further settings of the entry behind a semicolon.
+// newServer serves the tools of real servers, an entry each: the flags of mcptest's, a URL
+// or command:PROGRAM, and further settings of the entry behind a semicolon.
 func newServer(t testing.TB, servers map[string]string) *Server {
 	t.Helper()
 	s := newSession(t, servers)
@@ -76,6 +76,9 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 		if strings.HasPrefix(flags, "http") {
 			delete(entry, "command")
 			entry["httpUrl"] = flags
+		}
+		if program, ok := strings.CutPrefix(flags, "command:"); ok {
+			entry["command"], entry["args"] = program, []string{}
 		}
 		entry["perClient"] = strings.HasSuffix(protocol, " perClient")
 		if protocol = strings.TrimSuffix(protocol, " perClient"); protocol != "" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -65,13 +66,16 @@ type Server struct {
 	stopping chan struct{} // closed by Stop
 	stopOnce sync.Once
 
-	mu      sync.Mutex
-	offer   *offer
-	failed  error                  // why there is no offer
-	servers map[string]*mcp.Server // by the name of the caller
-	calls   map[any]int            // running, by what tells clients apart
-	busy    int                    // all of them
-	waiting map[string]*waitingCall
+	subscriptions subscriptions
+
+	mu       sync.Mutex
+	offer    *offer
+	failed   error                  // why there is no offer
+	servers  map[string]*mcp.Server // by the name of the caller
+	calls    map[any]int            // running, by what tells clients apart
+	busy     int                    // all of them
+	waiting  map[string]*waitingCall
+	retrying map[*mcpclient.Source]*retry
 }
 
 // New returns a server that offers nothing before [Server.Load] is done.
@@ -85,7 +89,7 @@ func New(opts Options) *Server {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
-		calls: map[any]int{}, waiting: map[string]*waitingCall{}}
+		calls: map[any]int{}, waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an
@@ -169,6 +173,7 @@ func (s *Server) closeUnusedOnes(ctx context.Context) {
 				s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 			}
 		}
+		s.endSubscriptions(ctx)
 		s.closeIdle()
 	}
 }
@@ -189,21 +194,26 @@ func (s *Server) closeIdle() {
 	}
 	gone := func(owner any) bool {
 		session, ok := owner.(*mcp.ServerSession)
-		return ok && session.ID() != "" && !s.sessions.has(session)
+		return ok && s.gone(session)
 	}
 	for _, server := range on {
 		server.CloseIdle(s.opts.Idle, gone)
 	}
 }
 
-// load makes the offer of a session. again has what the servers listed that need not
-// be asked again; nil if the session is new.
-func (s *Server) load(ctx context.Context, h *held, again map[*mcpclient.Source]listed) (*offer, error) {
+// gone reports whether a session over HTTP has ended.
+func (s *Server) gone(session *mcp.ServerSession) bool {
+	return session.ID() != "" && !s.sessions.has(session)
+}
+
+// load makes the offer of a session. If it is not new, earlier is what its servers listed
+// before, and again are those that may list something else now.
+func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Source]listed, again ...*mcpclient.Source) (*offer, error) {
 	reg, tools, err := s.opts.Select(ctx, h.session)
 	if err != nil {
 		return nil, err
 	}
-	if again == nil {
+	if earlier == nil {
 		for _, d := range h.session.Diagnostics(reg) {
 			s.opts.Warn(d)
 		}
@@ -213,7 +223,9 @@ func (s *Server) load(ctx context.Context, h *held, again map[*mcpclient.Source]
 		return nil, err
 	}
 	o.held = h
-	o.offers = s.loadOffers(ctx, h.session, again)
+	o.offers = s.loadOffers(ctx, h.session, earlier, again)
+	o.failed = h.session.Failed(reg)
+	s.renewSubscriptions(ctx, o)
 	return o, nil
 }
 
@@ -267,7 +279,12 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if err != nil {
 				return nil, err
 			}
-			if err := o.resolve(req); err != nil {
+			s.retryFailed(o)
+			o, err = s.resolve(ctx, o, req)
+			if failed, ok := errors.AsType[*mcpclient.ServerError](err); ok {
+				return errorResult(explain(failed)), nil
+			}
+			if err != nil {
 				return nil, err
 			}
 			ctx = s.withClient(ctx, name, session, from)

@@ -1,11 +1,18 @@
 package serve
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // listenMethod is the request of revision 2026-07-28 that is open for as long as
@@ -30,6 +37,15 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 // Stop ends what clients wait for that is no call. Calls go on.
 func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
+func (s *Server) stopped() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // resourceServer returns the server of a resource; nil where none has it.
 func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	if r := o.resources[uri]; r != nil {
@@ -38,23 +54,151 @@ func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	return nil
 }
 
+// subscriptions are the resources that clients have subscribed to. The zero value has
+// none. It is safe for concurrent use.
+type subscriptions struct {
+	mu    sync.Mutex
+	byURI map[string]map[*mcp.ServerSession]bool
+}
+
+func (s *subscriptions) add(uri string, session *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byURI == nil {
+		s.byURI = map[string]map[*mcp.ServerSession]bool{}
+	}
+	if s.byURI[uri] == nil {
+		s.byURI[uri] = map[*mcp.ServerSession]bool{}
+	}
+	s.byURI[uri][session] = true
+}
+
+// remove ends the subscriptions of sessions that are over, and returns the resources that
+// nobody is subscribed to any more.
+func (s *subscriptions) remove(over func(uri string, session *mcp.ServerSession) bool) (unused []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uri, sessions := range s.byURI {
+		maps.DeleteFunc(sessions, func(session *mcp.ServerSession, _ bool) bool { return over(uri, session) })
+		if len(sessions) == 0 {
+			delete(s.byURI, uri)
+			unused = append(unused, uri)
+		}
+	}
+	return unused
+}
+
+func (s *subscriptions) uris() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.byURI))
+}
+
+func (s *subscriptions) has(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byURI[uri]) > 0
+}
+
+// servers returns the servers of an offer that have such resources, some more than once.
+func (s *subscriptions) servers(o *offer) []*mcpclient.Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*mcpclient.Source
+	for uri := range s.byURI {
+		if server := o.resourceServer(uri); server != nil {
+			out = append(out, server)
+		}
+	}
+	return out
+}
+
 // subscribe subscribes to the updates of a resource.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if _, err := s.offered(ctx); err != nil { // it may come with a request that does not wait for the offer
 		return err
 	}
+	s.subscriptions.add(req.Params.URI, req.Session) // first, so that a new offer has it too
 	o, done := s.use()
 	defer done()
-	server := o.resourceServer(req.Params.URI)
-	if server == nil {
-		return mcp.ResourceNotFoundError(req.Params.URI)
+	err := mcp.ResourceNotFoundError(req.Params.URI)
+	if server := o.resourceServer(req.Params.URI); server != nil {
+		err = refusal(server.Subscribe(outgoing{ctx}, req.Params.URI))
 	}
-	return refusal(server.Subscribe(outgoing{ctx}, req.Params.URI))
+	if err != nil {
+		s.endSubscription(ctx, req.Params.URI, req.Session)
+	}
+	return err
 }
 
-// unsubscribe does nothing, because other clients may still be subscribed. The SDK
-// knows which clients to notify.
-func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+// unsubscribe ends the subscription of one client. The SDK knows which others to notify.
+func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
+	s.endSubscription(ctx, req.Params.URI, req.Session)
+	return nil
+}
+
+func (s *Server) endSubscription(ctx context.Context, uri string, session *mcp.ServerSession) {
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(u string, other *mcp.ServerSession) bool { return u == uri && other == session }))
+}
+
+// endSubscriptions ends those of sessions that have ended.
+func (s *Server) endSubscriptions(ctx context.Context) {
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ string, session *mcp.ServerSession) bool { return s.gone(session) }))
+}
+
+// unsubscribeFrom ends the subscriptions to resources at their servers, which may take
+// their time.
+func (s *Server) unsubscribeFrom(ctx context.Context, uris []string) {
+	if len(uris) == 0 || s.stopped() {
+		return
+	}
+	for _, uri := range uris {
+		o, done := s.use()
+		server := o.resourceServer(uri)
+		if server == nil {
+			done()
+			continue
+		}
+		s.closing.Go(func() {
+			defer done()
+			ctx, stop := context.WithTimeout(context.WithoutCancel(outgoing{ctx}), unsubscribeWithin)
+			defer stop()
+			err := server.Unsubscribe(ctx, uri)
+			if s.subscriptions.has(uri) { // a client has subscribed meanwhile
+				err = cmp.Or(err, server.Subscribe(ctx, uri))
+			}
+			if err != nil {
+				s.opts.Log.Debug("not unsubscribed", "uri", uri, "error", err)
+			}
+		})
+	}
+}
+
+const (
+	// renewWithin limits how long a new offer waits for servers to accept the
+	// subscriptions that clients have.
+	renewWithin = 5 * time.Second
+	// unsubscribeWithin is how long a server may take to end a subscription.
+	unsubscribeWithin = 5 * time.Second
+)
+
+// renewSubscriptions subscribes to the resources of a new offer that clients have
+// subscribed to before. It is done before the offer replaces another, whose servers report
+// changes until then.
+func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
+	ctx, stop := context.WithTimeout(ctx, renewWithin)
+	defer stop()
+	for _, uri := range s.subscriptions.uris() {
+		server := o.resourceServer(uri)
+		if server == nil {
+			continue
+		}
+		if err := server.Subscribe(ctx, uri); err != nil {
+			s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
+				Message: fmt.Sprintf("changes of resource %q are not reported any more: %v", uri, err)})
+		}
+	}
+}
 
 // resourceChanged notifies the clients that have subscribed.
 func (s *Server) resourceChanged(ctx context.Context, uri string) {

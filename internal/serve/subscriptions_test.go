@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -50,4 +52,164 @@ func TestListenersDoNotDelayTheEnd(t *testing.T) {
 			t.Errorf("%d requests are left", left)
 		}
 	})
+}
+
+// upstream is a server with a resource that changes, over HTTP. It counts the
+// subscriptions to it.
+type upstream struct {
+	*mcp.Server
+	url     string
+	added   chan string // URIs that were subscribed to
+	removed chan string
+}
+
+const page = "test://page"
+
+func newUpstream(t *testing.T, uris ...string) *upstream {
+	t.Helper()
+	u := &upstream{added: make(chan string, 100), removed: make(chan string, 100)}
+	u.Server = mcp.NewServer(&mcp.Implementation{Name: "upstream", Version: "1"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(_ context.Context, r *mcp.SubscribeRequest) error { u.added <- r.Params.URI; return nil },
+		UnsubscribeHandler: func(_ context.Context, r *mcp.UnsubscribeRequest) error { u.removed <- r.Params.URI; return nil },
+	})
+	for _, uri := range uris {
+		u.AddResource(&mcp.Resource{URI: uri, Name: "page"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{}, nil
+		})
+	}
+	legacy := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, nil)
+	modern := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= firstModern {
+			modern.ServeHTTP(w, r)
+			return
+		}
+		legacy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	u.url = web.URL
+	return u
+}
+
+// touch reports that the resource has changed until its client is notified.
+func (u *upstream) touch(t *testing.T, updated <-chan string) {
+	t.Helper()
+	waitFor(t, func() bool { // the stream of the answer may take a moment to open
+		_ = u.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: page})
+		select {
+		case <-updated:
+			return true
+		case <-time.After(100 * time.Millisecond):
+			return false
+		}
+	})
+}
+
+// Subscriptions go on when the settings change, also if a server is away for a while, and
+// end at the server with the last client.
+func TestSubscriptionsOutliveSettings(t *testing.T) {
+	for _, protocol := range []string{"legacy", "modern"} {
+		for _, revision := range []string{"2025-11-25", firstModern} {
+			t.Run(protocol+" server, client of "+revision, func(t *testing.T) {
+				first, second, without := newUpstream(t, page), newUpstream(t, page), newUpstream(t)
+				s := newServer(t, map[string]string{"m": first.url + ";" + protocol})
+				load := func(u *upstream) {
+					t.Helper()
+					from := newSession(t, map[string]string{"m": u.url + ";" + protocol})
+					t.Cleanup(from.Close)
+					if err := s.Load(t.Context(), from); err != nil {
+						t.Fatal(err)
+					}
+				}
+				url := listen(t, s, nil).URL
+				c, _, updated := newFollower(t, url, revision)
+				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+					t.Fatal(err)
+				}
+				first.touch(t, updated)
+				load(second)
+				second.touch(t, updated)
+				load(without)
+				load(first)
+				first.touch(t, updated)
+				await(t, first.added)
+				await(t, first.added)
+				if len(first.added) > 0 {
+					t.Error("the server was asked twice by one process")
+				}
+				_ = c.Close()
+				waitFor(t, func() bool {
+					s.endSubscriptions(t.Context())
+					return len(s.subscriptions.uris()) == 0
+				})
+			})
+		}
+	}
+}
+
+// A client that goes away without a word is not subscribed any more.
+func TestSubscriptionsEndWithTheirClient(t *testing.T) {
+	u := newUpstream(t, page)
+	s := newServer(t, map[string]string{"m": u.url + ";legacy"})
+	url := listen(t, s, nil).URL
+	c, _, _ := newFollower(t, url, "2025-11-25")
+	other, _, updated := newFollower(t, url, "2025-11-25")
+	for _, c := range []*mcp.ClientSession{c, other} {
+		if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = c.Close()
+	s.endSubscriptions(t.Context())
+	u.touch(t, updated)
+	if len(u.removed) > 0 {
+		t.Error("it was ended for the other client too")
+	}
+	_ = other.Close()
+	if uri := await(t, u.removed); uri != page {
+		t.Errorf("%q", uri)
+	}
+}
+
+// A server that is started again is asked again, and one that a client is subscribed to is
+// not idle.
+func TestSubscriptionsOutliveProcesses(t *testing.T) {
+	const notes = "test://docs/notes.txt"
+	for _, protocol := range []string{"legacy", "modern"} {
+		t.Run(protocol, func(t *testing.T) {
+			s := newServer(t, map[string]string{"m": "--changes --offers;" + protocol})
+			s.opts.Idle = time.Nanosecond
+			c, _, updated := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+			if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: notes}); err != nil {
+				t.Fatal(err)
+			}
+			touched := func() {
+				t.Helper()
+				waitFor(t, func() bool {
+					_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "touch", Arguments: map[string]any{"uri": notes}})
+					select {
+					case <-updated:
+						return true
+					case <-time.After(100 * time.Millisecond):
+						return false
+					}
+				})
+			}
+			touched()
+			s.closeIdle()
+			touched()
+			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "crash"})
+			touched()
+			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "crash"})
+			waitFor(t, func() bool { // any request, of any client, starts it again
+				_, err := c.ListTools(t.Context(), nil)
+				o, done := s.use()
+				defer done()
+				return err == nil && !o.resourceServer(notes).Lost()
+			})
+		})
+	}
 }

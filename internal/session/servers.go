@@ -70,6 +70,21 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 	return on, off, nil
 }
 
+// ServerOf returns the server that a name of the form server__tool refers to; nil if there
+// is none.
+func (s *Session) ServerOf(name string) *mcpclient.Source { return s.sources.serverOf(name) }
+
+// Failed returns the servers of a registry that did not list their tools.
+func (s *Session) Failed(reg *registry.Registry) []*mcpclient.Source {
+	var out []*mcpclient.Source
+	for _, server := range s.sources.servers {
+		if sourceError(reg, server) != nil {
+			out = append(out, server)
+		}
+	}
+	return out
+}
+
 // Infos describes the servers of a registry, with servers that are turned off
 // last. Their tools are the registered ones.
 func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mcpclient.Info {

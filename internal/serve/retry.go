@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+)
+
+// retry is an attempt to start or reach a server again.
+type retry struct {
+	over chan struct{} // closed at its end
+	err  error         // set before
+}
+
+// retryFailed tries servers again that could not list their tools, and servers that have
+// ended while clients wait for changes of their resources. Each request of a client
+// triggers it: a server that nobody would notice is not started, and while no client does
+// anything, there is no timer that would start a broken program every 30 seconds.
+func (s *Server) retryFailed(o *offer) {
+	for _, server := range o.failed {
+		if !server.Paused() {
+			s.retry(server)
+		}
+	}
+	for _, server := range s.subscriptions.servers(o) {
+		if server.Lost() && !server.Paused() {
+			s.retry(server)
+		}
+	}
+}
+
+// retry tries a server again, unless that is being done already, and offers what it has.
+func (s *Server) retry(server *mcpclient.Source) *retry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.retrying[server]; r != nil {
+		return r
+	}
+	r := &retry{over: make(chan struct{})}
+	s.retrying[server] = r
+	s.closing.Go(func() {
+		defer close(r.over)
+		if r.err = server.Retry(s.life); r.err == nil {
+			s.refresh(s.life, []*mcpclient.Source{server})
+		} else {
+			s.opts.Log.Debug("a server failed again", "server", server.Info().Name, "error", r.err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.retrying, server)
+	})
+	return r
+}
+
+// resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
+// returns the offer that has the tool. If the server fails again, the error is its.
+func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer, error) {
+	err := o.resolve(req)
+	call, ok := req.(*mcp.CallToolRequest)
+	if err == nil || !ok {
+		return o, err
+	}
+	server := o.failedServerOf(call.Params.Name)
+	if server == nil {
+		return o, err
+	}
+	r := s.retry(server)
+	select {
+	case <-r.over:
+	case <-ctx.Done():
+		return o, context.Cause(ctx)
+	}
+	if r.err != nil {
+		return o, r.err
+	}
+	if o, err = s.offered(ctx); err != nil {
+		return o, err
+	}
+	return o, o.resolve(req)
+}
+
+// failedServerOf returns the server of a name server__tool if it could not list its
+// tools, else nil.
+func (o *offer) failedServerOf(name string) *mcpclient.Source {
+	named := o.session.ServerOf(name)
+	for _, server := range o.failed {
+		if server == named {
+			return server
+		}
+	}
+	return nil
+}

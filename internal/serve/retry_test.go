@@ -1,0 +1,112 @@
+package serve
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcptest"
+)
+
+// A server that is down at the start is tried again at requests of clients, no more often
+// than its pauses allow; when it comes, clients are notified.
+func TestFailedServersAreTriedAgain(t *testing.T) {
+	handler, err := mcptest.Handler("--protocol", "2025-11-25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var up atomic.Bool
+	var tries atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !up.Load() {
+			tries.Add(1)
+			http.Error(w, "being deployed", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	for _, revision := range []string{"2025-11-25", firstModern} {
+		t.Run(revision, func(t *testing.T) {
+			up.Store(false)
+			tries.Store(0)
+			start := time.Now()
+			s := newServer(t, map[string]string{"down": web.URL + ";legacy", "works": ""})
+			first := tries.Load() // of one attempt to connect
+			c, changed, _ := newFollower(t, listen(t, s, nil).URL, revision)
+			for range 20 {
+				if _, err := c.ListTools(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "down__crash"})
+			if err != nil || !r.IsError || !strings.Contains(textOf(r), `server "down": `) || !strings.Contains(textOf(r), "being deployed") ||
+				!strings.Contains(textOf(r), "in a row; the first call in ") {
+				t.Errorf("a call during the pause: %v, %v", textOf(r), err)
+			}
+			attempts := int32(2) // the second is immediate
+			for pause := time.Second; pause < time.Since(start); pause = 2*pause + time.Second {
+				attempts++
+			}
+			if n := tries.Load(); n > attempts*first {
+				t.Errorf("%d requests reached the server; one attempt makes %d", n, first)
+			}
+			up.Store(true)
+			waitFor(t, func() bool {
+				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "down__echo", Arguments: map[string]any{"text": "here"}})
+				return err == nil && !r.IsError && textOf(r) == "here"
+			})
+			await(t, changed)
+		})
+	}
+}
+
+// So is a program that is not there, crashes, or cannot list its tools; requests that are
+// about something else do not wait for it.
+func TestProgramsAreTriedAgain(t *testing.T) {
+	for _, fault := range []string{"missing", "crash"} {
+		t.Run(fault, func(t *testing.T) {
+			program := filepath.Join(t.TempDir(), "program")
+			if fault == "crash" {
+				if err := os.WriteFile(program, []byte("#!/bin/sh\necho no disk left >&2\nexit 3\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := newServer(t, map[string]string{"later": "command:" + program, "works": ""})
+			c, changed, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nonsense"})
+			if err == nil || !strings.Contains(err.Error(), "servers that could not list their tools: later") {
+				t.Errorf("an unknown tool: %v", err)
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Remove(program)
+			if err := os.Symlink(exe, program); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, func() bool {
+				_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "works__echo", Arguments: map[string]any{"text": "x"}})
+				return err == nil && len(changed) > 0
+			})
+			list, err := c.ListTools(t.Context(), nil)
+			if err != nil || len(list.Tools) == 0 {
+				t.Fatal(err)
+			}
+			if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "later__echo", Arguments: map[string]any{"text": "x"}}); err != nil || textOf(r) != "x" {
+				t.Errorf("%v, %v", r, err)
+			}
+		})
+	}
+}

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/rules"
 )
 
 // Call makes one call of a tool that was found, with policy, hooks and
@@ -68,7 +70,7 @@ func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error
 // denied. The latter are hidden, but a call of one is still answered with the
 // denial (spec section 5). The error is an *InputError about rules.
 func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
-	p, err := s.newPolicy(reg)
+	p, err := s.Policy(reg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,4 +87,13 @@ func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*
 
 // Policy returns the policy for the calls of a registry's tools. The error is
 // an *InputError.
-func (s *Session) Policy(reg *registry.Registry) (*policy.Policy, error) { return s.newPolicy(reg) }
+func (r *run) Policy(reg *registry.Registry) (*policy.Policy, error) {
+	p, err := r.rules.Policy(rules.Options{Folders: r.deps.Folders, Shell: r.shell(), Means: r.confiner.Means, Warn: r.deps.Warn}, reg)
+	if err != nil {
+		return nil, &InputError{Err: err}
+	}
+	return p, nil
+}
+
+// shell returns the grammar of shell commands: that of the shell that will run them.
+func (r *run) shell() string { return builtin.Shell(r.env) }

@@ -46,7 +46,7 @@ func (g *gate) forget() {
 }
 
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
-	p, err := g.newPolicy(reg)
+	p, err := g.Policy(reg)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -114,7 +114,7 @@ type run struct {
 	opts     Options
 	expander *settings.Expander
 	env      []string // of the commands that tools run
-	rules    []policy.Rule
+	rules    *rules.Rules
 	confiner *confine.Confiner
 }
 

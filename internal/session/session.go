@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/session/plugins"
+	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -49,13 +50,13 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	r := newRun(set, deps, opts)
 	var err error
-	if r.rules, err = compileRules(set); err != nil {
+	if r.rules, err = rules.Compile(set); err != nil {
 		return nil, err
 	}
 	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
-	if err := s.checkExamples(ctx); err != nil {
+	if err := r.rules.CheckExamples(ctx, s.sources.local[0], r.shell()); err != nil {
 		return nil, err
 	}
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set)), Last: opts.Last, LastShaped: opts.LastShaped,

@@ -1,4 +1,4 @@
-package session
+package rules
 
 import (
 	"fmt"
@@ -13,20 +13,28 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// newPolicy orders the rules (spec section 8.3): first exclusions and bans,
-// which deny before anything allows; then the rules of the settings,
-// allowedTools, and approvals. The error is an *InputError.
-func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
+// Options are what a policy needs beside the rules.
+type Options struct {
+	Folders *state.Folders
+	Shell   string                         // the grammar of shell commands: that of the shell that will run them
+	Means   func(kind string) policy.Means // how programs can be confined
+	Warn    func(registry.Diagnostic)
+}
+
+// Policy orders the rules for the tools of a registry (spec section 8.3): first
+// exclusions and bans, which deny before anything allows; then the rules of the
+// settings, allowedTools, and approvals.
+func (r *Rules) Policy(o Options, reg *registry.Registry) (*policy.Policy, error) {
 	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
-		return nil, &InputError{Err: err}
+		return nil, err
 	}
 	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Guarded: builtin.Guarded}
 	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
 	p.Canonical = canonical()
-	p.Rules = r.rules
+	p.Rules = r.all
 	if p.Defaults, err = policyDefaults(r.set); err != nil {
 		return nil, err
 	}
@@ -36,11 +44,10 @@ func (r *run) newPolicy(reg *registry.Registry) (*policy.Policy, error) {
 			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
 		}
 	}
-	p.Means = r.confiner.Means
+	p.Means, p.Shell = o.Means, o.Shell
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Shell = r.shell()
-	p.Approvals = Approvals(r.set, r.deps.Folders, r.deps.Warn)
+	p.Approvals = Approvals(r.set, o.Folders, o.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
@@ -81,12 +88,9 @@ func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, 
 		}
 		decision, err := policy.ParseDecision(r.Decision)
 		if err != nil {
-			return nil, &InputError{Err: fmt.Errorf("%s: %w", r.Origin, err)}
+			return nil, fmt.Errorf("%s: %w", r.Origin, err)
 		}
 		out[registry.Category(category)] = policy.Rule{Category: category, Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
 	}
 	return out, nil
 }
-
-// shell returns the grammar of shell commands: that of the shell that will run them.
-func (r *run) shell() string { return builtin.Shell(r.env) }

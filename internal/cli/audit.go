@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/session/recorder"
 )
 
 // Audit opens the audit log.
@@ -15,7 +15,7 @@ func (e *Env) Audit(ctx context.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.OpenAudit(e.Folders, set.Audit)
+	return recorder.Open(e.Folders, set.Audit)
 }
 
 // ScanAudit visits every entry of the log, oldest first.

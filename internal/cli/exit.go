@@ -120,7 +120,7 @@ var classes = []class{
 	{"timeout", ExitTimeout, matchTimeout},
 	{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
 	{"not_found", ExitNotFound, matchNotOffered},
-	{"tool_error", ExitToolError, matchAs[*session.ToolError]},
+	{"tool_error", ExitToolError, matchAs[*exec.ToolError]},
 	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
 	{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
 	{"not_found", ExitNotFound, matchNotFound},
@@ -158,7 +158,7 @@ func matchIs(target error) func(error, *failure) bool {
 // matchTimeout matches calls that were stopped at a time limit, and tools that
 // report one.
 func matchTimeout(err error, _ *failure) bool {
-	e, ok := errors.AsType[*session.ToolError](err)
+	e, ok := errors.AsType[*exec.ToolError](err)
 	return errors.Is(err, exec.ErrTimeout) || ok && e.Category == registry.ErrorTimeout
 }
 

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -227,7 +227,7 @@ func (e *Env) finish(ctx context.Context, err error) int {
 		return exit.Code
 	}
 	f := classify(ctx, err)
-	if _, printed := err.(*session.ToolError); printed {
+	if _, printed := err.(*exec.ToolError); printed {
 		return f.exit
 	}
 	if e.Globals.JSON {

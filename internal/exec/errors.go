@@ -114,3 +114,17 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 	}
 	return fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
 }
+
+// ResultError returns the error of a call's outcome. For a result that reports
+// an error it is a *ToolError.
+func ResultError(r registry.Result, err error) error {
+	if err == nil && r.IsError {
+		return &ToolError{Category: r.ErrorCategory}
+	}
+	return err
+}
+
+// ToolError reports that a tool ran and failed; the error is in its result.
+type ToolError struct{ Category registry.ErrorCategory }
+
+func (e *ToolError) Error() string { return "the tool reported an error" }

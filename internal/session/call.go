@@ -63,7 +63,7 @@ func (s *Session) callStep(ctx context.Context, name string, params json.RawMess
 // RefusedParams logs a call that was refused before a decision because its
 // params could not be read, and returns the error.
 func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
-	return s.audit.refused(ctx, t, err)
+	return s.audit.Refused(ctx, t, err)
 }
 
 // Offered splits tools into those to declare and those whose every call is

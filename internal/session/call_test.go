@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -16,30 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
-
-func TestOptionsOfATool(t *testing.T) {
-	second, minute, two, six, size := time.Second, time.Minute, 2, 6, int64(5)
-	s := &settings.Settings{ToolOptions: []settings.ToolOption{
-		{Pattern: "*", Timeout: &second, Retries: &two, Log: settings.LogNone},
-		{Pattern: "git__l*", Timeout: &minute},
-		{Pattern: "log", Retries: &six, Log: settings.LogParams},
-		{Pattern: "other", MaxOutput: &size},
-	}}
-	tool := &registry.Tool{Definition: registry.Definition{Name: "log", Source: "mcp:git", Server: "git", ServerTool: "log"}}
-	got := optionsOf(s, tool)
-	want := toolOptions{timeout: &minute, retries: &six, log: settings.LogParams, named: true}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(toolOptions{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestMaskedParams(t *testing.T) {
-	got := maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
-	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
 
 type allowing struct{}
 

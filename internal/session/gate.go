@@ -3,23 +3,27 @@ package session
 import (
 	"context"
 	"sync"
-	"time"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/recorder"
+	"github.com/toolreg/toolreg/internal/session/tooloptions"
 )
 
 // gate creates the executors that run calls.
 type gate struct {
 	*run
-	audit *auditor
+	audit *recorder.Recorder
+	runs  *tooloptions.Runs
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
 }
 
-func newGate(r *run, audit *auditor) *gate {
-	return &gate{run: r, audit: audit, executors: map[*registry.Registry]*exec.Executor{}}
+func newGate(r *run, audit *recorder.Recorder) *gate {
+	runs := &tooloptions.Runs{Settings: r.set, Folders: r.deps.Folders, Uncut: r.opts.Uncut, Renew: r.opts.Cache == cache.Renew, Warn: r.deps.Warn}
+	return &gate{run: r, audit: audit, runs: runs, executors: map[*registry.Registry]*exec.Executor{}}
 }
 
 // executor returns the executor of a registry, with the policy of the settings,
@@ -75,14 +79,8 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	if set != nil {
 		x.Hooks = set
 	}
-	x.Observe = g.audit.call
-	x.Limits = func(t *registry.Tool) time.Duration {
-		d := optionsOf(g.set, t).timeout
-		if d != nil && *d == 0 {
-			return -1 // "no limit"
-		}
-		return valueOf(d)
-	}
-	x.Wrap = []registry.Middleware{g.limitOutput, g.cacheResults, g.projectResults, g.retryCalls}
+	x.Observe = g.audit.Call
+	x.Limits = g.runs.TimeLimit
+	x.Wrap = g.runs.Around()
 	return nil
 }

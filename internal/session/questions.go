@@ -8,12 +8,13 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/recorder"
 )
 
 // questions asks the person the questions of servers.
 type questions struct {
 	*run
-	audit *auditor
+	audit *recorder.Recorder
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it
@@ -24,7 +25,7 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 	if err != nil {
 		answer.Action = "cancel"
 	}
-	q.audit.question(ctx, e, answer.Action, start)
+	q.audit.Question(ctx, e, answer.Action, start)
 	return answer, err
 }
 

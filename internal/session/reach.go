@@ -25,7 +25,7 @@ func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.
 // executor makes the calls of search_tools and describe_tools. Rules and hooks are
 // about tools of the registry; what these may not show is not offered.
 func (r *reach) executor() *exec.Executor {
-	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.limitOutput}}
+	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.Call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.runs.LimitOutput}}
 }
 
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {

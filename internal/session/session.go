@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/session/plugins"
+	"github.com/toolreg/toolreg/internal/session/recorder"
 	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -34,7 +35,7 @@ type Session struct {
 	loader    *registry.Loader
 	finder    *finder
 	gate      *gate
-	audit     *auditor
+	audit     *recorder.Recorder
 	questions *questions
 	announced atomic.Bool // whether the hooks were told about the registry
 
@@ -53,7 +54,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if r.rules, err = rules.Compile(set); err != nil {
 		return nil, err
 	}
-	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), audit: &auditor{run: r}, notices: slices.Clone(opts.Noticed)}
+	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), notices: slices.Clone(opts.Noticed)}
+	s.audit = recorder.New(recorder.Options{Settings: set, Folders: deps.Folders, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
 	if err := r.rules.CheckExamples(ctx, s.sources.local[0], r.shell()); err != nil {
@@ -117,7 +119,7 @@ func (s *Session) Close() {
 	if err := s.confiner.Close(); err != nil {
 		s.deps.Log.Debug("closing the workspace", "err", err)
 	}
-	if err := s.audit.close(); err != nil {
+	if err := s.audit.Close(); err != nil {
 		s.deps.Log.Debug("closing the audit log", "err", err)
 	}
 }

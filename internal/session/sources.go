@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/plugins"
+	"github.com/toolreg/toolreg/internal/session/tooloptions"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -323,7 +324,7 @@ func (s *Session) builtinOptions() builtin.Options {
 func shellOutput(set *settings.Settings) int64 {
 	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
 	limit := set.Limits.Output
-	if m := optionsOf(set, shell).maxOutput; m != nil {
+	if m := tooloptions.Of(set, shell).MaxOutput; m != nil {
 		limit = *m
 	}
 	const labels = 1 << 10 // the other lines of the report

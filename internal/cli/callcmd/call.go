@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -157,5 +158,5 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 			p.markFailure(f.Tool, result)
 		}
 	}
-	return session.ResultError(result, err)
+	return exec.ResultError(result, err)
 }

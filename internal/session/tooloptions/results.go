@@ -1,4 +1,4 @@
-package session
+package tooloptions
 
 import (
 	"context"
@@ -8,12 +8,11 @@ import (
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/state"
 )
 
 // projectResults reduces the results of a tool to what its override keeps. If
 // that fails, the call fails, and the original result is written to a file.
-func (r *run) projectResults(t registry.Tool) registry.Tool {
+func (r *Runs) projectResults(t registry.Tool) registry.Tool {
 	if t.Project == nil {
 		return t
 	}
@@ -35,10 +34,10 @@ func (r *run) projectResults(t registry.Tool) registry.Tool {
 }
 
 // unprojected returns the result of a call whose result cannot be reduced.
-func (r *run) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
+func (r *Runs) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
 	note := "the result as the tool gave it cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
-		o := middleware.Output{Spill: r.set.Limits.Spill, Dir: func() (*state.Dir, error) { return r.deps.Folders.Cache("output") }}
+		o := middleware.Output{Spill: r.Settings.Limits.Spill, Dir: r.outputs}
 		if path, err := o.Save(t.Name, raw); err == nil {
 			note = "the result as the tool gave it is in " + path
 		}

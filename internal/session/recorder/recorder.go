@@ -1,10 +1,13 @@
-package session
+// Package recorder logs the calls of a session and the questions of servers: it
+// decides what of them the audit log may have, according to the settings.
+package recorder
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -14,33 +17,50 @@ import (
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/tooloptions"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// auditor writes the audit log, which it opens when first needed.
-type auditor struct {
-	*run
+// Options are what a recorder needs of a session.
+type Options struct {
+	Settings *settings.Settings
+	Folders  *state.Folders
+	// Outcome returns the error code and exit code of an error.
+	Outcome func(context.Context, error) (code string, exit int)
+	Warn    func(registry.Diagnostic)
+	Log     *slog.Logger
+}
+
+// Recorder writes the audit log, which it opens when first needed. It is safe for
+// concurrent use.
+type Recorder struct {
+	opts Options
+	set  *settings.Settings
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added
 	answers []answered
 }
 
+// New returns a recorder. The caller must call Close.
+func New(o Options) *Recorder { return &Recorder{opts: o, set: o.Settings} }
+
 // open returns the log. It fails if there is no state folder.
-func (a *auditor) open() (*audit.Log, error) {
+func (a *Recorder) open() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log != nil {
 		return a.log, nil
 	}
 	var err error
-	a.log, err = OpenAudit(a.deps.Folders, a.set.Audit)
+	a.log, err = Open(a.opts.Folders, a.set.Audit)
 	return a.log, err
 }
 
-func (a *auditor) close() error {
+// Close closes the log.
+func (a *Recorder) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log == nil {
@@ -57,7 +77,7 @@ type answered struct {
 
 // waited returns how long the person spent on questions that came during a call
 // since it began.
-func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration) {
+func (a *Recorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range a.answers {
@@ -68,8 +88,8 @@ func (a *auditor) waited(t *registry.Tool, start time.Time) (total time.Duration
 	return total
 }
 
-// OpenAudit returns the audit log. It writes nothing until an entry is added.
-func OpenAudit(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
+// Open returns the audit log. It writes nothing until an entry is added.
+func Open(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	d, err := folders.State()
 	if err != nil {
 		return nil, err
@@ -78,31 +98,32 @@ func OpenAudit(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 }
 
 // add writes an entry to the audit log if there is one.
-func (a *auditor) add(ctx context.Context, e audit.Entry) {
+func (a *Recorder) add(ctx context.Context, e audit.Entry) {
 	e.Project = a.set.ProjectRoot
 	log, err := a.open()
 	if err == nil {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(), "set audit.enabled: false to disable the log")
+		a.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
+			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
 	}
 }
 
-// call reports a call in the log of --verbose and writes it to the audit log. A
+// Call reports a call in the log of --verbose and writes it to the audit log. A
 // failure to write does not stop the call.
-func (a *auditor) call(ctx context.Context, r exec.Record) {
+func (a *Recorder) Call(ctx context.Context, r exec.Record) {
 	e := a.newEntry(ctx, r)
-	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
+	a.opts.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
 	if !a.set.Audit.Enabled {
 		return
 	}
-	o := optionsOf(a.set, r.Tool)
-	if o.log == settings.LogNone && e.Outcome.Made() {
+	o := tooloptions.Of(a.set, r.Tool)
+	if o.Log == settings.LogNone && e.Outcome.Made() {
 		return
 	}
-	withParams := o.log == settings.LogParams || o.log == "" && a.set.AuditParams
+	withParams := o.Log == settings.LogParams || o.Log == "" && a.set.AuditParams
 	if e.Error = errorText(r); !withParams {
 		e.Error = withoutValues(e.Error, r.Call.Params)
 	}
@@ -118,9 +139,9 @@ func (a *auditor) call(ctx context.Context, r exec.Record) {
 // masking has to read all of them.
 const maxLogged = 64 << 10
 
-// refused logs a call that was refused before a decision because its params
+// Refused logs a call that was refused before a decision because its params
 // could not be read, and returns the error.
-func (a *auditor) refused(ctx context.Context, t *registry.Tool, err error) error {
+func (a *Recorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // reading was canceled
 	}
@@ -135,7 +156,7 @@ func (a *auditor) refused(ctx context.Context, t *registry.Tool, err error) erro
 }
 
 // newEntry returns the log entry of a call.
-func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+func (a *Recorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := audit.Entry{
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
@@ -173,28 +194,14 @@ func (a *auditor) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	return e
 }
 
-// ResultError returns the error of a call's outcome. For a result that reports
-// an error it is a *ToolError.
-func ResultError(r registry.Result, err error) error {
-	if err == nil && r.IsError {
-		return &ToolError{Category: r.ErrorCategory}
-	}
-	return err
-}
-
-// ToolError reports that a tool ran and failed; the error is in its result.
-type ToolError struct{ Category registry.ErrorCategory }
-
-func (e *ToolError) Error() string { return "the tool reported an error" }
-
 // outcomeOf returns how a call ended: its outcome, its error code and its exit
 // code.
-func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
-	failure := ResultError(r, err)
+func (a *Recorder) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+	failure := exec.ResultError(r, err)
 	if failure == nil {
 		return audit.OK, "", 0
 	}
-	code, exit := a.deps.Outcome(ctx, failure)
+	code, exit := a.opts.Outcome(ctx, failure)
 	switch code {
 	case "denied", "needs_approval":
 		return audit.Denied, code, exit
@@ -211,9 +218,9 @@ func (a *auditor) outcomeOf(ctx context.Context, r registry.Result, err error) (
 	return audit.Error, code, exit
 }
 
-// question logs the outcome of a server's question: who asked, during which
+// Question logs the outcome of a server's question: who asked, during which
 // tool, and whether it was answered, but never the answer.
-func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+func (a *Recorder) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
 	a.mu.Lock()
 	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})
 	a.mu.Unlock()
@@ -237,7 +244,7 @@ func (a *auditor) question(ctx context.Context, q ask.Elicitation, action string
 		e.Outcome, e.Code = audit.Cancelled, "cancelled"
 	}
 	if e.Code != "" {
-		_, e.Exit = a.deps.Outcome(ctx, registry.ErrDenied)
+		_, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
 	}
 	a.add(ctx, e)
 }

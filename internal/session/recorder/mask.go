@@ -1,4 +1,4 @@
-package session
+package recorder
 
 import (
 	"encoding/json"

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,17 +20,14 @@ import (
 // Clients that start their own serve are killed in the middle of a call, and so is
 // serve itself: neither a serve nor a server is left.
 func TestNothingOutlivesItsClient(t *testing.T) {
-	n := 9
+	n := 12
 	if sessions, err := strconv.Atoi(os.Getenv("TOOLREG_SOAK")); err == nil {
 		n = min(max(sessions/80, n), 120)
 	}
 	dir := t.TempDir()
-	// What a server of a killed serve has started is not ended by the kernel.
-	for file, args := range map[string]string{"ends.json": `["--grandchild"]`, "killed.json": `[]`} {
-		text := `{"mcpServers": {"a": {"command": "mcp-testserver", "args": ` + args + `, "inheritEnv": true, "trust": true}, "b": {"command": "mcp-testserver", "args": ` + args + `, "inheritEnv": true}}}`
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	text := `{"mcpServers": {"a": {"command": "mcp-testserver", "args": ["--grandchild"], "inheritEnv": true, "trust": true}, "b": {"command": "mcp-testserver", "args": ["--grandchild"], "inheritEnv": true}}}`
+	if err := os.WriteFile(filepath.Join(dir, "s.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	mark := "TOOLREG_SOAK_MARK=" + filepath.Base(dir) + fmt.Sprint(os.Getpid())
 	var wg sync.WaitGroup
@@ -59,16 +57,18 @@ func TestNothingOutlivesItsClient(t *testing.T) {
 func soakStdio(t *testing.T, i int, dir string, environ []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	file := "ends.json"
-	if i%3 == 2 {
-		file = "killed.json"
-	}
-	serve := exec.CommandContext(ctx, "toolreg", "--settings", file, "serve", "--source", "mcp:*")
+	serve := exec.CommandContext(ctx, "toolreg", "--settings", "s.json", "serve", "--source", "mcp:*")
 	serve.Dir, serve.Env = dir, environ
 	in, inErr := serve.StdinPipe()
 	out, outErr := serve.StdoutPipe()
 	if err := errors.Join(inErr, outErr, serve.Start()); err != nil {
 		t.Error(err)
+		return
+	}
+	if i%4 == 3 { // it is killed at any moment of its start
+		kill := time.AfterFunc(rand.N(300*time.Millisecond), func() { _ = serve.Process.Kill() })
+		defer kill.Stop()
+		_ = serve.Wait()
 		return
 	}
 	lines := bufio.NewReader(out)
@@ -82,7 +82,7 @@ func soakStdio(t *testing.T, i int, dir string, environ []string) {
 		}
 	}
 	_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a__slow","arguments":{"seconds":1}}}`)
-	switch i % 3 {
+	switch i % 4 {
 	case 0: // it goes away in order, and takes the answer
 		_ = in.Close()
 		_, _ = lines.ReadString('\n')

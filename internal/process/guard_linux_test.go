@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 func TestGroupDiesWithAKilledParent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=guarded",
+	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1",
 		fmt.Sprintf("PROCESS_TEST_SCRIPT=(trap '' TERM HUP INT; exec sleep 600 </dev/null >/dev/null 2>&1) & echo $! >%s; wait", file))
 	out, err := parent.StdoutPipe()
 	if err != nil {
@@ -30,9 +31,12 @@ func TestGroupDiesWithAKilledParent(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("read %q, %v", line, err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for deadline := time.Now().Add(long); !strings.HasSuffix(string(text), "\n"); {
+		if text, err = os.ReadFile(file); err != nil && time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		_ = exec.Command("/bin/true").Run()
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || gone(t, pid) {
@@ -55,7 +59,6 @@ func TestGroupDiesWithAKilledParent(t *testing.T) {
 // A child that is seen to its end takes its guard along.
 func TestGuardIsDismissed(t *testing.T) {
 	c := start(t, "cat >/dev/null")
-	awaitGuard(c)
 	c.launched.mu.Lock()
 	pid := c.launched.guard.cmd.Process.Pid
 	c.launched.mu.Unlock()
@@ -65,5 +68,87 @@ func TestGuardIsDismissed(t *testing.T) {
 	c.Stop(long, long)
 	if c.Exit() != "exit status 0" || !gone(t, pid) {
 		t.Errorf("exit %q; the guard is gone: %v", c.Exit(), gone(t, pid))
+	}
+}
+
+// stubborn starts a process that heeds no signal, and holds no pipe of ours that would
+// tell it that toolreg has ended.
+const stubborn = "(trap '' TERM HUP INT; exec sleep 600 </dev/null >/dev/null 2>&1) & "
+
+// It makes no difference when toolreg is killed, even while it starts the child.
+func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
+	for i := range 24 {
+		mark := fmt.Sprintf("PROCESS_TEST_MARK=%d-%d", os.Getpid(), i)
+		parent := exec.Command(os.Args[0])
+		parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1", mark, "PROCESS_TEST_SCRIPT="+stubborn+stubborn+"wait")
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(rand.N(300*time.Millisecond), func() { _ = parent.Process.Kill() })
+		_ = parent.Wait()
+		kill.Stop()
+		awaitNone(t, mark)
+	}
+}
+
+// A guard that was not told the group ends what has the mark, in every shell that may be
+// /bin/sh.
+func TestGuardFindsTheMark(t *testing.T) {
+	for _, shell := range []string{"/bin/sh", "bash", "busybox sh"} {
+		t.Run(shell, func(t *testing.T) {
+			words := strings.Fields(shell)
+			if _, err := exec.LookPath(words[0]); err != nil {
+				t.Skip(err)
+			}
+			mark := fmt.Sprintf("GUARDED%dx%s", os.Getpid(), filepath.Base(words[0]))
+			entry := MarkVariable + "=" + mark
+			child := exec.Command("/bin/sh", "-c", stubborn+"setsid sh -c 'exec sleep 600' & echo started; wait")
+			child.Env = append(os.Environ(), "TWO_LINES=a\nb", entry)
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			out, err := child.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			guard := exec.Command(words[0], append(words[1:], "-c", guardScript, "toolreg-guard", mark)...)
+			if out, err := guard.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v: %s", err, out)
+			}
+			_ = child.Wait()
+			awaitNone(t, entry)
+		})
+	}
+}
+
+// awaitNone waits until no process has a variable in its initial environment.
+func awaitNone(t *testing.T, entry string) {
+	t.Helper()
+	for deadline := time.Now().Add(long); ; {
+		var left []int
+		names, err := filepath.Glob("/proc/[0-9]*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			pid, _ := strconv.Atoi(filepath.Base(name))
+			if pid != os.Getpid() && holds(environOf(pid), []byte(entry)) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			t.Fatalf("%d processes outlived toolreg", len(left))
+		}
+		_ = exec.Command("/bin/true").Run() // lets the kernel get on with it
 	}
 }

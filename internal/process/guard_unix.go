@@ -11,31 +11,44 @@ import (
 	"time"
 )
 
-// guardAfter is the age at which a child gets a guard. Most children exit
-// before.
+// guardAfter is the age at which the child of Run gets a guard. Most of them exit
+// before. A long-lived child has one from the beginning.
 const guardAfter = 250 * time.Millisecond
 
-// guardScript waits for the end of its stdin, which toolreg keeps open without
-// writing, and then kills the group.
-const guardScript = `read -r nothing; kill -s KILL -- "-$1"`
+// guardScript reads the group from its stdin, which toolreg then keeps open, waits for its
+// end, and kills the group. If toolreg died before it knew the group, the script kills what
+// has the child's mark in its environment: on a busy machine a child may have started
+// others by then. A process that is killed starts no more, so this ends.
+const guardScript = `read -r group
+read -r nothing
+[ -z "$group" ] || { kill -s KILL -- "-$group"; exit; }
+while
+	found=
+	for p in /proc/[0-9]*; do
+		while read -r e || [ "$e" ]; do
+			case $e in *"` + MarkVariable + `=$1"*) kill -s KILL "${p#/proc/}" && found=1 ;; esac
+		done <"$p/environ"
+	done
+	[ "$found" ]
+do :; done 2>/dev/null`
 
-// guard is a small process that kills a group if toolreg dies without doing so,
-// for example by SIGKILL. On Linux the kernel kills the child (endWithParent),
+// guard is a small process that kills a child with its group if toolreg dies without
+// doing so, for example by SIGKILL. On Linux the kernel kills the child (endWithParent),
 // but no system kills what the child has started.
 type guard struct {
 	cmd  *osexec.Cmd
-	pipe io.Closer
+	pipe io.WriteCloser
 }
 
-// startGuard returns a guard for a group; nil if there is no shell to run it.
-func startGuard(pgid int) *guard {
+// startGuard returns a guard for a child with a mark; nil if there is no shell to run it.
+func startGuard(mark string) *guard {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
 	}
 	defer r.Close()
 	cmd := &osexec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", strconv.Itoa(pgid)},
+		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", mark},
 		Dir: "/", Env: []string{}, Stdin: r,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // keys pressed at the terminal do not reach it
 	}
@@ -45,6 +58,13 @@ func startGuard(pgid int) *guard {
 		return nil
 	}
 	return &guard{cmd: cmd, pipe: w}
+}
+
+// watch says which group the child leads.
+func (g *guard) watch(pgid int) {
+	if g != nil {
+		_, _ = io.WriteString(g.pipe, strconv.Itoa(pgid)+"\n") // a guard that was killed protects nothing
+	}
 }
 
 // dismiss stops the guard and reaps it.

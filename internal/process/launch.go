@@ -33,14 +33,15 @@ type launched struct {
 	reaped bool
 	over   bool // finish was called
 	guard  *guard
-	age    *time.Timer   // starts the guard
+	age    *time.Timer   // starts the guard; nil: there is one from the beginning
 	free   chan struct{} // closed by reap
 	once   sync.Once
 }
 
-// launch starts cmd in its own session and group. mark is in its environment.
-// The error is not wrapped.
-func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string) (*launched, error) {
+// launch starts cmd in its own session and group. mark is in its environment. lasting
+// says that it is expected to run for long, and so has a guard before it is started. The
+// error is not wrapped.
+func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, lasting bool) (*launched, error) {
 	l := &launched{
 		cmd:     cmd,
 		sandbox: confined,
@@ -49,14 +50,20 @@ func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string) (*launched, e
 		done:    make(chan struct{}),
 		free:    make(chan struct{}),
 	}
+	if lasting {
+		l.guard = startGuard(mark)
+	}
 	started := make(chan error)
 	go l.run(started)
 	if err := <-started; err != nil {
+		l.guard.dismiss()
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.age = time.AfterFunc(guardAfter, l.protect)
+	if !lasting {
+		l.age = time.AfterFunc(guardAfter, l.protect)
+	}
 	return l, nil
 }
 
@@ -65,7 +72,8 @@ func (l *launched) protect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
-		l.guard = startGuard(l.cmd.Process.Pid)
+		l.guard = startGuard(l.mark)
+		l.guard.watch(l.cmd.Process.Pid)
 	}
 }
 
@@ -73,7 +81,9 @@ func (l *launched) protect() {
 func (l *launched) release() {
 	l.mu.Lock()
 	l.over = true
-	l.age.Stop()
+	if l.age != nil {
+		l.age.Stop()
+	}
 	g := l.guard
 	l.guard = nil
 	l.mu.Unlock()
@@ -89,6 +99,7 @@ func (l *launched) run(started chan<- error) {
 		started <- err
 		return
 	}
+	l.guard.watch(l.cmd.Process.Pid)
 	l.group.adopt(l.cmd.Process)
 	started <- nil
 
@@ -241,8 +252,9 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// begin resolves, connects and starts a child. The error is a *StartError.
-func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
+// begin resolves, connects and starts a child; for lasting, see launch. The error is a
+// *StartError.
+func begin(s Spec, withStdin, lasting bool) (*launched, *pipes, error) {
 	cmd, err := newCommand(s)
 	if err != nil {
 		return nil, nil, err
@@ -257,7 +269,7 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	confined, err := confine(cmd, s)
 	var l *launched
 	if err == nil {
-		l, err = launch(cmd, confined, mark)
+		l, err = launch(cmd, confined, mark, lasting)
 	}
 	p.closeTheirs()
 	switch {

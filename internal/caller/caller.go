@@ -6,6 +6,7 @@ package caller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 )
 
 // Caller is one client of a server process.
@@ -27,6 +28,10 @@ type Caller struct {
 	// members to add to the params of the request. nil: the questions are asked
 	// one by one.
 	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
+	// Answered returns the members to add to the params of the first request to a
+	// server, because its questions were answered in an earlier run of the call, and how
+	// often it had asked; none and 0 if there was no such run. It may be nil.
+	Answered func(server string) (members json.RawMessage, rounds int, err error)
 	// Roots returns the client's roots, as the result of roots/list. nil: it has none, and
 	// ours are used.
 	Roots func(ctx context.Context) (json.RawMessage, error)
@@ -37,6 +42,10 @@ type Caller struct {
 	// belongs to their token.
 	Owner any
 }
+
+// ErrContinued is the cause with which a call is canceled that another run continues, in
+// this process or another: it is not logged, because that run is.
+var ErrContinued = errors.New("the client continues the call in another run")
 
 type key struct{}
 

@@ -74,7 +74,11 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 	defer sess.conn.Forget(r.exchange)
 	stop := context.AfterFunc(ctx, func() { sess.conn.Forget(r.exchange) })
 	defer stop()
-	for round := 0; ; round++ {
+	round, err := answered(ctx, s.opts.Server.Name, r)
+	if err != nil {
+		return nil, err
+	}
+	for ; ; round++ {
 		err := r.send(r.exchange.Context(ctx), sess, r.exchange.Token(sess.token()))
 		raw := r.exchange.Result()
 		addresses := needsAddresses(err)
@@ -103,6 +107,20 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 			return nil, err
 		}
 	}
+}
+
+// answered adds to a request what an earlier run of the call had answered, and returns
+// how often the server had asked then.
+func answered(ctx context.Context, server string, r *request) (rounds int, err error) {
+	c := caller.From(ctx)
+	if c == nil || c.Answered == nil {
+		return 0, nil
+	}
+	members, rounds, err := c.Answered(server)
+	if len(members) > 0 {
+		r.exchange.AddInput(members)
+	}
+	return rounds, err
 }
 
 // inputs answers what a modern server asks for.

@@ -60,7 +60,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if slices.Contains(q.Choices, exec.AlwaysTool) {
 		always, remembers = exec.AlwaysTool, true
 	}
-	result, err := c.elicit(ctx, approvalKey, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
 	if err != nil {
 		return exec.Answer{}, err
 	}
@@ -100,7 +100,7 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 	if e.Mode == "form" {
 		q.RequestedSchema = e.Schema
 	}
-	result, err := c.elicit(ctx, questionKey, q)
+	result, err := c.elicit(ctx, questionKey, q, nil)
 	if err != nil {
 		return ask.Answer{Action: "cancel"}, err
 	}
@@ -124,7 +124,7 @@ func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error
 	if c == nil || !c.answers(&params) {
 		return nil, errors.New("the client has no model to ask")
 	}
-	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &params})
+	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &params}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(err.Error()), nil
 	}
 	defer done()
-	v, ask, err := s.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
 	r, _ := v.(registry.Result)
 	switch {
@@ -59,8 +59,10 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	if err != nil {
 		return registry.Result{}, o.session.RefusedParams(ctx, f.Tool, err)
 	}
-	call := registry.Call{Tool: name, Params: session.Restored(f.Tool, params)}
-	call.Progress = progressOf(ctx, req.Session, req.Params.GetProgressToken())
+	if err := clientFrom(ctx).concerns(f.Tool, f.Tool.Source); err != nil {
+		return registry.Result{}, err
+	}
+	call := registry.Call{Tool: name, Params: session.Restored(f.Tool, params), Progress: progressOf(ctx)}
 	return o.session.Call(ctx, f, call)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/serve/requeststate"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -35,7 +36,9 @@ type client struct {
 	modern  bool            // it is asked in results, not by requests
 	request context.Context // context of its request: what is sent with it belongs to the request
 	call    *waitingCall
-	out     outbox
+	// progress is the token of its request for progress; nil: it wants none.
+	progress any
+	out      outbox
 }
 
 func clientFrom(ctx context.Context) *client {
@@ -62,7 +65,7 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Owner: c.countedAs()} // each modern request has its own session
+	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Answered: c.answered, Owner: c.countedAs()} // each modern request has its own session
 	who.Capabilities = c.capabilities()
 	if c.can.RootsV2 != nil {
 		who.Roots = c.roots
@@ -137,9 +140,18 @@ func (c *client) answers(q mcp.InputRequest) bool {
 	return false
 }
 
-// elicit asks the client's user a question.
-func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q})
+// carrier is the sender of the request that carries the client's call now: a modern
+// client continues it by another request.
+func (c *client) carrier() *client {
+	if c.call != nil {
+		return c.call.carrier.Load()
+	}
+	return c
+}
+
+// elicit asks the client's user a question. progress is that of [client.ask].
+func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, progress *requeststate.Progress) (*mcp.ElicitResult, error) {
+	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -150,13 +162,14 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams) (*
 }
 
 // ask asks the client questions: in the result of its request or, before
-// 2026-07-28, by requests, one after the other.
-func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+// 2026-07-28, by requests, one after the other. progress is what another process would
+// need to continue the call; nil: it can only continue here.
+func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, progress *requeststate.Progress) (mcp.InputResponseMap, error) {
 	switch {
 	case c.modern && c.call == nil: // such as a completion, whose result has no place for questions
 		return nil, errors.New("the client cannot be asked during this request")
 	case c.modern:
-		return c.call.ask(ctx, questions)
+		return c.call.ask(ctx, questions, progress)
 	}
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
@@ -211,24 +224,16 @@ func (c *client) input(ctx context.Context, server string, result json.RawMessag
 	answers := mcp.InputResponseMap{}
 	if len(wanted.Requests) > 0 {
 		var err error
-		if answers, err = c.ask(ctx, wanted.Requests); err != nil {
+		if answers, err = c.ask(ctx, wanted.Requests, c.call.atServer(server, wanted.Requests, wanted.State)); err != nil {
 			return nil, &ask.InputError{Reason: "its request for input was not answered: " + err.Error()}
 		}
 	}
-	data, err := json.Marshal(answers)
-	if err != nil {
-		return nil, err
-	}
-	out := append([]byte(`"inputResponses":`), data...)
-	if len(wanted.State) > 0 {
-		out = append(append(out, `,"requestState":`...), wanted.State...)
-	}
-	return out, nil
+	return inputMembers(answers, wanted.State)
 }
 
 // roots is the Roots of the client's [caller.Caller].
 func (c *client) roots(ctx context.Context) (json.RawMessage, error) {
-	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &mcp.ListRootsParams{}})
+	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &mcp.ListRootsParams{}}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMes
 				return
 			}
 			if c, ok := m.Caller.Peer.(*client); ok {
+				c = c.carrier()
 				c.out.post(func() {
 					_ = c.session.Log(c.request, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(m.Level), Logger: m.Logger, Data: m.Text})
 				})

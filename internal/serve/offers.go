@@ -170,15 +170,20 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 	}
 }
 
-// progressOf passes on progress of what a client requested.
-func progressOf(ctx context.Context, session *mcp.ServerSession, token any) func(registry.Progress) {
+// progressOf passes on progress of what a client requested. If it may be asked before,
+// the request that it answers with may want progress, too.
+func progressOf(ctx context.Context) func(registry.Progress) {
 	c := clientFrom(ctx)
-	if token == nil || c == nil {
+	if c == nil || c.progress == nil && (!c.modern || c.can.Elicitation == nil && c.can.Sampling == nil) {
 		return nil
 	}
 	return func(p registry.Progress) {
-		c.out.post(func() {
-			_ = session.NotifyProgress(c.request, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
+		to := c.carrier()
+		if to.progress == nil {
+			return
+		}
+		to.out.post(func() {
+			_ = to.session.NotifyProgress(to.request, &mcp.ProgressNotificationParams{ProgressToken: to.progress, Progress: p.Done, Total: p.Total, Message: p.Message})
 		})
 	}
 }
@@ -189,7 +194,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	v, ask, err := s.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use()
 			defer done()
@@ -197,7 +202,10 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			if p == nil {
 				return nil, errReplaced
 			}
-			return p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
+			if err := clientFrom(ctx).concerns(nil, p.server.Name()); err != nil {
+				return nil, err
+			}
+			return p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx))
 		})
 	switch {
 	case err != nil:
@@ -230,7 +238,7 @@ func (s *Server) readResourceLike(template string) mcp.ResourceHandler {
 }
 
 func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find func(*offers) *resource) (*mcp.ReadResourceResult, error) {
-	v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use()
 			defer done()
@@ -238,7 +246,10 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find fu
 			if r == nil {
 				return nil, errReplaced
 			}
-			return r.server.ReadResource(ctx, req.Params.URI, progressOf(ctx, req.Session, req.Params.GetProgressToken()))
+			if err := clientFrom(ctx).concerns(nil, r.server.Name()); err != nil {
+				return nil, err
+			}
+			return r.server.ReadResource(ctx, req.Params.URI, progressOf(ctx))
 		})
 	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
 	switch {

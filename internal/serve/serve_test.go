@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -48,12 +47,15 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 	return serverOf(t, s)
 }
 
-func serverOf(t testing.TB, s *session.Session) *Server {
+func serverOf(t testing.TB, s *session.Session) *Server { return serverWith(t, s, QuestionOptions{}) }
+
+func serverWith(t testing.TB, s *session.Session, q QuestionOptions) *Server {
 	t.Helper()
-	server := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+	server := New(Options{Questions: q, Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
 		reg, err := s.All(ctx)
 		return reg, session.FoundIn(reg, reg.Tools()), err
 	}})
+	t.Cleanup(server.Wait)
 	if err := server.Load(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +82,15 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 		if program, ok := strings.CutPrefix(flags, "command:"); ok {
 			entry["command"], entry["args"] = program, []string{}
 		}
-		entry["perClient"] = strings.HasSuffix(protocol, " perClient")
-		if protocol = strings.TrimSuffix(protocol, " perClient"); protocol != "" {
-			entry["protocol"] = protocol
+		for _, word := range strings.Fields(protocol) {
+			switch word {
+			case "perClient":
+				entry["perClient"] = true
+			case "asks": // calls need approval
+				entry["trust"] = false
+			default:
+				entry["protocol"] = word
+			}
 		}
 		entries[name] = entry
 	}
@@ -107,7 +115,8 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 	return s
 }
 
-// testClient is a client that answers every question with its name.
+// testClient is a client that answers every question with its name, and allows every
+// call once.
 type testClient struct {
 	*mcp.ClientSession
 	name string
@@ -131,7 +140,11 @@ func newClient(t testing.TB, url, token, name, revision string) *testClient {
 	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			c.receive(r.Params.Message, 1)
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"who": c.name}}, nil
+			content := map[string]any{"who": c.name}
+			if schema, err := json.Marshal(r.Params.RequestedSchema); err == nil && strings.Contains(string(schema), `"decision"`) {
+				content = map[string]any{"decision": answerOnce}
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 		},
 		CreateMessageHandler: func(_ context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			prompt, _ := r.Params.Messages[0].Content.(*mcp.TextContent)
@@ -309,81 +322,6 @@ func TestPerClient(t *testing.T) {
 	starts, err := os.ReadFile(marker)
 	if n := strings.Count(string(starts), "\n"); err != nil || n != 6 { // one to list the tools
 		t.Errorf("%d starts, %v", n, err)
-	}
-}
-
-// What a call waits for is answered by its token, its tool and its params alone,
-// once.
-func TestStateBelongsToItsCall(t *testing.T) {
-	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
-	tokens := NewTokens("one", "0123456789abcdef")
-	tokens.byName["two"] = NewTokens("", "fedcba9876543210").byName[""]
-	h := listen(t, s, tokens)
-	call := func(token, message, state string) (map[string]json.RawMessage, int) {
-		params := map[string]any{"name": "form", "arguments": map[string]any{"message": message}, "_meta": map[string]any{
-			"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": map[string]any{"name": "x", "version": "1"},
-			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}}}
-		if state != "" {
-			params["requestState"], params["inputResponses"] = state, map[string]any{"it": map[string]any{"action": "accept", "content": map[string]any{}}}
-		}
-		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-		if err != nil {
-			t.Fatal(err)
-		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp", strings.NewReader(string(body)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, v := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-			"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "form"} {
-			req.Header.Set(k, v)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var b strings.Builder
-		if err := resp.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		var out struct {
-			Result map[string]json.RawMessage `json:"result"`
-			Error  *jsonrpc.Error             `json:"error"`
-		}
-		text := b.String()
-		if i := strings.Index(text, `{"jsonrpc"`); i >= 0 {
-			_ = json.NewDecoder(strings.NewReader(text[i:])).Decode(&out)
-		}
-		if out.Error != nil {
-			return nil, int(out.Error.Code)
-		}
-		return out.Result, 0
-	}
-	state := func() string {
-		r, _ := call("0123456789abcdef", "m", "")
-		var state string
-		if err := json.Unmarshal(r["requestState"], &state); err != nil {
-			t.Fatalf("no state in %s", r)
-		}
-		return state
-	}
-	for name, again := range map[string]func(string) int{
-		"another token": func(s string) int { _, code := call("fedcba9876543210", "m", s); return code },
-		"other params":  func(s string) int { _, code := call("0123456789abcdef", "other", s); return code },
-		"made up":       func(s string) int { _, code := call("0123456789abcdef", "m", s+"x"); return code },
-		"a second time": func(s string) int {
-			call("0123456789abcdef", "m", s)
-			_, code := call("0123456789abcdef", "m", s)
-			return code
-		},
-	} {
-		if code := again(state()); code != jsonrpc.CodeInvalidParams {
-			t.Errorf("%s: error code %d", name, code)
-		}
-	}
-	if r, code := call("0123456789abcdef", "m", state()); code != 0 || string(r["resultType"]) != `"complete"` {
-		t.Errorf("the call itself: %s, %d", r, code)
 	}
 }
 

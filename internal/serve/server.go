@@ -42,6 +42,8 @@ type Options struct {
 	Asking Asking
 	// MaxCalls is how many calls a client may have running; 0 means no limit.
 	MaxCalls int
+	// Questions are options for questions to modern clients.
+	Questions QuestionOptions
 	// Log receives what the protocol's machinery has to say. nil: silent.
 	Log *slog.Logger
 	// Warn reports what does not stop the server. It may be nil.
@@ -76,6 +78,8 @@ type Server struct {
 	busy     int                    // all of them
 	waiting  map[string]*waitingCall
 	retrying map[*mcpclient.Source]*retry
+
+	*states
 }
 
 // New returns a server that offers nothing before [Server.Load] is done.
@@ -89,7 +93,7 @@ func New(opts Options) *Server {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
-		calls: map[any]int{}, waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}}
+		calls: map[any]int{}, waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an
@@ -140,8 +144,12 @@ func (s *Server) closeUnused(h *held) {
 	}
 }
 
-// Wait waits until the sessions that were replaced are closed.
-func (s *Server) Wait() { s.closing.Wait() }
+// Wait ends the calls that wait for answers, which can no longer arrive, and waits until
+// the sessions that were replaced are closed.
+func (s *Server) Wait() {
+	s.endWaiting()
+	s.closing.Wait()
+}
 
 // use returns the current offer. The request calls done when it has ended.
 func (s *Server) use() (o *offer, done func()) {

@@ -3,20 +3,22 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
-	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/requeststate"
 )
 
 const (
-	// waitLimit is how long a call waits for the client's answer.
-	waitLimit = 10 * time.Minute
-	// maxWaiting is how many calls of all clients may wait for answers.
-	maxWaiting = 1000
+	// maxWaiting is how many calls of all clients may wait for answers, and
+	// maxWaitingOwn how many of one token.
+	maxWaiting    = 1000
+	maxWaitingOwn = 500
 	// The keys of our questions in the result of a call: about the call itself,
 	// and for those that a server asks by its own request.
 	approvalKey = "toolreg.approval"
@@ -28,6 +30,7 @@ const (
 type turn struct {
 	method, name string
 	params       []byte // the part that is the same when it is sent again
+	progress     any    // the client's token for progress
 	state        string
 	answers      mcp.InputResponseMap
 }
@@ -43,16 +46,26 @@ type asks struct {
 // 2026-07-28, multi round-trip requests), while the call waits here.
 type waitingCall struct {
 	owner     string // name of the client's token
-	turn      [sha256.Size]byte
+	request   requeststate.Digest
 	questions chan question
 	done      chan outcome
 	cancel    context.CancelCauseFunc
 	asked     question // the question that the client was asked
+	since     time.Time
 	expiry    *time.Timer
+	carrier   atomic.Pointer[client] // sender of the request that carries the call now
+
+	// The goroutine that runs the call uses these.
+	tool     *registry.Tool         // that is called; nil: it is no call of a tool
+	server   string                 // whose answer is the result; "" if there are several or none
+	given    *given                 // what the client answered another process; nil: nothing
+	approval *requeststate.Approval // of the call
+	rounds   int                    // how often the server has asked
 }
 
 type question struct {
 	requests mcp.InputRequestMap
+	progress *requeststate.Progress // nil: the call can only continue here
 	answer   chan<- mcp.InputResponseMap
 }
 
@@ -64,13 +77,14 @@ type outcome struct {
 var (
 	errNoAnswer  = errors.New("the client did not come back with an answer")
 	errBrokenOff = errors.New("the client broke off its request")
+	errTooMany   = errors.New("too many calls wait for answers of their users; try again later")
 )
 
 // ask waits for the client's answer.
-func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, progress *requeststate.Progress) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
 	select {
-	case w.questions <- question{requests, answer}:
+	case w.questions <- question{requests, progress, answer}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -83,8 +97,8 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap) (mc
 }
 
 // digest is the same for a request and for its repetition with answers.
-func (t *turn) digest() [sha256.Size]byte {
-	return sha256.Sum256(slices.Concat([]byte(t.method+"\x00"+t.name+"\x00"), t.params))
+func (t *turn) digest() requeststate.Digest {
+	return requeststate.DigestOf(t.method, t.name, string(t.params))
 }
 
 // make handles a request of a client, or continues one that waits for the
@@ -92,26 +106,35 @@ func (t *turn) digest() [sha256.Size]byte {
 // ask the client first.
 func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
+	c.progress = t.progress
 	if !c.modern {
 		v, err := run(outgoing{ctx})
 		return v, nil, err
 	}
-	if t.state != "" {
-		w, again, err := s.resume(c, t)
-		if w == nil {
-			return nil, again, err
-		}
-		return s.next(ctx, w)
+	if t.state == "" {
+		return s.next(ctx, s.start(ctx, t, nil, run))
 	}
-	callCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.name, turn: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel}
+	w, again, err := s.resume(ctx, t, run)
+	if w == nil {
+		return nil, again, err
+	}
+	return s.next(ctx, w)
+}
+
+// start runs a request. given is what the client answered another process; nil if it
+// is a new request.
+func (s *Server) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
+	c := clientFrom(ctx)
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	w := &waitingCall{owner: c.name, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given}
 	c.call = w
+	w.carrier.Store(c)
 	go func() {
 		defer cancel(nil)
-		v, err := run(outgoing{callCtx})
+		v, err := run(outgoing{ctx})
 		w.done <- outcome{v, err}
 	}()
-	return s.next(ctx, w)
+	return w
 }
 
 // next waits for the end of a call, or for its next question.
@@ -136,51 +159,90 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 // park stores a call until its client comes back, and returns what to ask the
 // client.
 func (s *Server) park(w *waitingCall) (*asks, error) {
+	id := rand.Text()
+	state, err := s.keys.Seal(&requeststate.State{ID: id, Owner: w.owner, Request: w.request, Progress: w.asked.progress})
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) >= maxWaiting {
-		return nil, errors.New("too many calls wait for answers of their users; try again later")
+	if err := s.makeRoom(w.owner); err != nil {
+		return nil, err
 	}
-	state := rand.Text()
-	s.waiting[state] = w
-	w.expiry = time.AfterFunc(waitLimit, func() {
-		if s.unpark(state) != nil {
+	s.waiting[id], w.since = w, time.Now()
+	w.expiry = time.AfterFunc(requeststate.Lifetime, func() {
+		switch {
+		case s.unpark(id) == nil:
+		case s.answered.has(id):
+			w.cancel(caller.ErrContinued)
+		default:
 			w.cancel(errNoAnswer)
 		}
 	})
 	return &asks{w.asked.requests, state}, nil
 }
 
+// makeRoom lets another call of an owner wait. If there are too many, the oldest that
+// any process can continue no longer waits here. s.mu is held.
+func (s *Server) makeRoom(owner string) error {
+	own := 0
+	oldest, oldestOwn := "", ""
+	older := func(id, than string) bool { return than == "" || s.waiting[id].since.Before(s.waiting[than].since) }
+	for id, w := range s.waiting {
+		if w.owner == owner {
+			own++
+		}
+		if w.asked.progress == nil {
+			continue
+		}
+		if older(id, oldest) {
+			oldest = id
+		}
+		if w.owner == owner && older(id, oldestOwn) {
+			oldestOwn = id
+		}
+	}
+	switch {
+	case own >= maxWaitingOwn:
+		oldest = oldestOwn
+	case len(s.waiting) < maxWaiting:
+		return nil
+	}
+	if oldest == "" {
+		return errTooMany
+	}
+	s.unparkLocked(oldest).cancel(caller.ErrContinued)
+	return nil
+}
+
 // unpark returns the call of a state once.
-func (s *Server) unpark(state string) *waitingCall {
+func (s *Server) unpark(id string) *waitingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.waiting[state]
+	return s.unparkLocked(id)
+}
+
+func (s *Server) unparkLocked(id string) *waitingCall {
+	w := s.waiting[id]
 	if w != nil {
 		w.expiry.Stop()
-		delete(s.waiting, state)
+		delete(s.waiting, id)
 	}
 	return w
 }
 
-// resume passes a client's answers to a waiting call. If answers are missing,
-// it returns what to ask again. The error is a protocol error: the state is not
-// one of ours.
-func (s *Server) resume(c *client, t turn) (*waitingCall, *asks, error) {
-	w := s.unpark(t.state)
-	switch {
-	case w == nil:
-		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: no call waits for it here; it has ended, or another replica has it. Call the tool again without it"}
-	case w.owner != c.name || w.turn != t.digest():
-		w.cancel(errNoAnswer)
-		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: it belongs to another call"}
-	}
-	for key := range w.asked.requests {
-		if t.answers[key] == nil {
-			a, err := s.park(w)
-			return nil, a, err
+// endWaiting ends the calls that wait for answers. Another process may continue those
+// that it can.
+func (s *Server) endWaiting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, w := range s.waiting {
+		s.unparkLocked(id)
+		if w.asked.progress != nil && s.keys.Shared() {
+			w.cancel(caller.ErrContinued)
+		} else {
+			w.cancel(errNoAnswer)
 		}
+		s.closing.Go(func() { <-w.done })
 	}
-	w.asked.answer <- t.answers
-	return w, nil, nil
 }

@@ -113,6 +113,9 @@ func (a *Recorder) add(ctx context.Context, e audit.Entry) {
 // Call reports a call in the log of --verbose and writes it to the audit log. A
 // failure to write does not stop the call.
 func (a *Recorder) Call(ctx context.Context, r exec.Record) {
+	if errors.Is(context.Cause(ctx), caller.ErrContinued) {
+		return
+	}
 	e := a.newEntry(ctx, r)
 	a.opts.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))

@@ -1,0 +1,133 @@
+package requeststate
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+func example() *State {
+	return &State{ID: "one", Owner: "alice", Request: DigestOf("tools/call", "x", "{}"), Progress: &Progress{
+		Approval: &Approval{Question: DigestOf("sure?"), Decision: "once"},
+		Server:   &Server{Name: "m", State: []byte(`"<opaque> \u0041"`), Keys: []string{"it"}, Round: 2},
+	}}
+}
+
+func seal(t testing.TB, k *Keys, s *State) string {
+	t.Helper()
+	text, err := k.Seal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Another process with the same secret reads what one has made, byte for byte.
+func TestProcessesShareStates(t *testing.T) {
+	made := example()
+	text := seal(t, New(secret), made)
+	got, err := New(secret).Open(text)
+	if diff := cmp.Diff(made, got); err != nil || diff != "" {
+		t.Errorf("%v (-made +read):\n%s", err, diff)
+	}
+	for _, hidden := range []string{"alice", "opaque", "once"} {
+		if raw, _ := base64.RawURLEncoding.DecodeString(text); strings.Contains(string(raw), hidden) {
+			t.Errorf("the client can read %q", hidden)
+		}
+	}
+	for _, other := range []string{"", "", "another secret"} {
+		if _, err := New(other).Open(text); !errors.Is(err, ErrOtherKey) {
+			t.Errorf("with the secret %q: %v", other, err)
+		}
+	}
+}
+
+func TestAlteredStatesAreRefused(t *testing.T) {
+	k := New(secret)
+	sealed, err := base64.RawURLEncoding.DecodeString(seal(t, k, example()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sealed {
+		altered := append([]byte(nil), sealed...)
+		altered[i] ^= 1
+		want := ErrMalformed
+		if i >= 1 && i < header {
+			want = ErrOtherKey
+		}
+		if _, err := k.Open(base64.RawURLEncoding.EncodeToString(altered)); !errors.Is(err, want) {
+			t.Errorf("byte %d altered: %v", i, err)
+		}
+		if _, err := k.Open(base64.RawURLEncoding.EncodeToString(sealed[:i])); err == nil {
+			t.Errorf("cut at byte %d: accepted", i)
+		}
+	}
+	for _, text := range []string{"", "x", "=", "made up", strings.Repeat("A", 1<<20)} {
+		if _, err := k.Open(text); err == nil {
+			t.Errorf("%.20q: accepted", text)
+		}
+	}
+}
+
+func TestStatesExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := New(secret)
+		text := seal(t, k, example())
+		time.Sleep(Lifetime - time.Second)
+		if _, err := k.Open(text); err != nil {
+			t.Errorf("after less than the lifetime: %v", err)
+		}
+		time.Sleep(time.Second)
+		if _, err := k.Open(text); !errors.Is(err, ErrExpired) {
+			t.Errorf("after the lifetime: %v", err)
+		}
+	})
+}
+
+// A changed secret loses no state that was made before.
+func TestSecretChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := New(secret)
+		text := seal(t, k, example())
+		k.Change("a third secret")
+		k.Change("another secret")
+		k.Change("another secret") // as after every reload of the settings
+		if _, err := k.Open(text); err != nil {
+			t.Errorf("made before the change: %v", err)
+		}
+		if _, err := New("another secret").Open(seal(t, k, example())); err != nil {
+			t.Errorf("made after the change: %v", err)
+		}
+		time.Sleep(Lifetime)
+		if _, err := k.Open(text); !errors.Is(err, ErrOtherKey) {
+			t.Errorf("after the lifetime: %v", err)
+		}
+	})
+}
+
+// Whatever a client sends is refused, unless it was made with the key. Each process of
+// the fuzzer makes its own.
+func FuzzOpen(f *testing.F) {
+	k := New(secret)
+	f.Add(seal(f, k, example()))
+	f.Add(seal(f, New("another secret"), example()))
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := k.Open(text)
+		if err != nil {
+			return
+		}
+		want := example()
+		want.Expires = got.Expires
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-made +read):\n%s", text, diff)
+		}
+	})
+}

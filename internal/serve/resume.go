@@ -1,0 +1,190 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/requeststate"
+)
+
+// maxServerState limits the requestState of a server that goes into ours, in bytes.
+// With a longer one the call can only continue here.
+const maxServerState = 256 << 10
+
+// given is what a client has answered to questions of another process, where its call
+// cannot be continued. The call runs again from its beginning, and these questions are
+// not asked again.
+type given struct {
+	progress requeststate.Progress
+	answers  mcp.InputResponseMap // to the last question
+}
+
+var (
+	// errElsewhere refuses an answer to a call that has begun to run in another process.
+	errElsewhere = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
+	// errOtherServer refuses an answer to a server that is not the one that is called.
+	errOtherServer = errors.New("this answer (requestState) belongs to a question of another MCP server; make the call again")
+)
+
+// refusedState is the protocol error for a requestState.
+func refusedState(reason string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: " + reason + ". Send the request again without it"}
+}
+
+// resume passes a client's answers to the call that waits for them. If it does not wait
+// here, and has had no effect yet, it runs again. If answers are missing, resume returns
+// what to ask again.
+func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (any, error)) (*waitingCall, *asks, error) {
+	c := clientFrom(ctx)
+	state, err := s.keys.Open(t.state)
+	switch {
+	case err != nil:
+		return nil, nil, refusedState(err.Error())
+	case state.Owner != c.name:
+		return nil, nil, refusedState("it belongs to a client with another token")
+	case !state.Request.Equal(t.digest()):
+		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
+	}
+	asked, waits := s.waitsFor(state.ID)
+	switch {
+	case waits && !answersAll(asked, t.answers):
+		return nil, &asks{asked, t.state}, nil
+	case !waits && state.Progress == nil && !s.answered.has(state.ID):
+		return nil, nil, errElsewhere
+	}
+	if err := s.answered.claim(c.name, state.ID, s.keys.Shared()); err != nil {
+		if w := s.unpark(state.ID); w != nil {
+			w.cancel(caller.ErrContinued)
+		}
+		return nil, nil, err
+	}
+	w := s.unpark(state.ID)
+	switch {
+	case w != nil:
+		w.carrier.Store(c)
+		w.asked.answer <- t.answers
+		return w, nil, nil
+	case state.Progress == nil: // its time ran out just now
+		return nil, nil, refusedState(requeststate.ErrExpired.Error())
+	}
+	return s.start(ctx, t, &given{*state.Progress, t.answers}, run), nil, nil
+}
+
+// waitsFor returns what a call that waits here has asked.
+func (s *Server) waitsFor(id string) (mcp.InputRequestMap, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiting[id]
+	if w == nil {
+		return nil, false
+	}
+	return w.asked.requests, true
+}
+
+func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
+	for key := range asked {
+		if answers[key] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// concerns records what the client's request is about, before it asks anything: the
+// tool that is called, if any, and the source whose answer is the result.
+func (c *client) concerns(tool *registry.Tool, source string) error {
+	w := c.call
+	if w == nil {
+		return nil
+	}
+	w.tool = tool
+	if server, ok := strings.CutPrefix(source, registry.MCPPrefix); ok {
+		w.server = server
+	}
+	if g := w.given; g != nil && g.progress.Server != nil && g.progress.Server.Name != w.server {
+		return errOtherServer
+	}
+	return nil
+}
+
+// approve asks the client's user whether to allow a call.
+func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	w := c.call
+	if w == nil || w.tool != tool { // a step of a composite, of which others may have run
+		return c.elicit(ctx, approvalKey, q, nil)
+	}
+	w.approval = &requeststate.Approval{Question: requeststate.DigestOf(q.Message)}
+	result := w.given.approval(w.approval.Question)
+	if result == nil {
+		var err error
+		if result, err = c.elicit(ctx, approvalKey, q, &requeststate.Progress{Approval: w.approval}); err != nil {
+			return nil, err
+		}
+	}
+	decision, _ := result.Content["decision"].(string)
+	w.approval = &requeststate.Approval{Question: w.approval.Question, Decision: decision}
+	return result, nil
+}
+
+// approval returns the answer to a question about the call; nil if there is none, or
+// it was another question.
+func (g *given) approval(question requeststate.Digest) *mcp.ElicitResult {
+	if g == nil || g.progress.Approval == nil || !g.progress.Approval.Question.Equal(question) {
+		return nil
+	}
+	if decision := g.progress.Approval.Decision; decision != "" {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
+	}
+	answer, _ := g.answers[approvalKey].(*mcp.ElicitResult)
+	return answer
+}
+
+// atServer returns how far a call has got whose server asks for input; nil if the call
+// can only continue here. What such a server needs to go on is in its own state.
+func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *requeststate.Progress {
+	if w == nil || w.server != name || len(state) > maxServerState {
+		return nil
+	}
+	w.rounds++
+	return &requeststate.Progress{Approval: w.approval, Server: &requeststate.Server{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
+}
+
+// answered is the Answered of the client's [caller.Caller].
+func (c *client) answered(server string) (members json.RawMessage, rounds int, err error) {
+	if c.call == nil || c.call.given == nil || c.call.given.progress.Server == nil || c.call.server != server {
+		return nil, 0, nil
+	}
+	asked := c.call.given.progress.Server
+	c.call.given.progress.Server = nil // once
+	answers := mcp.InputResponseMap{}
+	for _, key := range asked.Keys {
+		if a := c.call.given.answers[key]; a != nil {
+			answers[key] = a
+		}
+	}
+	c.call.rounds = asked.Round
+	members, err = inputMembers(answers, asked.State)
+	return members, asked.Round, err
+}
+
+// inputMembers returns the members of params with answers to a server's questions.
+func inputMembers(answers mcp.InputResponseMap, state json.RawMessage) (json.RawMessage, error) {
+	data, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`"inputResponses":`), data...)
+	if len(state) > 0 {
+		out = append(append(out, `,"requestState":`...), state...)
+	}
+	return out, nil
+}

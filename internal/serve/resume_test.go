@@ -1,0 +1,351 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+const (
+	stateKey   = "0123456789abcdef0123456789abcdef"
+	aliceToken = "0123456789abcdef"
+	bobToken   = "fedcba9876543210"
+)
+
+// newReplicas starts n servers with the same settings and the same key, "" a random one. With shared they
+// also share the folder in which they record what was answered.
+func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
+	t.Helper()
+	tokens := NewTokens("alice", aliceToken)
+	tokens.byName["bob"] = NewTokens("", bobToken).byName[""]
+	dir := filepath.Join(t.TempDir(), "answered")
+	out := make([]*httptest.Server, n)
+	for i := range out {
+		from := newSession(t, servers)
+		t.Cleanup(from.Close)
+		q := QuestionOptions{Key: key, Warn: func(err error) { t.Error(err) }}
+		if shared {
+			folder, err := state.OpenDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Answered = folder
+		}
+		out[i] = listen(t, serverWith(t, from, q), tokens)
+	}
+	return out
+}
+
+// sent is one request of a client that answers by itself, unlike those of the SDK.
+type sent struct {
+	tool, args, state, answers string
+	progress                   string // its token
+	token                      string // "" = alice's
+}
+
+// reply is what came back. code is that of a protocol error.
+type reply struct {
+	result  map[string]json.RawMessage
+	code    int
+	message string
+	stream  string
+}
+
+func (r *reply) state(t *testing.T) string {
+	t.Helper()
+	var state string
+	if err := json.Unmarshal(r.result["requestState"], &state); err != nil {
+		t.Fatalf("no state in %s", r.stream)
+	}
+	return state
+}
+
+const (
+	allowOnce = `{"toolreg.approval":{"action":"accept","content":{"decision":"once"}}}`
+	refuse    = `{"toolreg.approval":{"action":"accept","content":{"decision":"no"}}}`
+	filledIn  = `{"it":{"action":"accept","content":{}}}`
+)
+
+// send sends a request to a replica.
+func send(t *testing.T, to *httptest.Server, s sent) *reply {
+	t.Helper()
+	params := map[string]any{"name": s.tool, "arguments": json.RawMessage(s.args)}
+	meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": map[string]any{"name": "x", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}, mcp.MetaKeyLogLevel: "debug"}
+	if s.progress != "" {
+		meta["progressToken"] = s.progress
+	}
+	params["_meta"] = meta
+	if s.state != "" {
+		params["requestState"] = s.state
+	}
+	if s.answers != "" {
+		params["inputResponses"] = json.RawMessage(s.answers)
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.token == "" {
+		s.token = aliceToken
+	}
+	for k, v := range map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": s.tool} {
+		req.Header.Set(k, v)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var stream bytes.Buffer
+	if _, err := stream.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	r := &reply{stream: stream.String()}
+	for line := range strings.Lines(r.stream) {
+		var message struct {
+			Result map[string]json.RawMessage `json:"result"`
+			Error  *jsonrpc.Error             `json:"error"`
+		}
+		if i := strings.Index(line, `{"jsonrpc"`); i < 0 || json.Unmarshal([]byte(line[i:]), &message) != nil {
+			continue
+		}
+		if r.result = message.Result; message.Error != nil {
+			r.code, r.message = int(message.Error.Code), message.Error.Message
+		}
+	}
+	return r
+}
+
+// inTurn sends each request to another replica.
+type inTurn struct {
+	replicas []*httptest.Server
+	n        atomic.Int64
+}
+
+func (i *inTurn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i.replicas[int(i.n.Add(1))%len(i.replicas)].Config.Handler.ServeHTTP(w, r)
+}
+
+// A client whose every request reaches another replica is asked as by one server: for
+// approval, by a server that keeps nothing between the questions and by one that sends a
+// state. Each call runs once.
+func TestAnyReplicaContinues(t *testing.T) {
+	replicas := newReplicas(t, 3, stateKey, map[string]string{"m": "--dialogs;modern asks", "n": ";modern asks"}, false)
+	front := httptest.NewServer(&inTurn{replicas: replicas})
+	t.Cleanup(front.Close)
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		c := newClient(t, front.URL, aliceToken, fmt.Sprint("client-", i), "")
+		wg.Go(func() {
+			marker := filepath.Join(dir, c.name)
+			for _, call := range []struct {
+				tool  string
+				args  map[string]any
+				want  string
+				asked int
+			}{
+				{"n__slow", map[string]any{"seconds": 0, "started": marker}, "slept", 1},
+				{"form", map[string]any{"message": "m", "schema": json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}}}`)}, `"who":"` + c.name, 2},
+				{"rounds", map[string]any{"count": 3}, "asked 3 times", 4},
+			} {
+				before := c.asked
+				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: call.tool, Arguments: call.args})
+				if err != nil || r.IsError || !strings.Contains(textOf(r), call.want) || c.asked-before != call.asked {
+					t.Errorf("%s: %q, %v; asked %d times, want %d", call.tool, textOf(r), err, c.asked-before, call.asked)
+				}
+			}
+			if runs, err := os.ReadFile(marker); err != nil || string(runs) != "started\n" {
+				t.Errorf("the call ran: %q, %v", runs, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A state is taken once, for its own request.
+func TestStateBelongsToItsCall(t *testing.T) {
+	replicas := newReplicas(t, 2, stateKey, map[string]string{"m": "--dialogs;modern", "n": ";modern asks"}, true)
+	form := sent{tool: "form", args: `{"message":"m"}`}
+	slow := sent{tool: "n__slow", args: `{"seconds":0}`}
+	for _, test := range []struct {
+		name   string
+		again  func(s sent, to *httptest.Server) *reply
+		reason string
+	}{
+		{"another token", func(s sent, to *httptest.Server) *reply { s.token = bobToken; return send(t, to, s) }, "another token"},
+		{"other params", func(s sent, to *httptest.Server) *reply { s.args = `{"seconds":0.0}`; return send(t, to, s) }, "another request"},
+		{"another tool", func(s sent, to *httptest.Server) *reply { s.tool = "n__crash"; return send(t, to, s) }, "another request"},
+		{"altered", func(s sent, to *httptest.Server) *reply { s.state += "AAAA"; return send(t, to, s) }, "altered"},
+		{"made up", func(s sent, to *httptest.Server) *reply { s.state = "x"; return send(t, to, s) }, "altered"},
+		{"a second time", func(s sent, to *httptest.Server) *reply { send(t, to, s); return send(t, to, s) }, "answered already"},
+		{"a second time, elsewhere first", func(s sent, to *httptest.Server) *reply {
+			send(t, replicas[1], s)
+			return send(t, replicas[0], s)
+		}, "answered already"},
+		{"a second time, elsewhere last", func(s sent, to *httptest.Server) *reply {
+			send(t, replicas[0], s)
+			return send(t, replicas[1], s)
+		}, "answered already"},
+	} {
+		for _, call := range []sent{form, slow} {
+			for i, to := range replicas {
+				s := call
+				s.answers = map[string]string{"form": filledIn, "n__slow": allowOnce}[s.tool]
+				s.state = send(t, replicas[0], call).state(t)
+				if r := test.again(s, to); r.code != jsonrpc.CodeInvalidParams || !strings.Contains(r.message, test.reason) {
+					t.Errorf("%s: %s at replica %d: error %d %q", test.name, s.tool, i, r.code, r.message)
+				}
+			}
+		}
+	}
+	other := newReplicas(t, 1, "", map[string]string{"m": "--dialogs;modern", "n": ";modern asks"}, false)[0]
+	slow.answers, slow.state = allowOnce, send(t, replicas[0], slow).state(t)
+	if r := send(t, other, slow); r.code != jsonrpc.CodeInvalidParams || !strings.Contains(r.message, "serve.stateKey") {
+		t.Errorf("another key: error %d %q", r.code, r.message)
+	}
+	if r := send(t, replicas[1], slow); !strings.Contains(r.stream, "slept") {
+		t.Errorf("the call itself: %s", r.stream)
+	}
+}
+
+// What has begun to run waits where it runs: the question of an older server. The answer
+// still counts there.
+func TestOlderServersQuestionWaitsInItsProcess(t *testing.T) {
+	replicas := newReplicas(t, 2, stateKey, map[string]string{"l": "--dialogs;legacy"}, true)
+	call := sent{tool: "form", args: `{"message":"m","schema":{"type":"object","properties":{}}}`}
+	call.state = send(t, replicas[0], call).state(t)
+	call.answers = `{"toolreg.question":{"action":"accept","content":{}}}`
+	if r := send(t, replicas[1], call); string(r.result["isError"]) != "true" || !strings.Contains(r.stream, "waits in another process") {
+		t.Errorf("elsewhere: %s", r.stream)
+	}
+	if r := send(t, replicas[0], call); !strings.Contains(r.stream, "accept {}") {
+		t.Errorf("in its process: %s", r.stream)
+	}
+	if r := send(t, replicas[0], call); r.code != jsonrpc.CodeInvalidParams {
+		t.Errorf("again: %s", r.stream)
+	}
+}
+
+// An answer holds for the question that was asked: where the same call would do
+// something else, the user is asked again.
+func TestAnswerIsForItsQuestion(t *testing.T) {
+	replicas := newReplicas(t, 2, stateKey, nil, true)
+	write := sent{tool: "write_file", args: `{"file_path":"a.txt","content":"new"}`}
+	there := sessionOf(replicas[1]).Settings().ProjectRoot
+	if err := os.WriteFile(filepath.Join(there, "a.txt"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write.state = send(t, replicas[0], write).state(t)
+	write.answers = allowOnce
+	r := send(t, replicas[1], write)
+	if !strings.Contains(r.stream, "precious") || string(r.result["resultType"]) != `"input_required"` {
+		t.Errorf("where the file differs: %s", r.stream)
+	}
+	write.state = r.state(t)
+	if r := send(t, replicas[0], write); string(r.result["resultType"]) != `"input_required"` {
+		t.Errorf("back where it does not exist: %s", r.stream)
+	}
+	write.state = send(t, replicas[1], sent{tool: write.tool, args: write.args}).state(t)
+	if r := send(t, replicas[1], write); string(r.result["resultType"]) != `"complete"` {
+		t.Errorf("answered where it was asked: %s", r.stream)
+	}
+	refused := sent{tool: write.tool, args: `{"file_path":"b.txt","content":"new"}`}
+	refused.state, refused.answers = send(t, replicas[0], refused).state(t), refuse
+	if r := send(t, replicas[1], refused); !strings.Contains(r.stream, "said no") {
+		t.Errorf("a no: %s", r.stream)
+	}
+	if _, err := os.Stat(filepath.Join(there, "b.txt")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("written although the user said no: %v", err)
+	}
+}
+
+func sessionOf(replica *httptest.Server) *session.Session {
+	o, done := replica.Config.Handler.(*HTTP).server.use()
+	defer done()
+	return o.session
+}
+
+// Progress and log messages go to the request that carries the call: with its own
+// token, whatever the first one had, in any replica.
+func TestProgressFollowsTheAnswer(t *testing.T) {
+	replicas := newReplicas(t, 2, stateKey, map[string]string{"m": "--dialogs;modern asks"}, false)
+	for _, first := range []string{"", "first"} {
+		for i, to := range replicas {
+			work := sent{tool: "work", args: `{"steps":3,"pause":1,"message":"at it"}`, progress: first}
+			asked := send(t, replicas[0], work)
+			if strings.Contains(asked.stream, "notifications/progress") {
+				t.Errorf("progress before the answer: %s", asked.stream)
+			}
+			work.state, work.answers, work.progress = asked.state(t), allowOnce, "second"
+			if r := send(t, to, work); strings.Count(r.stream, `"progressToken":"second"`) != 3 || strings.Contains(r.stream, "first") {
+				t.Errorf("first token %q, replica %d: %s", first, i, r.stream)
+			}
+			log := sent{tool: "log", args: `{"text":"said by the server","count":2}`}
+			log.state, log.answers = send(t, replicas[0], log).state(t), allowOnce
+			if r := send(t, to, log); strings.Count(r.stream, "said by the server") != 2 {
+				t.Errorf("log at replica %d: %s", i, r.stream)
+			}
+		}
+	}
+	c := newClient(t, replicas[0].URL, aliceToken, "sdk", "")
+	params := &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 3, "pause": 1, "message": "at it"}}
+	params.SetProgressToken("sdk")
+	if r, err := c.CallTool(t.Context(), params); err != nil || r.IsError {
+		t.Errorf("%q, %v", textOf(r), err)
+	}
+	waitFor(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.received) == 4 // the question and three steps
+	})
+}
+
+// However many calls wait, those that any process can continue make room.
+func TestWaitingCallsMakeRoom(t *testing.T) {
+	replica := newReplicas(t, 1, stateKey, map[string]string{"m": "--dialogs;modern asks", "l": "--dialogs;legacy"}, true)[0]
+	s := replica.Config.Handler.(*HTTP).server
+	older := sent{tool: "l__form", args: `{"message":"m","schema":{"type":"object","properties":{}}}`}
+	older.state = send(t, replica, older).state(t)
+	var first sent
+	for i := range maxWaitingOwn + 1 {
+		call := sent{tool: "m__work", args: `{"steps":1,"message":"` + fmt.Sprint(i) + `"}`}
+		if call.state = send(t, replica, call).state(t); i == 0 {
+			first = call
+		}
+	}
+	s.mu.Lock()
+	if len(s.waiting) != maxWaitingOwn {
+		t.Errorf("%d calls wait", len(s.waiting))
+	}
+	s.mu.Unlock()
+	first.answers = allowOnce
+	if r := send(t, replica, first); string(r.result["resultType"]) != `"complete"` {
+		t.Errorf("the oldest: %s", r.stream)
+	}
+	older.answers = `{"toolreg.question":{"action":"accept","content":{}}}`
+	if r := send(t, replica, older); !strings.Contains(r.stream, "accept {}") {
+		t.Errorf("one that can only wait: %s", r.stream)
+	}
+}

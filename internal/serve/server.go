@@ -144,13 +144,6 @@ func (s *Server) closeUnused(h *held) {
 	}
 }
 
-// Wait ends the calls that wait for answers, which can no longer arrive, and waits until
-// the sessions that were replaced are closed.
-func (s *Server) Wait() {
-	s.endWaiting()
-	s.closing.Wait()
-}
-
 // use returns the current offer. The request calls done when it has ended.
 func (s *Server) use() (o *offer, done func()) {
 	s.mu.Lock()

@@ -231,6 +231,13 @@ func (s *Server) unparkLocked(id string) *waitingCall {
 	return w
 }
 
+// Wait ends the calls that wait for answers, which can no longer arrive, and waits until
+// the sessions that were replaced are closed.
+func (s *Server) Wait() {
+	s.endWaiting()
+	s.closing.Wait()
+}
+
 // endWaiting ends the calls that wait for answers. Another process may continue those
 // that it can.
 func (s *Server) endWaiting() {

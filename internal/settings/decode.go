@@ -200,8 +200,12 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 }
 
 func (m *merged) serve() Serve {
+	var key Entry
+	if e, ok := m.last("serve.stateKey"); ok {
+		key = Entry{Value: e.node.Text, Origin: e.origin}
+	}
 	return Serve{
 		Idle: duration(m.node("serve.idle")), Session: duration(m.node("serve.session")),
-		MaxClients: number(m.node("serve.maxClients")), MaxCalls: number(m.node("serve.maxCalls")),
+		MaxClients: number(m.node("serve.maxClients")), MaxCalls: number(m.node("serve.maxCalls")), StateKey: key,
 	}
 }

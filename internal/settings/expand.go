@@ -132,6 +132,25 @@ func (x *Expander) expandServer(ctx context.Context, s *Server) (err error) {
 	return err
 }
 
+// minStateKey is the minimum length of serve.stateKey.
+const minStateKey = 32
+
+// StateKey expands serve.stateKey; "" if there is none. The error names the file and
+// line, and never the value.
+func (x *Expander) StateKey(ctx context.Context, key Entry) (string, error) {
+	if key.Value == "" {
+		return "", nil
+	}
+	value, err := x.Secret(ctx, key.Value)
+	if err == nil && len(value) < minStateKey {
+		err = fmt.Errorf("it must have at least %d characters, such as the output of: openssl rand -hex 32", minStateKey)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: serve.stateKey: %w", key.Origin, err)
+	}
+	return value, nil
+}
+
 func (x *Expander) oauth(ctx context.Context, in *OAuth) (*OAuth, error) {
 	if in == nil {
 		return nil, nil

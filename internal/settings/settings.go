@@ -224,6 +224,7 @@ type Serve struct {
 	Session    time.Duration // of a client; default 10m; 0 = it is never closed
 	MaxClients int           // default 1000; 0 = any number
 	MaxCalls   int           // of one client; default 64; 0 = any number
+	StateKey   Entry         // unexpanded; "" = none
 }
 
 // Search are the search.* settings.

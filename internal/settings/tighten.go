@@ -22,7 +22,10 @@ func (m *merged) tighten() []registry.Diagnostic {
 			}
 			was, at := base.before(row)
 			loose := row.Looser != nil && row.Looser(e.node, was)
-			if loose {
+			switch {
+			case loose && row.Secret:
+				out = append(out, notForProjects(row.Name, e.origin))
+			case loose:
 				out = append(out, looserThan(row.Name, e.origin, was, at))
 			}
 			return loose
@@ -110,6 +113,11 @@ func (m *merged) looserServer(row *table.Row, origin Origin, now document.Field,
 		}
 	}
 	return nil
+}
+
+func notForProjects(key string, origin Origin) registry.Diagnostic {
+	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_not_for_projects",
+		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key), Hint: "set it in your user settings or in a file of --settings"}
 }
 
 func looserThan(key string, origin Origin, was *document.Node, at Origin) registry.Diagnostic {

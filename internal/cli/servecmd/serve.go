@@ -117,7 +117,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	collectLater()
 	set := from.Settings().Serve
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Log: e.Log, Warn: e.Warn})
+	questions, err := questions(ctx, e, from)
+	if err != nil {
+		return err
+	}
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.Log, Warn: e.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -176,10 +180,15 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) 
 	if err != nil {
 		return nil, err
 	}
-	if err := server.Load(ctx, from); err != nil {
+	key, err := stateKey(ctx, from)
+	if err == nil {
+		err = server.Load(ctx, from)
+	}
+	if err != nil {
 		from.Close()
 		return nil, err
 	}
+	server.ChangeStateKey(key)
 	return from, nil
 }
 

@@ -30,6 +30,8 @@ func featureRows() []Row {
 		{Name: "serve.session", Type: Duration, Default: `"10m"`, Loosens: always, Doc: "Time after which serve closes a session that is not used; 0 = never."},
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; 0 = any."},
 		{Name: "serve.maxCalls", Type: Int, Default: "64", Loosens: always, Doc: "Maximum number of calls that a client of serve may have running, of all clients together 16 times as many; 0 = any."},
+		{Name: "serve.stateKey", Type: String, Secret: true, Looser: notByProject,
+			Doc: "Secret of at least 32 characters with which several processes of serve continue each other's calls after a question; may be a reference: env:NAME, file:PATH, cmd:ARGV. Absent = a random one."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of the discovery command."},
 		{Name: "limits.frame", Type: Size, Default: `"16MiB"`, Loosens: always, Doc: "Maximum size of a message from an MCP server."},
 		{Name: "limits.result", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of a call's result."},

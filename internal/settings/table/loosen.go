@@ -42,3 +42,6 @@ func hasAllow(rules *document.Node) bool {
 	}
 	return false
 }
+
+// notByProject is a Row.Looser for what a project cannot set.
+func notByProject(_, _ *document.Node) bool { return true }

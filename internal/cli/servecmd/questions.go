@@ -1,0 +1,40 @@
+package servecmd
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// questions returns the options for questions to modern clients.
+func questions(ctx context.Context, e *cli.Env, from *session.Session) (serve.QuestionOptions, error) {
+	key, err := stateKey(ctx, from)
+	if err != nil {
+		return serve.QuestionOptions{}, err
+	}
+	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice can count twice: " + err.Error()})
+	}}
+	dir, err := e.Folders.State()
+	if err == nil {
+		q.Answered, err = state.OpenDir(filepath.Join(dir.Path, "answered"))
+	}
+	if err != nil && key != "" {
+		q.Warn(err)
+	}
+	return q, nil
+}
+
+// stateKey returns the value of serve.stateKey.
+func stateKey(ctx context.Context, from *session.Session) (string, error) {
+	key, err := from.Expander().StateKey(ctx, from.Settings().Serve.StateKey)
+	if err != nil {
+		return "", &session.InputError{Err: err}
+	}
+	return key, nil
+}

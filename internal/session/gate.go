@@ -67,6 +67,11 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	return x, g.surround(ctx, x)
 }
 
+// empty returns an executor for calls of what is in no registry.
+func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
+	return g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
+}
+
 // surround adds to every call of an executor what the settings ask for, from
 // the outside in: hooks, audit, output limit, cache, overrides of
 // the result, retries, time limit (spec

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/unmatched"
 )
 
 // Find returns the tool with a name. It starts only sources that may have it
@@ -44,8 +45,30 @@ func (s *Session) All(ctx context.Context) (*registry.Registry, error) {
 		return reg, err
 	}
 	reg = s.resolveComposites(ctx, reg)
-	(&matcher{s.run, s.sources, s.loader, s.notice}).check(ctx, reg)
+	s.checkNames(ctx, reg)
 	return reg, s.announce(ctx, reg)
+}
+
+// checkNames warns about names in the settings that match nothing in the whole
+// registry.
+func (s *Session) checkNames(ctx context.Context, reg *registry.Registry) {
+	if s.opts.Preset != "" {
+		return // a preset omits sources
+	}
+	names := &unmatched.Names{Settings: s.set, Registry: reg, Sources: s.sources.all(), Given: s.loader.Given, Plugins: s.sources.plugins, Servers: s.sources.serverNames(), Notice: s.notice,
+		ServerOf: func(name string) string {
+			if server := s.sources.serverOf(name); server != nil {
+				return server.Name()
+			}
+			return ""
+		}}
+	for _, off := range s.sources.off {
+		names.Off = append(names.Off, off.Name)
+	}
+	if set, _, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ); err == nil { // errors in hooks are reported when they run
+		names.Hooks = set
+	}
+	names.Check()
 }
 
 // Relist asks servers for their tools again. Registries that are loaded later have

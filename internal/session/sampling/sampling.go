@@ -1,4 +1,7 @@
-package session
+// Package sampling answers the questions that servers have for a model with the
+// command of the settings. A question costs money, so it goes through the same
+// executor as a call.
+package sampling
 
 import (
 	"bytes"
@@ -12,7 +15,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -22,27 +24,40 @@ import (
 )
 
 const (
-	samplingMethod = "sampling/createMessage"
-	samplingOutput = 1 << 20
-	samplingTail   = 500 // bytes of stderr that a failure shows
+	method    = "sampling/createMessage"
+	maxOutput = 1 << 20
+	tail      = 500 // bytes of stderr that a failure shows
 )
 
-// sampler answers the sampling requests of one server with the command of
-// sampling.command. A request costs money, so it is decided on like a call of a
-// tool of that server, named SERVER__sampling: a trusted server needs no
-// confirmation, others do, and "always" is remembered; rules, approval modes,
-// hooks and the audit log apply.
-type sampler struct {
-	*run
-	server    settings.Server
-	gate      *gate
-	questions *questions
+// Options are what a command needs of a session.
+type Options struct {
+	Settings *settings.Settings
+	Server   settings.Server
+	Expander *settings.Expander
+	Env      []string // of the command
+	Confine  process.Confiner
+	Executor func(context.Context) (*exec.Executor, error) // one as for calls
+	Declined func(server, what, reason string)             // reports that nobody was asked
+	Warn     func(registry.Diagnostic)                     // may be called while a call runs
+}
+
+// Command answers the requests of one server with sampling.command. Each is
+// decided on like a call of a tool of that server, named SERVER__sampling: a
+// trusted server needs no confirmation, others do, and "always" is remembered;
+// rules, approval modes, hooks and the audit log apply.
+type Command struct {
+	Options
 
 	mu       sync.Mutex // one request at a time
 	executor *exec.Executor
 }
 
-func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
+// New returns the command for a server. It runs nothing until there is a request.
+func New(o Options) *Command { return &Command{Options: o} }
+
+// Answer returns the result of sampling/createMessage. It is safe for concurrent
+// use.
+func (s *Command) Answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -75,52 +90,51 @@ func (s *sampler) answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 	case result.Structured != nil:
 		return result.Structured, nil
 	}
-	message, err := samplingResult([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.Settings.Sampling.Command.Argv[0])) // a hook replaced the result with text
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
 	return message, err
 }
 
-func (s *sampler) declined(reason string) {
-	s.questions.declined(s.server.Name, "sampling request", reason)
+func (s *Command) declined(reason string) {
+	s.Declined(s.Server.Name, "sampling request", reason)
 }
 
-func (s *sampler) newExecutor(ctx context.Context) (*exec.Executor, error) {
-	reg := registry.NewLoader(registry.Options{}).Load(ctx, nil, true)
-	x, err := s.gate.newExecutor(ctx, reg)
+func (s *Command) newExecutor(ctx context.Context) (*exec.Executor, error) {
+	x, err := s.Executor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.Decider = samplingDecider{x.Decider}
+	x.Decider = decider{x.Decider}
 	return x, nil
 }
 
-// samplingDecider restricts "always" to sampling: a person who is asked about a
+// decider restricts "always" to sampling: a person who is asked about a
 // model does not mean all tools of the server.
-type samplingDecider struct{ exec.Decider }
+type decider struct{ exec.Decider }
 
 // Decide implements exec.Decider.
-func (d samplingDecider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
 	v := d.Decider.Decide(ctx, t, call)
 	v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
 	return v
 }
 
 // tool returns the command as a tool.
-func (s *sampler) tool(during string) *registry.Tool {
-	command, server := s.set.Sampling.Command, s.server
+func (s *Command) tool(during string) *registry.Tool {
+	command, server := s.Settings.Sampling.Command, s.Server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written.
 	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
 		"args": server.Args, "url": server.URL, "httpUrl": server.HTTPURL}) // strings alone: cannot fail
 	return &registry.Tool{
 		Definition: registry.Definition{
-			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
+			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: method, Server: server.Name, Source: source,
 			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
-		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
+		Identity: identity, Trusted: server.Trust, Timeout: s.Settings.Sampling.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			return s.call(ctx, call.Params)
 		},
@@ -133,12 +147,12 @@ func (s *sampler) tool(during string) *registry.Tool {
 
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
-func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	argv, err := s.expander.Command(s.set.Sampling.Command)
+func (s *Command) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
+	argv, err := s.Expander.Command(s.Settings.Sampling.Command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.confiner.Programs(confine.Processor).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: samplingOutput})
+	out, err := s.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Settings.ProjectRoot, Env: s.Env, Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
@@ -149,7 +163,7 @@ func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Re
 	case out.ExitCode != 0:
 		return s.failed(fmt.Sprintf("exit code %d", out.ExitCode), out.Stderr), nil
 	}
-	message, err := samplingResult(out.Stdout, filepath.Base(argv[0]))
+	message, err := messageOf(out.Stdout, filepath.Base(argv[0]))
 	if err != nil {
 		return s.failed(err.Error(), out.Stderr), nil
 	}
@@ -160,19 +174,19 @@ func (s *sampler) call(ctx context.Context, params json.RawMessage) (registry.Re
 
 // failed shows the person how the command failed; the server only learns that
 // it did.
-func (s *sampler) failed(why string, stderr []byte) registry.Result {
+func (s *Command) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
-	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-samplingTail):]), ""))
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
 	if said != "" {
 		said = "; its stderr ends:\n" + said
 	}
-	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	s.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
-// samplingResult parses the command's output: a result of
+// messageOf parses the command's output: a result of
 // sampling/createMessage, or text that is the assistant's answer.
-func samplingResult(printed []byte, model string) (json.RawMessage, error) {
+func messageOf(printed []byte, model string) (json.RawMessage, error) {
 	printed = bytes.TrimSpace(printed)
 	var head struct {
 		Role    *string         `json:"role"`

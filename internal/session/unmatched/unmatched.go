@@ -1,12 +1,15 @@
-package session
+// Package unmatched warns about names of tools and servers in the settings that
+// match nothing, because a rule that silently matches nothing fails open.
+package unmatched
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -17,55 +20,62 @@ type named struct {
 	origin  string // file:line, a variable or a flag
 }
 
-// matcher compares the names in the settings with the tools and servers that
-// exist.
-type matcher struct {
-	*run
-	sources *sources
-	loader  *registry.Loader
-	notice  func(registry.Diagnostic)
+// Names are the names that exist, with the settings to compare with them.
+type Names struct {
+	Settings *settings.Settings
+	Hooks    *hooks.Set // of the settings; nil: none
+	Registry *registry.Registry
+	Sources  []registry.Source
+	Given    func(registry.Source) []registry.Tool // the tools of a source, those that settings hide included
+	Plugins  []plugins.Plugin
+	Servers  []string // all servers
+	Off      []string // those that are turned off
+	// ServerOf returns the source of the server that a tool's name refers to; "" for
+	// other names.
+	ServerOf func(name string) string
+	Notice   func(registry.Diagnostic)
 }
 
-// check warns about names in the settings that match nothing in the registry,
-// because a rule that silently matches nothing fails open. Tools that another
+// Check warns about names in the settings that match nothing. Tools that another
 // setting hides are known. If a source failed or is turned off, a name could be
 // one of its tools, so that only probable typos are reported.
-func (m *matcher) check(ctx context.Context, reg *registry.Registry) {
-	if m.opts.Preset != "" {
-		return // a preset omits sources
-	}
-	m.checkServerLists(reg)
-	tools, servers := append(m.namesOfTools(ctx), m.unusedOverrides(reg)...), m.namedServers()
-	if len(tools)+len(servers)+len(m.set.AllowOptional.Entries) == 0 {
+func (m *Names) Check() {
+	m.checkServerLists()
+	tools, servers := append(m.namesOfTools(), m.unusedOverrides()...), m.namedServers()
+	if len(tools)+len(servers)+len(m.Settings.AllowOptional.Entries) == 0 {
 		return
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
-	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(reg.Reports(), failed)
+	complete := len(m.Off) == 0 && !slices.ContainsFunc(m.Registry.Reports(), failed)
 	known := m.knownNames()
 	for _, n := range tools {
-		if !m.isOfAbsent(reg, n.value) {
+		if !m.isOfAbsent(n.value) {
 			m.checkName(n, known, "tool", complete)
 		}
 	}
-	for _, e := range m.set.AllowOptional.Entries {
+	for _, e := range m.Settings.AllowOptional.Entries {
 		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String()}, m.allowable(known), "tool and no plugin", complete)
 	}
 	for _, n := range servers {
-		m.checkName(n, m.sources.serverNames(), "server", true)
+		m.checkName(n, m.Servers, "server", true)
 	}
 }
 
 // isOfAbsent reports whether a name refers to a server that is turned off or
 // failed, so that its tools are unknown.
-func (m *matcher) isOfAbsent(reg *registry.Registry, name string) bool {
-	if server := m.sources.serverOf(name); server != nil && sourceError(reg, server) != nil {
+func (m *Names) isOfAbsent(name string) bool {
+	if server := m.ServerOf(name); server != "" && m.failed(server) {
 		return true
 	}
-	return slices.ContainsFunc(m.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
+	return slices.ContainsFunc(m.Off, func(off string) bool { return strings.HasPrefix(name, off+"__") })
+}
+
+func (m *Names) failed(source string) bool {
+	return slices.ContainsFunc(m.Registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
 }
 
 // checkName warns if a name matches none of the known ones.
-func (m *matcher) checkName(n named, known []string, what string, complete bool) {
+func (m *Names) checkName(n named, known []string, what string, complete bool) {
 	if slices.Contains(known, n.value) {
 		return
 	}
@@ -81,12 +91,12 @@ func (m *matcher) checkName(n named, known []string, what string, complete bool)
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	m.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
+	m.Notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
 		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
 }
 
 // namesOfTools returns the names of tools that occur in the settings.
-func (m *matcher) namesOfTools(ctx context.Context) []named {
+func (m *Names) namesOfTools() []named {
 	var out []named
 	add := func(setting, value, origin string) {
 		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
@@ -99,22 +109,21 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 			add(setting, e.Value, e.Origin.String())
 		}
 	}
-	list("excludeTools", m.set.ExcludeTools)
-	list("allowedTools", m.set.AllowedTools)
-	list("coreTools", m.set.CoreTools)
-	list("tools.only", m.set.OnlyTools)
-	list("search.always", m.set.Search.Always)
-	for _, r := range m.set.Rules {
+	list("excludeTools", m.Settings.ExcludeTools)
+	list("allowedTools", m.Settings.AllowedTools)
+	list("coreTools", m.Settings.CoreTools)
+	list("tools.only", m.Settings.OnlyTools)
+	list("search.always", m.Settings.Search.Always)
+	for _, r := range m.Settings.Rules {
 		add("policy.rules", r.Tool, r.Origin.String())
 	}
-	for i := range m.set.ToolOptions {
-		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String())
+	for i := range m.Settings.ToolOptions {
+		add("toolOptions", m.Settings.ToolOptions[i].Pattern, m.Settings.ToolOptions[i].Origin.String())
 	}
-	set, _, err := ReadHooks(ctx, m.set, m.expander, m.deps.Environ)
-	if err == nil && set != nil { // errors in hooks are reported when they run
-		for i := range set.Hooks {
-			for _, name := range set.Hooks[i].Tools {
-				add("hooks", name, set.Hooks[i].Origin)
+	if m.Hooks != nil {
+		for i := range m.Hooks.Hooks {
+			for _, name := range m.Hooks.Hooks[i].Tools {
+				add("hooks", name, m.Hooks.Hooks[i].Origin)
 			}
 		}
 	}
@@ -122,13 +131,13 @@ func (m *matcher) namesOfTools(ctx context.Context) []named {
 }
 
 // unusedOverrides lists the overrides that changed no tool of a registry.
-func (m *matcher) unusedOverrides(reg *registry.Registry) []named {
-	entries := m.set.RawNamed("overrides")
+func (m *Names) unusedOverrides() []named {
+	entries := m.Settings.RawNamed("overrides")
 	if len(entries) == 0 {
 		return nil
 	}
 	used := map[string]bool{}
-	for _, t := range reg.Tools() {
+	for _, t := range m.Registry.Tools() {
 		if t.Reshaped != nil {
 			used[t.Reshaped.Origin] = true
 		}
@@ -144,14 +153,14 @@ func (m *matcher) unusedOverrides(reg *registry.Registry) []named {
 
 // namedServers returns the names of servers that occur in rules and in
 // sandbox.servers.
-func (m *matcher) namedServers() []named {
+func (m *Names) namedServers() []named {
 	var out []named
-	for _, r := range m.set.Rules {
+	for _, r := range m.Settings.Rules {
 		if r.Server != "" && r.Server != "*" {
 			out = append(out, named{"policy.rules", r.Server, r.Origin.String()})
 		}
 	}
-	for _, n := range m.set.RawNamed("sandbox.servers") {
+	for _, n := range m.Settings.RawNamed("sandbox.servers") {
 		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String()})
 	}
 	return out
@@ -159,10 +168,10 @@ func (m *matcher) namedServers() []named {
 
 // knownNames returns all names of the tools of all sources, including hidden
 // ones.
-func (m *matcher) knownNames() []string {
+func (m *Names) knownNames() []string {
 	var out []string
-	for _, source := range m.sources.all() {
-		given := m.loader.Given(source)
+	for _, source := range m.Sources {
+		given := m.Given(source)
 		for i := range given {
 			out = append(out, given[i].Spellings()...)
 		}
@@ -173,9 +182,9 @@ func (m *matcher) knownNames() []string {
 
 // allowable returns the valid values of tools.allow: tools, plugins and
 // group:plugins.
-func (m *matcher) allowable(tools []string) []string {
+func (m *Names) allowable(tools []string) []string {
 	out := append(slices.Clone(tools), registry.GroupPlugins)
-	for _, p := range m.sources.plugins {
+	for _, p := range m.Plugins {
 		out = append(out, p.ID)
 	}
 	return out
@@ -183,17 +192,17 @@ func (m *matcher) allowable(tools []string) []string {
 
 // checkServerLists warns about entries of a server's includeTools and
 // excludeTools that match none of its tools.
-func (m *matcher) checkServerLists(reg *registry.Registry) {
-	for _, server := range m.sources.servers {
-		if sourceError(reg, server) != nil {
+func (m *Names) checkServerLists() {
+	for _, server := range m.Sources {
+		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
 			continue
 		}
-		given := m.loader.Given(server)
+		given := m.Given(server)
 		names := make([]string, len(given))
 		for i := range given {
 			names[i] = given[i].ServerTool
 		}
-		for _, set := range m.set.Servers {
+		for _, set := range m.Settings.Servers {
 			if registry.MCPPrefix+set.Name != server.Name() {
 				continue
 			}

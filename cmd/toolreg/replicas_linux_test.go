@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,7 +28,7 @@ const (
 // Three replicas stand behind HAProxy, as in examples/serve, without affinity. Each in
 // turn is ended and started again while clients call: no call fails.
 func TestReplicasEndInOrder(t *testing.T) {
-	r := newReplicas(t)
+	r := newReplicas(t, false)
 	failed := r.call(t, syscall.SIGTERM)
 	if len(failed) > 0 {
 		t.Errorf("%d calls failed, the first: %s", len(failed), failed[0])
@@ -36,7 +38,28 @@ func TestReplicasEndInOrder(t *testing.T) {
 // The replicas are killed: no more calls fail than they can have been answering, and
 // none runs twice.
 func TestReplicasAreKilled(t *testing.T) {
-	r := newReplicas(t)
+	r := newReplicas(t, false)
+	failed := r.call(t, syscall.SIGKILL)
+	if most := replicaCallers * len(r.ports); len(failed) > most {
+		t.Errorf("%d calls failed, the first: %s", len(failed), failed[0])
+	}
+	t.Logf("failed: %d", len(failed))
+}
+
+// Calls that need approval, and those during which a server asks, reach another replica
+// with each answer: none fails while each replica is ended and started again, and none
+// runs twice.
+func TestReplicasAsk(t *testing.T) {
+	r := newReplicas(t, true)
+	failed := r.call(t, syscall.SIGTERM)
+	if len(failed) > 0 {
+		t.Errorf("%d calls failed, the first: %s", len(failed), failed[0])
+	}
+}
+
+// The same with replicas that are killed: only calls that were being answered fail.
+func TestReplicasAskAndAreKilled(t *testing.T) {
+	r := newReplicas(t, true)
 	failed := r.call(t, syscall.SIGKILL)
 	if most := replicaCallers * len(r.ports); len(failed) > most {
 		t.Errorf("%d calls failed, the first: %s", len(failed), failed[0])
@@ -48,10 +71,13 @@ type replicas struct {
 	dir   string
 	ports []string // the proxy's comes first
 	calls int
+	asks  bool // whether calls need approval
+
+	requests, elsewhere atomic.Int64 // of the calls that ask: all, and those that another replica got than the one before
 }
 
-// newReplicas starts HAProxy.
-func newReplicas(t *testing.T) *replicas {
+// newReplicas starts HAProxy. If calls ask, it sends each request to the next replica.
+func newReplicas(t *testing.T, asks bool) *replicas {
 	t.Helper()
 	calls, err := strconv.Atoi(os.Getenv("TOOLREG_REPLICAS"))
 	if err != nil {
@@ -61,7 +87,7 @@ func newReplicas(t *testing.T) *replicas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replicas{dir: t.TempDir(), calls: calls}
+	r := &replicas{dir: t.TempDir(), calls: calls, asks: asks}
 	for i := range 4 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -73,9 +99,16 @@ func newReplicas(t *testing.T) *replicas {
 		r.ports = append(r.ports, port)
 		_ = l.Close()
 	}
+	config = bytes.Replace(config, []byte("    option httpchk\n"), []byte("    http-response set-header Replica %s\n    option httpchk\n"), 1)
+	if asks {
+		config = bytes.Replace(config, []byte("balance leastconn"), []byte("balance roundrobin"), 1)
+	}
 	r.write(t, "haproxy.cfg", string(config))
 	r.write(t, "tokens", "alice "+replicaToken+"\n")
-	r.write(t, "settings.json", `{"mcpServers": {"m": {"command": "mcp-testserver", "inheritEnv": true, "trust": true}}}`)
+	r.write(t, "key", strings.Repeat("0123456789abcdef", 2))
+	for name, trust := range map[string]bool{"settings.json": true, "asking.json": false} {
+		r.write(t, name, fmt.Sprintf(`{"mcpServers": {"m": {"command": "mcp-testserver", "args": ["--dialogs"], "inheritEnv": true, "trust": %t}}, "serve": {"stateKey": "file:key"}}`, trust))
+	}
 	proxy := exec.CommandContext(t.Context(), "haproxy", "-db", "-f", filepath.Join(r.dir, "haproxy.cfg"))
 	proxy.Stderr = os.Stderr
 	if err := proxy.Start(); err != nil {
@@ -95,7 +128,11 @@ func (r *replicas) write(t *testing.T, name, text string) {
 // start starts a replica and returns when it is healthy.
 func (r *replicas) start(t *testing.T, port string) *exec.Cmd {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "toolreg", "--settings", "settings.json", "serve", "--source", "mcp:*", "--http", "127.0.0.1:"+port, "--token-file", "tokens")
+	settings := "settings.json"
+	if r.asks {
+		settings = "asking.json"
+	}
+	c := exec.CommandContext(t.Context(), "toolreg", "--settings", settings, "serve", "--source", "mcp:*", "--http", "127.0.0.1:"+port, "--token-file", "tokens")
 	c.Dir, c.Env, c.Stderr = r.dir, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH")}, os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -136,10 +173,10 @@ func (r *replicas) call(t *testing.T, end syscall.Signal) (failed []string) {
 		callers.Go(func() {
 			for !rolled.Load() || next.Load() < int64(r.calls) {
 				id := next.Add(1)
-				err := r.post(t.Context(), id)
+				err := r.make(t.Context(), id)
 				runs, _ := os.ReadFile(r.marker(id))
 				ran := bytes.Count(runs, []byte("\n"))
-				if ran > 1 || err == nil && ran != 1 {
+				if ran > 1 || err == nil && ran != 1 && !r.dialog(id) {
 					t.Errorf("call %d ran %d times, %v", id, ran, err)
 				}
 				if err != nil {
@@ -163,31 +200,84 @@ func (r *replicas) call(t *testing.T, end syscall.Signal) (failed []string) {
 	rolled.Store(true)
 	callers.Wait()
 	t.Logf("%d calls", done.Load())
+	if r.asks {
+		t.Logf("%d answers, of which %d went to another replica than the one that asked", r.requests.Load(), r.elsewhere.Load())
+	}
 	return failed
 }
 
 func (r *replicas) marker(id int64) string { return filepath.Join(r.dir, fmt.Sprint("ran-", id)) }
 
-// post makes one call by way of the proxy.
-func (r *replicas) post(ctx context.Context, id int64) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"m__slow","arguments":{"seconds":0.01,"started":%q},
-		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"replicas","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, id, r.marker(id))
+// dialog reports whether the call of an id is one during which the server asks twice.
+func (r *replicas) dialog(id int64) bool { return r.asks && id%2 == 0 }
+
+// make makes one call by way of the proxy and answers what is asked.
+func (r *replicas) make(ctx context.Context, id int64) error {
+	tool, args, want := "m__slow", fmt.Sprintf(`{"seconds":0.01,"started":%q}`, r.marker(id)), "slept"
+	if r.dialog(id) {
+		tool, args, want = "m__rounds", `{"count":2}`, "asked 2 times"
+	}
+	answers, asked := "", ""
+	for range 4 {
+		answer, by, err := r.post(ctx, id, tool, args, answers)
+		if err != nil {
+			return err
+		}
+		var message struct {
+			Result struct {
+				Requests map[string]json.RawMessage `json:"inputRequests"`
+				State    string                     `json:"requestState"`
+			} `json:"result"`
+		}
+		_ = json.Unmarshal(answer[bytes.IndexByte(answer, '{'):], &message)
+		if asked != "" {
+			r.requests.Add(1)
+			if asked != by {
+				r.elsewhere.Add(1)
+			}
+		}
+		if asked = by; len(message.Result.Requests) == 0 {
+			if !bytes.Contains(answer, []byte(want)) {
+				return fmt.Errorf("%s: %s", tool, answer)
+			}
+			return nil
+		}
+		content := map[string]json.RawMessage{}
+		for key := range message.Result.Requests {
+			content[key] = json.RawMessage(`{"action":"accept","content":{}}`)
+			if key == "toolreg.approval" {
+				content[key] = json.RawMessage(`{"action":"accept","content":{"decision":"once"}}`)
+			}
+		}
+		responses, err := json.Marshal(content)
+		if err != nil {
+			return err
+		}
+		answers = fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, message.Result.State, responses)
+	}
+	return errors.New("asked too often")
+}
+
+// post sends a request and returns the answer and the replica that gave it.
+func (r *replicas) post(ctx context.Context, id int64, tool, args, answers string) (answer []byte, by string, err error) {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,%s
+		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"replicas","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, id, tool, args, answers)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:"+r.ports[0]+"/mcp", strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	for name, value := range map[string]string{"Authorization": "Bearer " + replicaToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "m__slow"} {
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool} {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && (resp.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte("slept"))) {
+	answer, err = io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte("{"))) {
 		err = fmt.Errorf("status %d: %s", resp.StatusCode, answer)
 	}
-	return err
+	return answer, resp.Header.Get("Replica"), err
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,6 +66,7 @@ type HTTP struct {
 	draining    atomic.Bool // new requests are refused
 	connections connections
 	large       largeBodies
+	slots       slots
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
 }
@@ -80,7 +83,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	s.sessionTime.Store(int64(opts.Session))
-	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime}
+	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.For(name)
@@ -166,8 +169,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// protocol passes a request to the SDK after determining its client and
-// protocol revision.
+// protocol passes a request to the SDK after determining its client.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	name, ok := h.authenticate(r)
 	if !ok {
@@ -180,45 +182,69 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
-	if r.Method == http.MethodPost {
-		if h.draining.Load() {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "shutting down", http.StatusServiceUnavailable)
-			return
-		}
-		h.calls.Add(1)
-		defer h.calls.Add(-1)
-	}
 	if err := checkHeaders(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
-	modern, status, err := h.readBody(w, r)
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r, name, id)
+		return
+	case http.MethodDelete:
+		h.server.sessions.end(id)
+	}
+	h.pass(w, r, isModern(r), id)
+}
+
+// post reads a message and passes it on when it is its client's turn.
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
+	if h.draining.Load() {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	h.calls.Add(1)
+	defer h.calls.Add(-1)
+	body, status, err := h.wholeBody(w, r, name)
 	if err != nil {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	if modern && !h.connections.admit(r.Context(), h.opts.MaxClients) || !modern && h.full(id, r.Method) {
+	done, err := h.slots.take(r.Context(), name, cmp.Or(id, r.RemoteAddr))
+	if err != nil {
+		return // nobody waits for the answer
+	}
+	defer done()
+	modern := isModern(r)
+	if err := checkRevision(modern, body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if modern && !h.connections.admit(r.Context(), h.opts.MaxClients) || !modern && h.full(id) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.pass(w, r, modern, id)
+}
+
+// pass passes a request to the SDK.
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id string) {
+	decodeName(r.Header)
 	w = newSteady(w)
 	if modern {
 		h.modern.ServeHTTP(w, r)
 		return
 	}
-	if r.Method == http.MethodDelete {
-		h.server.sessions.end(id)
-	}
 	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)
 }
 
-// full reports whether a request would begin a session too many.
-func (h *HTTP) full(id, method string) bool {
-	return id == "" && method == http.MethodPost && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients
+// full reports whether a message would begin a session too many.
+func (h *HTTP) full(id string) bool {
+	return id == "" && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients
 }
 
 // authenticate returns the name of the request's token.
@@ -237,30 +263,26 @@ func (h *HTTP) authenticate(r *http.Request) (string, bool) {
 	return h.opts.Tokens.Name(strings.TrimSpace(token), h.opts.Warn)
 }
 
-// readBody reads the body of a request within the time limit and reports
-// whether it uses a revision without sessions. The header and the message must
-// agree on that.
-func (h *HTTP) readBody(w http.ResponseWriter, r *http.Request) (modern bool, status int, err error) {
-	header := r.Header.Get("Mcp-Protocol-Version")
-	modern = header >= firstModern
-	if name, ok := strings.CutPrefix(r.Header.Get("Mcp-Name"), "=?base64?"); ok {
+// isModern reports whether a request is of a revision without sessions.
+func isModern(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Version") >= firstModern }
+
+// checkRevision returns an error if a message and the header of its request disagree on
+// whether the revision has sessions.
+func checkRevision(modern bool, body json.RawMessage) error {
+	inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(body, "params"), "_meta"), mcp.MetaKeyProtocolVersion))
+	if ok && inBody >= firstModern != modern {
+		return errors.New("the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+	}
+	return nil
+}
+
+// decodeName decodes the header Mcp-Name, which the SDK does not.
+func decodeName(h http.Header) {
+	if name, ok := strings.CutPrefix(h.Get("Mcp-Name"), "=?base64?"); ok {
 		if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(name, "?=")); err == nil {
-			r.Header.Set("Mcp-Name", string(decoded))
+			h.Set("Mcp-Name", string(decoded))
 		}
 	}
-	if r.Method != http.MethodPost {
-		return modern, 0, nil
-	}
-	body, status, err := h.wholeBody(w, r)
-	if err != nil {
-		return false, status, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(json.RawMessage(body), "params"), "_meta"), mcp.MetaKeyProtocolVersion))
-	if ok && inBody >= firstModern != modern {
-		return false, http.StatusBadRequest, errors.New("the header Mcp-Protocol-Version and the message name different revisions of the protocol")
-	}
-	return modern, 0, nil
 }
 
 // checkHeaders refuses requests that a proxy in front may have read differently.
@@ -279,7 +301,7 @@ func isTooLarge(err error) bool {
 }
 
 // wholeBody reads the body of a request within its limits.
-func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([]byte, int, error) {
 	errLarge := errors.New("the request is larger than 16 MiB")
 	if r.ContentLength > maxBody {
 		return nil, http.StatusRequestEntityTooLarge, errLarge
@@ -288,7 +310,6 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request) ([]byte, int, e
 	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
 	defer cancel()
-	name, _ := r.Context().Value(nameKey{}).(string)
 	body, err := h.large.read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody), isTooLarge)
 	large := isTooLarge(err)
 	switch {

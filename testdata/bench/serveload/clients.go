@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,35 +93,35 @@ func check(answer []byte) error {
 
 // httpClient makes one request at a time over a connection of its own.
 type httpClient struct {
-	url, version, session string
-	http                  *http.Client
-	buf                   bytes.Buffer
+	url, token, version, session string
+	http                         *http.Client
+	buf                          bytes.Buffer
 }
 
-func newHTTP(url, version string) *httpClient {
-	c := &httpClient{url: url, version: version, http: &http.Client{Transport: &http.Transport{}}}
+func newHTTP(url, name, version string) *httpClient {
+	c := &httpClient{url: url, token: tokenOf(name), version: version, http: &http.Client{Transport: &http.Transport{}}}
 	if version == legacy {
 		if err := c.request("initialize", initialize); err != nil {
 			log.Fatal(err)
 		}
-		_ = c.post([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), "")
+		_ = c.post(context.Background(), []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), "")
 	}
 	return c
 }
 
 func (c *httpClient) request(method, params string) error {
-	if err := c.post(message(method, params, c.version), method); err != nil {
+	if err := c.post(context.Background(), message(method, params, c.version), method); err != nil {
 		return err
 	}
 	return check(c.buf.Bytes())
 }
 
-func (c *httpClient) post(body []byte, method string) error {
-	req, err := http.NewRequest(http.MethodPost, c.url, bytes.NewReader(body))
+func (c *httpClient) post(ctx context.Context, body []byte, method string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {c.version}}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {c.version}, "Authorization": {"Bearer " + c.token}}
 	if c.version == modern {
 		req.Header.Set("Mcp-Method", method)
 		if method == "tools/call" {
@@ -142,7 +143,17 @@ func (c *httpClient) post(body []byte, method string) error {
 	return err
 }
 
-func (c *httpClient) close() { c.http.CloseIdleConnections() }
+// end ends the session, if there is one, and closes the connection.
+func (c *httpClient) end() {
+	if req, err := http.NewRequest(http.MethodDelete, c.url, nil); err == nil && c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		if resp, err := c.http.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	c.http.CloseIdleConnections()
+}
 
 // gateway is a process that listens.
 type gateway struct {
@@ -163,7 +174,7 @@ func newGateway(server []string) gateway {
 // newServe starts toolreg serve with so many servers.
 func newServe(n int, server []string) gateway {
 	address := freeAddress()
-	cmd := exec.Command("toolreg", "--quiet", "--settings", settings(n, server), "serve", "--source", "mcp:*", "--http", address, "--no-auth")
+	cmd := exec.Command("toolreg", "--quiet", "--settings", settings(n, server), "serve", "--source", "mcp:*", "--http", address, "--token-file", tokens())
 	if err := cmd.Start(); err != nil {
 		log.Fatal(err)
 	}
@@ -181,6 +192,29 @@ func listening(cmd *exec.Cmd, address, path string) gateway {
 	log.Fatalf("%s does not listen", cmd)
 	return gateway{}
 }
+
+// tokenOf returns the token of a client.
+func tokenOf(name string) string { return "0123456789abcdef-" + name }
+
+// tokens writes a file with the tokens of the clients that are measured together, and
+// of one that behaves badly. It returns its path.
+func tokens() string {
+	var text strings.Builder
+	for _, name := range append(clientNames(), badClient) {
+		fmt.Fprintln(&text, name, tokenOf(name))
+	}
+	path := filepath.Join(os.Getenv("WORK"), "tokens")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	return path
+}
+
+// badClient is the name of the client that behaves badly.
+const badClient = "bad"
+
+// clientNames are the names of eight others.
+func clientNames() []string { return strings.Fields("a b c d e f g h") }
 
 func freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

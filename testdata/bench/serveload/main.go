@@ -35,7 +35,12 @@ func main() {
 	row := flag.String("row", ".", "measure rows that match `PATTERN`")
 	calls := flag.Int("calls", 3000, "calls of each way, one after the other")
 	load := flag.Duration("time", 10*time.Second, "how long calls at once are made in each way")
+	bad := flag.Int("attack", -1, "behave badly, as the `NUMBER` says, to the server at the address in the argument")
 	flag.Parse()
+	if *bad >= 0 {
+		runAttack(*bad, flag.Arg(0))
+		return
+	}
 	wanted := regexp.MustCompile(*row)
 	do := func(name string, f func()) {
 		if wanted.MatchString(name) {
@@ -59,10 +64,10 @@ func start(server ...string) []*way {
 	serve := newServe(1, server)
 	return []*way{
 		{name: "direct", connect: func() func(string, string) error { return newStdio(server...).request }},
-		{name: "gateway", pid: gateway.pid, connect: func() func(string, string) error { return newHTTP(gateway.url, legacy).request }},
+		{name: "gateway", pid: gateway.pid, connect: func() func(string, string) error { return newHTTP(gateway.url, "", legacy).request }},
 		newServeStdio(server),
-		{name: "serve legacy", pid: serve.pid, connect: func() func(string, string) error { return newHTTP(serve.url, legacy).request }},
-		{name: "serve modern", pid: serve.pid, connect: func() func(string, string) error { return newHTTP(serve.url, modern).request }},
+		{name: "serve legacy", pid: serve.pid, connect: func() func(string, string) error { return newHTTP(serve.url, clientNames()[0], legacy).request }},
+		{name: "serve modern", pid: serve.pid, connect: func() func(string, string) error { return newHTTP(serve.url, clientNames()[0], modern).request }},
 	}
 }
 
@@ -192,7 +197,7 @@ func memory() {
 	var clients []*httpClient
 	open := func(n int, idle time.Duration) int {
 		for len(clients) < n {
-			c := newHTTP(serve.url, legacy)
+			c := newHTTP(serve.url, clientNames()[0], legacy)
 			if err := c.request("tools/list", ""); err != nil {
 				log.Fatal(err)
 			}
@@ -213,7 +218,7 @@ func memory() {
 	fmt.Printf("| memory with ten servers, MiB | | | | %.0f | |\n", float64(ten)/(1<<20))
 	fmt.Printf("| memory for each idle client, KiB | | | | %.0f | |\n", float64(many-few)/600/(1<<10))
 	for _, c := range clients {
-		c.close()
+		c.end()
 	}
 }
 

@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// slotTime is how long a request may keep its slot. Most need less; one that waits
+	// for a server or a person must not hold up the others.
+	slotTime = time.Millisecond
+	// slotsEach is how many slots there are for each processor, so that it has work
+	// while a server answers. If more requests than there are slots wait, there is only
+	// one for each processor: then the next request does not wait for many others.
+	slotsEach = 4
+)
+
+// slots decides which request is worked on next, so that a client that sends many
+// waits for its own, and the others do not wait for them.
+type slots struct {
+	processors int
+
+	mu      sync.Mutex
+	working int
+	waiting int // in queue
+	queue   queue
+}
+
+// ticket is a request that waits for a slot or has one. slots.mu guards its state.
+type ticket struct {
+	ready chan struct{} // closed when it gets a slot
+	state int           // waiting, working, over
+}
+
+// The states of a ticket.
+const (
+	waiting = iota
+	working
+	over
+)
+
+// take waits for a slot. from is the path to the sender, such as a token and one of its
+// sessions: all tokens have the same share, and so have all sessions of one token. The
+// slot is given back by done, or after slotTime. done leaves it to that if ctx is
+// canceled: a call goes on for a while after its client has broken off.
+func (s *slots) take(ctx context.Context, from ...string) (done func(), err error) {
+	t := &ticket{ready: make(chan struct{})}
+	s.mu.Lock()
+	s.queue.add(t, from)
+	s.waiting++
+	s.grant()
+	s.mu.Unlock()
+	select {
+	case <-t.ready:
+	case <-ctx.Done():
+		s.end(t)
+		return nil, context.Cause(ctx)
+	}
+	limit := time.AfterFunc(slotTime, func() { s.end(t) })
+	return func() {
+		if ctx.Err() == nil && limit.Stop() {
+			s.end(t)
+		}
+	}, nil
+}
+
+// end gives a slot back, or gives up waiting for one.
+func (s *slots) end(t *ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	had := t.state == working
+	t.state = over
+	if had {
+		s.working--
+		s.grant()
+	}
+}
+
+// grant gives free slots to those who wait. s.mu is held.
+func (s *slots) grant() {
+	for s.waiting > 0 {
+		most := s.processors * slotsEach
+		if s.waiting > most {
+			most = s.processors
+		}
+		if s.working >= most {
+			return
+		}
+		s.waiting--
+		if t := s.queue.next(); t.state == waiting {
+			t.state = working
+			s.working++
+			close(t.ready)
+		}
+	}
+}
+
+// queue has the tickets of one sender, or the queues of several, which take turns. The
+// zero value is empty.
+type queue struct {
+	tickets []*ticket
+	turns   []string // the senders below, the next one first
+	below   map[string]*queue
+}
+
+func (q *queue) empty() bool { return len(q.tickets)+len(q.turns) == 0 }
+
+func (q *queue) add(t *ticket, from []string) {
+	if len(from) == 0 {
+		q.tickets = append(q.tickets, t)
+		return
+	}
+	sender := q.below[from[0]]
+	if sender == nil {
+		sender = &queue{}
+		if q.below == nil {
+			q.below = map[string]*queue{}
+		}
+		q.below[from[0]] = sender
+		q.turns = append(q.turns, from[0])
+	}
+	sender.add(t, from[1:])
+}
+
+// next removes and returns the ticket whose turn it is. The queue is not empty.
+func (q *queue) next() *ticket {
+	if len(q.tickets) > 0 {
+		t := q.tickets[0]
+		q.tickets = q.tickets[1:]
+		return t
+	}
+	name := q.turns[0]
+	q.turns = q.turns[1:]
+	sender := q.below[name]
+	t := sender.next()
+	if sender.empty() {
+		delete(q.below, name)
+	} else {
+		q.turns = append(q.turns, name)
+	}
+	return t
+}

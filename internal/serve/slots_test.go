@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// taken returns how many requests have a slot and how many wait for one.
+func (s *slots) taken() [2]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return [2]int{s.working, s.waiting}
+}
+
+// Tokens take turns, and within a token its sessions, whatever arrived first.
+func TestSlotsAreShared(t *testing.T) {
+	var q queue
+	names := map[*ticket]string{}
+	for _, from := range []string{"bad/1", "bad/1", "bad/1", "bad/1", "bad/2", "good/1", "good/2", "good/1"} {
+		t := &ticket{}
+		names[t] = from
+		q.add(t, strings.Split(from, "/"))
+	}
+	var got []string
+	for !q.empty() {
+		got = append(got, names[q.next()])
+	}
+	want := []string{"bad/1", "good/1", "bad/2", "good/2", "bad/1", "good/1", "bad/1", "bad/1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+	if len(q.below) != 0 {
+		t.Errorf("%d senders are left", len(q.below))
+	}
+}
+
+// Requests that wait for something do not hold up the others. If many wait, fewer are
+// worked on at a time.
+func TestSlotsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slots{processors: 1}
+		begin := time.Now()
+		var waited []time.Duration // in multiples of slotTime
+		var mu sync.Mutex
+		var requests sync.WaitGroup
+		for range 3*slotsEach + 1 {
+			requests.Go(func() {
+				if _, err := s.take(t.Context(), "a"); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				waited = append(waited, time.Since(begin)/slotTime)
+			})
+		}
+		requests.Wait()
+		time.Sleep(2 * slotTime)
+		want := []time.Duration{0, 0, 0, 0, 1, 2, 3, 4, 5, 5, 5, 5, 6}
+		if !slices.Equal(waited, want) || s.taken() != [2]int{} {
+			t.Errorf("slots after %v, want %v; taken and waiting: %d", waited, want, s.taken())
+		}
+	})
+}
+
+// A request whose client goes away while it waits takes no slot; one whose client goes
+// away later keeps its slot, as its call goes on.
+func TestSlotsOfClientsThatGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slots{processors: 1}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		done, err := s.take(ctx, "a")
+		for range slotsEach - 1 {
+			_, _ = s.take(t.Context(), "a")
+		}
+		go func() {
+			if _, err := s.take(ctx, "b"); !errors.Is(err, gone) {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		cancel(gone)
+		synctest.Wait()
+		if done(); err != nil || s.taken() != [2]int{slotsEach, 1} {
+			t.Errorf("taken and waiting: %d, %v", s.taken(), err)
+		}
+		time.Sleep(2 * slotTime)
+		if s.taken() != [2]int{} {
+			t.Errorf("taken and waiting at the end: %d", s.taken())
+		}
+	})
+}
+
+// Messages wait for a slot; a health check does not.
+func TestMessagesTakeSlots(t *testing.T) {
+	h := newServer(t, nil).HTTP(HTTPOptions{})
+	h.slots.processors = 0
+	answer := func(method, target string) int {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		w := httptest.NewRecorder()
+		w.Code = 0
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(ping)))
+		return w.Code
+	}
+	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
+		t.Errorf("healthz: %d", code)
+	}
+	if code := answer(http.MethodPost, path); code != 0 {
+		t.Errorf("a message was answered with %d, without a slot", code)
+	}
+}

@@ -94,6 +94,7 @@ func (s *Source) stdio(ctx context.Context, server settings.Server, sess *sessio
 		Dir:    dir,
 		Env:    settings.Environment(s.opts.Environ, server.Env, server.InheritEnv),
 		Output: s.stderrLines(sess.mask),
+		Guard:  s.opts.Guard,
 	}
 	after, err := s.opts.Confine.Apply(ctx, &spec)
 	if err != nil {

@@ -52,6 +52,7 @@ type Options struct {
 
 	// Confine confines a stdio server; nil: it is not confined.
 	Confine process.Confiner
+	Guard   bool // of a stdio server's process, see [process.Spec]
 
 	// Logger receives stderr lines of the server (level info), text on its stdout
 	// that is not a message (warn) and protocol details (debug). If nil, nothing is

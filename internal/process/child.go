@@ -38,7 +38,7 @@ type Child struct {
 // MaxOutput, Keep, Grace and Linger. Spec.Output receives only stderr. When the
 // child exits, the rest of its group is killed. The error is a *[StartError].
 func Start(spec Spec) (*Child, error) {
-	l, ends, err := begin(spec, true, true)
+	l, ends, err := begin(spec, true)
 	if err != nil {
 		return nil, err
 	}

@@ -56,18 +56,39 @@ func TestGroupDiesWithAKilledParent(t *testing.T) {
 	}
 }
 
-// A child that is seen to its end takes its guard along.
+// A child that is seen to its end takes its guard along, whether that was there from the
+// beginning or came later.
 func TestGuardIsDismissed(t *testing.T) {
-	c := start(t, "cat >/dev/null")
-	c.launched.mu.Lock()
-	pid := c.launched.guard.cmd.Process.Pid
-	c.launched.mu.Unlock()
-	if gone(t, pid) {
-		t.Fatal("the guard never ran")
+	for _, guarded := range []bool{true, false} {
+		spec := sh("cat >/dev/null")
+		spec.Guard = guarded
+		c, err := Start(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid := awaitGuard(c)
+		if gone(t, pid) {
+			t.Fatal("the guard never ran")
+		}
+		c.Stop(long, long)
+		if c.Exit() != "exit status 0" || !gone(t, pid) {
+			t.Errorf("exit %q; the guard is gone: %v", c.Exit(), gone(t, pid))
+		}
 	}
-	c.Stop(long, long)
-	if c.Exit() != "exit status 0" || !gone(t, pid) {
-		t.Errorf("exit %q; the guard is gone: %v", c.Exit(), gone(t, pid))
+}
+
+// awaitGuard returns the process of the child's guard once there is one.
+func awaitGuard(c *Child) int {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		c.launched.mu.Lock()
+		g := c.launched.guard
+		c.launched.mu.Unlock()
+		if g != nil {
+			return g.cmd.Process.Pid
+		}
+		<-tick.C
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// guardAfter is the age at which the child of Run gets a guard. Most of them exit
-// before. A long-lived child has one from the beginning.
+// guardAfter is the age at which a child gets a guard, unless [Spec.Guard] gives it one
+// from the beginning. Most children exit before.
 const guardAfter = 250 * time.Millisecond
 
 // guardScript reads the group from its stdin, which toolreg then keeps open, waits for its

@@ -38,10 +38,9 @@ type launched struct {
 	once   sync.Once
 }
 
-// launch starts cmd in its own session and group. mark is in its environment. lasting
-// says that it is expected to run for long, and so has a guard before it is started. The
-// error is not wrapped.
-func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, lasting bool) (*launched, error) {
+// launch starts cmd in its own session and group. mark is in its environment. If
+// it is guarded, its guard starts before it. The error is not wrapped.
+func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, guarded bool) (*launched, error) {
 	l := &launched{
 		cmd:     cmd,
 		sandbox: confined,
@@ -50,7 +49,7 @@ func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, lasting bool)
 		done:    make(chan struct{}),
 		free:    make(chan struct{}),
 	}
-	if lasting {
+	if guarded {
 		l.guard = startGuard(mark)
 	}
 	started := make(chan error)
@@ -61,7 +60,7 @@ func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, lasting bool)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !lasting {
+	if !guarded {
 		l.age = time.AfterFunc(guardAfter, l.protect)
 	}
 	return l, nil
@@ -252,9 +251,8 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// begin resolves, connects and starts a child; for lasting, see launch. The error is a
-// *StartError.
-func begin(s Spec, withStdin, lasting bool) (*launched, *pipes, error) {
+// begin resolves, connects and starts a child. The error is a *StartError.
+func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	cmd, err := newCommand(s)
 	if err != nil {
 		return nil, nil, err
@@ -269,7 +267,7 @@ func begin(s Spec, withStdin, lasting bool) (*launched, *pipes, error) {
 	confined, err := confine(cmd, s)
 	var l *launched
 	if err == nil {
-		l, err = launch(cmd, confined, mark, lasting)
+		l, err = launch(cmd, confined, mark, s.Guard)
 	}
 	p.closeTheirs()
 	switch {

@@ -12,7 +12,7 @@ import (
 // killed, and checks at the end that no goroutine was left behind.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_PARENT") != "" {
-		child, err := Start(Spec{Argv: []string{"/bin/sh", "-c", os.Getenv("PROCESS_TEST_SCRIPT")}, Env: os.Environ()})
+		child, err := Start(Spec{Argv: []string{"/bin/sh", "-c", os.Getenv("PROCESS_TEST_SCRIPT")}, Env: os.Environ(), Guard: true})
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

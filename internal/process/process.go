@@ -57,6 +57,11 @@ type Spec struct {
 	// at a time. The slice is valid only during the call. May be nil.
 	Output func(stream int, p []byte)
 
+	// Guard ends what the child has started if toolreg is killed, even in the
+	// child's first moments. It costs one more process per child; without it, only
+	// children older than 250 ms have that process.
+	Guard bool
+
 	// Confine is what the program can reach, by the kernel; nil: what toolreg
 	// can. If it cannot be confined in full, it does not run, and the error
 	// wraps a *[sandbox.Error]. Open ignores it.

@@ -15,7 +15,7 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{ExitCode: -1}, context.Cause(ctx)
 	}
-	child, ends, err := begin(spec, spec.Stdin != nil, false)
+	child, ends, err := begin(spec, spec.Stdin != nil)
 	if err != nil {
 		return Outcome{ExitCode: -1}, err
 	}

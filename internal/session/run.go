@@ -87,6 +87,7 @@ type Options struct {
 	Still   bool       // start nothing, not even a command reference in the settings; Cache must be cache.Offline
 	Counts  bool       // also count prompts and resources of servers
 	Uncut   bool       // do not shorten results
+	Guard   bool       // guard the processes of servers, see [process.Spec]
 	Locked  bool       // refuse tools that differ from toolreg.lock
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Session.Diagnostics] returns.

@@ -202,7 +202,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
 			Samples: s.set.Sampling.Requests,
 		},
-		Confine:   s.confiner.Programs(confine.Server(server.Name)),
+		Confine: s.confiner.Programs(confine.Server(server.Name)), Guard: s.opts.Guard,
 		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
 	}

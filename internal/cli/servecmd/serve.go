@@ -155,7 +155,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 // session makes a session whose questions go to clients.
 func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, error) {
-	return e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+	return e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
 // asking says what clients may be asked. Inside a tool's run the client can be the

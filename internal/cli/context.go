@@ -30,7 +30,7 @@ func (e *Env) context() ([]session.Fact, error) {
 		raw := strings.HasSuffix(name, ":")
 		name = strings.TrimSuffix(name, ":")
 		if !ok || name == "" {
-			return nil, &UsageError{Err: fmt.Errorf("--context %q is not k=v", f), Hint: "for example --context sandboxed=true"}
+			return nil, &UsageError{Err: fmt.Errorf("--context %q: expected k=v", f), Hint: "for example --context sandboxed=true"}
 		}
 		value := json.RawMessage(text)
 		literal := text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789.eE+-") == ""

@@ -23,7 +23,7 @@ func checkDescriptors() error {
 	for range pairs {
 		var fds [2]int
 		if err := syscall.Pipe(fds[:]); err != nil {
-			return fmt.Errorf("not even %d files can be opened: %w", 2*pairs, err)
+			return fmt.Errorf("cannot open %d files: %w", 2*pairs, err)
 		}
 		open = append(open, fds[0], fds[1])
 	}

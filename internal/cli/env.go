@@ -78,7 +78,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	}
 	e.Globals = g
 	if g.Refresh && g.Cached {
-		return &UsageError{Err: errors.New("--refresh and --cached exclude each other"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
+		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
 	if g.JQ != "" {
 		e.Globals.JSON = true // the filter applies to JSON output

@@ -106,7 +106,7 @@ func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND | TOPIC]",
 		Short:   "Show the help of a command or a topic",
-		Long:    "Show the help of a command, or a topic that is about no single command.",
+		Long:    "Show the help of a command or of a topic.",
 		Example: "  toolreg help servers add\n  toolreg help params",
 		ValidArgsFunction: func(cmd *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var out []cobra.Completion

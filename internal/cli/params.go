@@ -28,10 +28,10 @@ func (o *ParamsOptions) Flags(cmd *cobra.Command) {
 	complete.Flag(cmd, "params-file", complete.Files)
 }
 
-// Check returns an error for flags that exclude each other.
+// Check returns an error for flags that cannot be used together.
 func (o *ParamsOptions) Check() error {
 	if o.params != "" && o.file != "" {
-		return &UsageError{Err: errors.New("--params and --params-file exclude each other"), Hint: "see toolreg help params"}
+		return &UsageError{Err: errors.New("--params and --params-file cannot be used together"), Hint: "see toolreg help params"}
 	}
 	return nil
 }

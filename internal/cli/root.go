@@ -87,7 +87,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 // values are read by settings.ResolveGlobals, which adds the environment.
 func globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringArray("settings", nil, "also read this settings `file`, - for stdin; this implies consent to it (repeatable)")
+	f.StringArray("settings", nil, "also read this settings `file` (- for stdin) and trust it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
 	f.StringArray("import", nil, "add the MCP servers of another `program`: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")

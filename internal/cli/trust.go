@@ -31,7 +31,7 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 	}
 	section("files covered by trust:", p.Files)
 	section("programs that would run:", p.Runs)
-	section("settings that loosen what toolreg asks about or hides:", p.Loosens)
+	section("settings that loosen restrictions:", p.Loosens)
 	section("variables and references that would be read:", p.Expands)
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, terminal.Line(c.Name))

@@ -40,7 +40,7 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 			r = noted(r, note)
 		}
 		if len(removed) > 0 {
-			r = noted(r, "Removed after the call, because other programs act upon such files and a confined one must not create them: "+listed(removed))
+			r = noted(r, "Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: "+listed(removed))
 		}
 		return r, err
 	}

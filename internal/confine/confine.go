@@ -77,7 +77,7 @@ func (c *Confiner) Close() error { return c.files.Close() }
 // Missing says why programs cannot be confined in full; "" if they can.
 func (c *Confiner) Missing() string {
 	if sandbox.HoldsHome(c.opts.Settings.Workspace, c.home) {
-		return fmt.Sprintf("the workspace %s is or contains your home", c.opts.Settings.Workspace)
+		return fmt.Sprintf("the workspace %s is or contains your home folder", c.opts.Settings.Workspace)
 	}
 	return strings.Join(c.support().Missing(), ", ")
 }
@@ -165,10 +165,10 @@ func (c *Confiner) report(kind string, removed []string, err error) {
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_removed"}
 	switch {
 	case err != nil:
-		d.Message = fmt.Sprintf("cleaning the workspace after a confined program (sandbox.%s): %v", kind, err)
+		d.Message = fmt.Sprintf("cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
 	case len(removed) > 0:
-		d.Message = fmt.Sprintf("removed after a confined program (sandbox.%s): %s", kind, listed(removed))
-		d.Hint = "other programs act upon such files, so confined ones must not create them"
+		d.Message = fmt.Sprintf("deleted after a sandboxed program (sandbox.%s): %s", kind, listed(removed))
+		d.Hint = "other programs run commands from such files, so sandboxed programs must not create them"
 	default:
 		return
 	}

@@ -82,7 +82,7 @@ func (d *denial) line(line string) {
 		} else if len(d.seen) > 0 {
 			return
 		}
-		d.add(what, "its network is %s; %s opens it", networkWords(d.profile.Network), d.setting("network"))
+		d.add(what, "its network is %s; %s would allow it", networkWords(d.profile.Network), d.setting("network"))
 	}
 }
 
@@ -104,7 +104,7 @@ func (d *denial) path(path string, written bool) {
 	private := ours([]string{"/dev", "/proc", "/sys"})
 	switch {
 	case ours(d.profile.ReadOnly) && written, slices.Contains(d.profile.Fixed, path) && written:
-		d.add("changing "+path, "other programs act upon it")
+		d.add("changing "+path, "other programs run commands from it")
 	case ours(d.profile.Hide) && exists(path):
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	case ours(d.profile.Write) || private:

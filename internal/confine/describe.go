@@ -29,7 +29,7 @@ func networkWords(n sandbox.Network) string {
 	case sandbox.NetworkHosts:
 		return strings.Join(n.Hosts, ", ")
 	}
-	return "a loopback of its own"
+	return "a private loopback"
 }
 
 // Findings describes for doctor what the system has for the sandbox, and which

@@ -56,8 +56,8 @@ func (e *encoder) noStrict() {
 	e.opts.Strict = false
 	e.diags = append(e.diags, registry.Diagnostic{
 		Severity: registry.SeverityWarning, Code: "strict_ignored",
-		Message: "--strict makes OpenAI's strict schemas; format " + e.format.Name + " is declared as usual",
-		Hint:    "it is for formats openai and openai-responses",
+		Message: "--strict has no effect with format " + e.format.Name + "",
+		Hint:    "it applies to formats openai and openai-responses",
 	})
 }
 

@@ -42,11 +42,11 @@ func (e *encoder) prepareGrammar(t *tool) {
 	case e.format.Name == "anthropic" && slices.ContainsFunc(t.def.Provider.AllowedCallers, isAnthropicCaller):
 		err = errors.New("a strict tool cannot be called from code")
 	case e.strictTools == maxGrammarTools:
-		err = fmt.Errorf("a request takes %d strict tools", maxGrammarTools)
+		err = fmt.Errorf("a request may have at most %d strict tools", maxGrammarTools)
 	case total.Optional > maxGrammarOptional:
-		err = fmt.Errorf("the strict tools of a request may have %d optional params in all", maxGrammarOptional)
+		err = fmt.Errorf("the strict tools of a request may have at most %d optional params in total", maxGrammarOptional)
 	case total.Unions > maxGrammarUnions:
-		err = fmt.Errorf("the strict tools of a request may have %d params of several types in all", maxGrammarUnions)
+		err = fmt.Errorf("the strict tools of a request may have at most %d params of several types in total", maxGrammarUnions)
 	}
 	if err != nil {
 		e.diagnose(registry.SeverityWarning, "strict_impossible", t, "declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
@@ -126,7 +126,7 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	case point == nil:
 		return nil
 	case e.cachePoints == maxCachePoints:
-		err = fmt.Errorf("a request takes %d of them", maxCachePoints)
+		err = fmt.Errorf("a request may have at most %d of them", maxCachePoints)
 	case point.TTL == "1h" && e.shortCache:
 		err = errors.New("1h may not follow 5m")
 	}

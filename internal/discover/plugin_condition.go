@@ -26,7 +26,7 @@ func readCondition(o object) (condition, error) {
 	var c condition
 	if raw := o["channels"]; present(raw) {
 		if json.Unmarshal(raw, &c.channels) != nil {
-			return c, fmt.Errorf("its channels is %s, not a list of strings", jsonx.KindOf(raw))
+			return c, fmt.Errorf("its channels: %s, not a list of strings", jsonx.KindOf(raw))
 		}
 	}
 	raw := o["when"]

@@ -204,7 +204,7 @@ func TestWhatFactoriesPrint(t *testing.T) {
 		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: "not JSON"},
 		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, told: "item 2 has no name"},
 		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, told: `"a"`},
-		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, told: "its channels is a number"},
+		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, told: "its channels: a number"},
 		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, told: "its command is not a list"},
 		"bad timeout": {prints: `[{"name":"a","timeout":-1},{"name":"b"}]`, tools: []string{"b"}, told: "its timeout is not"},
 		"deep schema": {prints: `[{"name":"a","parameters":` + strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200) + `},{"name":"b"}]`, tools: []string{"b"}, told: "nested deeper"},

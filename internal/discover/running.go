@@ -97,7 +97,7 @@ func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 // reason returns why a person should confirm a call with these params; "" if
 // the condition is false. A condition that cannot be evaluated is true.
 func (c *confirmation) reason(ctx context.Context, params json.RawMessage) string {
-	why := "its confirm says so for every call"
+	why := "its confirm applies to every call"
 	if c.when != nil {
 		switch ok, err := c.holds(ctx, params); {
 		case err != nil:

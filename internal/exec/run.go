@@ -38,7 +38,7 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 	result.Duration = time.Since(start)
 	failed := err != nil || result.IsError
 	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
-		return stopped(result, registry.ErrorCancellation, "the call was cancelled"), fmt.Errorf("calling %q: %w", t.Name, cause)
+		return stopped(result, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
 	}
 	if err != nil && !errors.Is(err, ErrTimeout) {
 		return registry.Result{Duration: result.Duration}, err

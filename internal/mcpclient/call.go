@@ -47,7 +47,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 		return r, err
 	}
 	if request.asked.Unclear() {
-		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several clients were running there, and the protocol does not say which of them it was about. With perClient: true in the server's settings each client has a process of its own.", s.opts.Server.Name))
+		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several clients were running there, and the protocol does not say which of them it was about. Set perClient: true for the server to give each client its own process.", s.opts.Server.Name))
 	}
 	for _, reason := range request.asked.Declined() {
 		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)

@@ -52,7 +52,7 @@ func readPasted(pasted string) (reply, error) {
 // authorization server.
 func (r reply) check(state string, a *authority) error {
 	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
-		return errors.New("the browser returned the answer to another login (its state is not ours); nothing was sent")
+		return errors.New("the browser returned the answer to another login (its state does not match); nothing was sent")
 	}
 	switch {
 	case r.issuer != "" && r.issuer != a.Issuer:
@@ -60,7 +60,7 @@ func (r reply) check(state string, a *authority) error {
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
 		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole address at which the browser ended", a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
-		return fmt.Errorf("the answer does not say that it is from %s, as that server promises; nothing was sent", a.Issuer)
+		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent", a.Issuer)
 	case r.err != "" && r.description != "":
 		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
 	case r.err != "":

@@ -194,7 +194,7 @@ func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
 func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jsonx.Value) bool {
 	for _, properties := range parts {
 		if message := s.refuses(properties.Get(p.of), p.of, raw); message != "" {
-			s.fail(pointer(p.of, field), "the tool's input schema refuses the value: "+message, "")
+			s.fail(pointer(p.of, field), "the tool's input schema rejects the value: "+message, "")
 			return false
 		}
 	}

@@ -38,7 +38,7 @@ func (s *shaping) checkInputExamples(out *registry.Tool) {
 			err = s.to.refuse(params)
 		}
 		if err != nil {
-			s.fail(place, err.Error(), "write the params as a call has them")
+			s.fail(place, err.Error(), "write the params as in a call")
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (r *claudeReader) list(file, decision string, list *document.Node) {
 
 const (
 	leftOut = "left out: "
-	wider   = "the rule is wider: "
+	wider   = "the rule is broader: "
 )
 
 // entry converts one entry such as Bash(npm run test:*). Without a rule, or with
@@ -123,7 +123,7 @@ func mcpEntry(decision, name string, params bool) (*Rule, string) {
 		rule.Tool = ""
 	}
 	if params {
-		return rule, wider + "it holds for all params"
+		return rule, wider + "it applies to all params"
 	}
 	return rule, ""
 }
@@ -148,7 +148,7 @@ func bashEntry(decision, spec string) (*Rule, string) {
 	}
 	rule, note := prefixRule(decision, spec)
 	if note == "" {
-		note = wider + "it holds for " + spec + " with more arguments too"
+		note = wider + "it applies to " + spec + " with more arguments too"
 	}
 	return rule, note
 }
@@ -161,13 +161,13 @@ func prefixRule(decision, words string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the command is more than plain words"
 	}
-	return &Rule{Tool: shellTool, When: holds(words)}, wider + "it holds for every line that contains the text"
+	return &Rule{Tool: shellTool, When: holds(words)}, wider + "it applies to every line that contains the text"
 }
 
 // patternRule is about commands that match a pattern with wildcards.
 func patternRule(decision, pattern string) (*Rule, string) {
 	if decision != allow {
-		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, wider + "it holds for every line that contains a match"
+		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, wider + "it applies to every line that contains a match"
 	}
 	head := pattern[:strings.IndexByte(pattern, '*')]
 	head = strings.TrimSpace(head[:strings.LastIndexByte(head, ' ')+1])
@@ -175,7 +175,7 @@ func patternRule(decision, pattern string) (*Rule, string) {
 		return nil, leftOut + "the wildcard stands for the program too"
 	}
 	return &Rule{Tool: shellTool, Command: head, When: "(" + tests("^"+wildcards(pattern)+"$") + ") and " + oneCommand},
-		"the rule is narrower: it holds for single commands alone"
+		"the rule is narrower: it applies only to single commands"
 }
 
 // fileEntry converts a rule on tools that read or write files.
@@ -191,7 +191,7 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	glob, ok := r.glob(spec)
 	switch {
 	case decision != allow && !ok:
-		return &Rule{Source: builtin, Category: category}, wider + "the pattern has no counterpart, so it holds for all files"
+		return &Rule{Source: builtin, Category: category}, wider + "the pattern has no counterpart, so it applies to all files"
 	case !ok:
 		return nil, leftOut + "the pattern has no counterpart"
 	case decision == allow && category == "":
@@ -199,7 +199,7 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	case decision == allow:
 		return &Rule{Source: builtin, Category: category, Path: glob}, ""
 	case name == "Read":
-		return &Rule{Source: builtin, Path: glob}, wider + "it holds for writing too; shell commands that read these files are not covered"
+		return &Rule{Source: builtin, Path: glob}, wider + "it applies to writing too; shell commands that read these files are not covered"
 	}
 	return &Rule{Source: builtin, Category: "write", Path: glob}, ""
 }
@@ -242,5 +242,5 @@ func fetchEntry(decision, spec string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the condition has no counterpart"
 	}
-	return &Rule{Tool: fetchTool}, wider + "it holds for all addresses"
+	return &Rule{Tool: fetchTool}, wider + "it applies to all addresses"
 }

@@ -52,7 +52,7 @@ func (r *codexReader) call(ctx context.Context, from string, c call) {
 	patterns, ok := alternatives(c.args["pattern"])
 	if elements, _ := c.args["pattern"].([]any); !ok && decision != allow && len(elements) > 1 {
 		if patterns, ok = alternatives(elements[:1]); ok {
-			r.unsaid(from, wider+"it holds for all commands of the program")
+			r.unsaid(from, wider+"it applies to all commands of the program")
 		}
 	}
 	if decision == "" || !ok {

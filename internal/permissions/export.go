@@ -35,7 +35,7 @@ func Export(ctx context.Context, program string, rules []Rule) (text string, uns
 		allowed = allowed || decision == allow
 		entry, note := x.entry(r, i)
 		if confined && note == "" {
-			note = "asks there, because there is no decision sandbox"
+			note = "becomes a rule that asks, because the program has no decision sandbox"
 		}
 		if note != "" {
 			unsaid = append(unsaid, r.From+": "+note)
@@ -44,7 +44,7 @@ func Export(ctx context.Context, program string, rules []Rule) (text string, uns
 			continue
 		}
 		if allowed && decision != allow && !x.order {
-			unsaid = append(unsaid, r.From+": counts before the rules that allow there")
+			unsaid = append(unsaid, r.From+": takes precedence over rules that allow, whatever their order")
 		}
 		key := decision
 		if x.order {
@@ -93,7 +93,7 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 			}
 		}
 	}
-	return "", leftOut + "it cannot be expressed there"
+	return "", leftOut + "the program has no counterpart"
 }
 
 func candidateName(entry string) string { return strings.Join(strings.Fields(entry), " ") }

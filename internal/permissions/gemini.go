@@ -123,11 +123,11 @@ func (r *geminiReader) rule(g *geminiRule) {
 func (g *geminiRule) limited() string {
 	switch {
 	case len(g.Modes) > 0 && !(slices.Contains(g.Modes, "default") && slices.Contains(g.Modes, "autoEdit")):
-		return "it is for some approval modes alone"
+		return "it applies only in some approval modes"
 	case g.Interactive != nil:
-		return "it is for interactive or other runs alone"
+		return "it applies only to interactive or only to other runs"
 	case g.Subagent != nil:
-		return "it is for a subagent alone"
+		return "it applies only to a subagent"
 	case g.ToolAnnotations != nil:
 		return "it depends on annotations, which servers choose"
 	}
@@ -229,11 +229,11 @@ func regexRule(decision, expression string) (*Rule, string) {
 	case err != nil && decision == allow, decision == allow && strings.ContainsAny(expression, "\"\x00"):
 		return nil, leftOut + "the expression has no counterpart"
 	case err != nil:
-		return &Rule{Tool: shellTool}, wider + "the expression has no counterpart, so it holds for all commands"
+		return &Rule{Tool: shellTool}, wider + "the expression has no counterpart, so it applies to all commands"
 	case decision == allow:
-		return &Rule{Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand}, "the rule is narrower: it holds for single commands alone"
+		return &Rule{Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand}, "the rule is narrower: it applies only to single commands"
 	}
-	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, wider + "it holds for every line that contains a match"
+	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, wider + "it applies to every line that contains a match"
 }
 
 // argsRule adds a condition on the params as JSON.
@@ -243,12 +243,12 @@ func argsRule(decision string, rule *Rule, expression string) (*Rule, string) {
 	case err != nil && decision == allow:
 		return nil, leftOut + "the expression has no counterpart"
 	case err != nil:
-		return rule, wider + "the expression has no counterpart, so it holds for all params"
+		return rule, wider + "the expression has no counterpart, so it applies to all params"
 	}
 	rule.When = "tojson | test(" + jsonx.Quote(expression) + ")"
 	if rule.Tool == shellTool && decision == allow {
 		rule.When = "(" + rule.When + ") and " + oneCommand
-		return rule, "the rule is narrower: it holds for single commands alone"
+		return rule, "the rule is narrower: it applies only to single commands"
 	}
 	return rule, ""
 }

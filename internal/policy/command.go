@@ -67,7 +67,7 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 			c.Decision, c.Origin = Deny, b.Setting
 			c.Reason = fmt.Sprintf("setting shell.banned denies %q", b.Value)
 			if b.Setting == originDefault {
-				c.Reason += " unless you set a list of your own"
+				c.Reason += " by default"
 			}
 			return c
 		case shellline.Maybe:

@@ -76,14 +76,14 @@ type Confinement struct {
 func (c Confinement) String() string {
 	switch {
 	case c.On && c.Allows != nil:
-		return fmt.Sprintf("confined (%s): %s", c.By, c.Allows())
+		return fmt.Sprintf("on (%s): %s", c.By, c.Allows())
 	case c.Missing != "":
 		return fmt.Sprintf("not possible, so it runs without (%s): %s", c.By, c.Missing)
 	case c.Allows == nil:
 		return ""
 	}
 	if allows := c.Allows(); allows != "" {
-		return "none; a rule with the decision sandbox would confine it: " + allows
+		return "off; a rule with the decision sandbox would turn it on: " + allows
 	}
 	return ""
 }

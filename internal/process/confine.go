@@ -32,7 +32,7 @@ func explainConfined(err error, path, dir string) error {
 		return err
 	}
 	if _, statErr := os.Stat(path); statErr == nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
-		return &reason{text: "the sandbox does not show " + path + " or what it needs to start; open its folder for reading", cause: err}
+		return &reason{text: "the sandbox hides " + path + ", or a file that it needs to start; add its folder to the setting read", cause: err}
 	}
 	return explain(err, path, dir)
 }

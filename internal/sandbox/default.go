@@ -19,7 +19,7 @@ type Place struct {
 // system's programs and libraries, the folders on PATH and the installations
 // behind them, its own folders and git's settings, reads the caches of go, npm,
 // pip and cargo as they are, and writes the workspace. Credentials and the files
-// of browsers and of toolreg are hidden. The network is a loopback of its own.
+// of browsers and of toolreg are hidden. The network is a private loopback.
 //
 // The caller adds the paths of its settings, guarded names and the network.
 func Default(p Place) Profile {

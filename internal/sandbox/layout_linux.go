@@ -120,7 +120,7 @@ func (l *layout) add(path string, k kind) error {
 	case r.path == "/":
 		return errors.New("the root folder cannot be opened; name the folders in it")
 	case within(r.path, "/proc"), r.path == "/dev", r.path == "/dev/pts":
-		return errors.New("the program gets one of its own")
+		return errors.New("the program has a private one")
 	}
 	if k != hidden {
 		for at, to := range r.links {

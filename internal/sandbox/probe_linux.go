@@ -51,7 +51,7 @@ func probe() Support {
 		parts[i+1] = partOf(parts[i+1].Name, canClone(unix.CLONE_NEWUSER|flag))
 	}
 	if s.Full() {
-		s.Parts = append(s.Parts, Part{Name: "what programs may do in them", Detail: err.Error()})
+		s.Parts = append(s.Parts, Part{Name: "using them", Detail: err.Error()})
 	}
 	return s
 }

@@ -4,5 +4,5 @@ package sandbox
 
 // Probe reports that this system has no sandbox.
 func Probe() Support {
-	return Support{Parts: []Part{{Name: "a sandbox", Detail: "there is none for this system"}}}
+	return Support{Parts: []Part{{Name: "a sandbox", Detail: "not supported on this system"}}}
 }

@@ -57,7 +57,7 @@ type NetworkMode int
 
 // The modes.
 const (
-	NetworkLoopback NetworkMode = iota // a loopback of its own, never the machine's
+	NetworkLoopback NetworkMode = iota // a private loopback, never the machine's
 	NetworkNone                        // nothing at all
 	NetworkHosts                       // Network.Hosts, by a proxy of toolreg's that http_proxy and https_proxy name
 	NetworkAll                         // as the machine itself

@@ -94,7 +94,7 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 	case c == nil:
 		return ask.Answer{}, &session.NobodyError{Reason: "no call of a client belongs to it"}
 	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
-		return ask.Answer{}, &session.NobodyError{Reason: "the client cannot put it to its user"}
+		return ask.Answer{}, &session.NobodyError{Reason: "the client cannot ask its user"}
 	}
 	q := &mcp.ElicitParams{Mode: e.Mode, Message: messageOf(e.Server, e.Message), URL: e.URL, ElicitationID: e.ID}
 	if e.Mode == "form" {

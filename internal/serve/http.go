@@ -120,7 +120,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path:
 		h.protocol(w, r)
 	default:
-		http.Error(w, "not found; the protocol is spoken at "+path, http.StatusNotFound)
+		http.Error(w, "not found; the MCP endpoint is "+path, http.StatusNotFound)
 	}
 }
 

@@ -75,9 +75,9 @@ type outcome struct {
 }
 
 var (
-	errNoAnswer  = errors.New("the client did not come back with an answer")
-	errBrokenOff = errors.New("the client broke off its request")
-	errTooMany   = errors.New("too many calls wait for answers of their users; try again later")
+	errNoAnswer  = errors.New("the client sent no answer")
+	errBrokenOff = errors.New("the client canceled its request")
+	errTooMany   = errors.New("too many calls are waiting for answers; try again later")
 )
 
 // ask waits for the client's answer.

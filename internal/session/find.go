@@ -282,7 +282,7 @@ type maybeFailedError struct {
 }
 
 func (e *maybeFailedError) Error() string {
-	return fmt.Sprintf("%v; it may be a tool of what failed: %s", e.err, strings.Join(e.failed, ", "))
+	return fmt.Sprintf("%v; it may be a tool of a source that failed: %s", e.err, strings.Join(e.failed, ", "))
 }
 
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }

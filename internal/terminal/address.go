@@ -27,7 +27,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 	if d.open == nil {
 		words = words[1:]
 	} else {
-		d.v.printf("yes opens it in the browser; myself leaves opening it to you")
+		d.v.printf("yes opens it in the browser; myself lets you open it by hand")
 	}
 	d.head = d.v.b.String()
 	about := d.line("Open " + Line(d.q.URL) + " for MCP server " + name(d.q.Server))
@@ -96,6 +96,6 @@ func (d *dialog) warnOfHost(u *url.URL) {
 		d.v.printf("Note: it goes to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		d.v.printf("Note: the host has many parts; its owner is in the last ones.")
+		d.v.printf("Note: the host has many parts; the last ones show who owns it.")
 	}
 }

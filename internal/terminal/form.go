@@ -67,10 +67,10 @@ func (d *dialog) about(values map[string]json.RawMessage) string {
 	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
 }
 
-// refusal reports that the person refused to answer in a field.
+// refusal reports that the user refused to answer in a field.
 type refusal struct{ said string }
 
-func (*refusal) Error() string { return "the person refused to answer" }
+func (*refusal) Error() string { return "the user refused to answer" }
 
 // fields asks for each field and stores the answers in values, which may have
 // those of an earlier round.

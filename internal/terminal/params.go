@@ -83,7 +83,7 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 	before := filled.Values[f.Name]
 	value, err := d.field(ctx, f, i, before)
 	if _, refused := errors.AsType[*refusal](err); refused {
-		return fmt.Errorf("%w: given up", ErrNoAnswer)
+		return fmt.Errorf("%w: canceled", ErrNoAnswer)
 	}
 	switch {
 	case err != nil:

@@ -64,7 +64,7 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 		InputSchema: json.RawMessage(grepSchema),
 		Examples: []registry.Example{
 			{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
-			{Description: "A name in exactly this case with two lines around it", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
+			{Description: "A name, matching case, with two lines of context", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
 		},
 	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Timeout: searchTimeout})
 }

@@ -65,7 +65,7 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 			output([]byte("cleaning the workspace: " + failed.Error() + "\n"))
 		}
 		if len(removed) > 0 {
-			output([]byte("Removed after the command, because other programs act upon such files: " + strings.Join(removed, ", ") + "\n"))
+			output([]byte("Deleted after the command, because other programs run commands from such files: " + strings.Join(removed, ", ") + "\n"))
 		}
 	}()
 	out, err := process.Run(ctx, process.Spec{

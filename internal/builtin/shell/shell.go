@@ -155,7 +155,7 @@ func (s *shellTool) subject(c *shellCall) (registry.Subject, error) {
 func (s *shellTool) preview(_ registry.Call, c *shellCall) (registry.Preview, error) {
 	title := "Run a shell command"
 	if c.Background {
-		title += " in the background, beyond the end of this call"
+		title += " in the background; it continues after this call"
 	}
 	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: filepath.Join(c.root, filepath.FromSlash(c.dir))}, nil
 }

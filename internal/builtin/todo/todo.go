@@ -108,7 +108,7 @@ func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
 		Icon:        "lightBulb",
 		InputSchema: json.RawMessage(writeSchema),
 		Examples: []registry.Example{{
-			Description: "Two steps, the first begun",
+			Description: "Two steps, the first in progress",
 			Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
 		}},
 	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.write, Preview: l.preview})

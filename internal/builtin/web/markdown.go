@@ -25,7 +25,7 @@ const maxMarkup = 300_000
 const maxSpanned = 10_000
 
 // errConversion reports that a page could not be converted to Markdown.
-var errConversion = errors.New("cannot be turned into Markdown; format: text or raw shows it")
+var errConversion = errors.New("cannot be converted to Markdown; use format text or raw")
 
 // markdown converts HTML to Markdown with absolute links. It gives up when ctx
 // ends: the converter itself cannot be stopped and keeps running. A page that

@@ -57,7 +57,7 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 	})
 	switch {
 	case context.Cause(ctx) != nil:
-		return tool.Failed("the call was cancelled"), fmt.Errorf("answering a prompt: %w", context.Cause(ctx))
+		return tool.Failed("the call was canceled"), fmt.Errorf("answering a prompt: %w", context.Cause(ctx))
 	case errors.Is(err, late):
 		return registry.ErrorResult(registry.ErrorTimeout, late.Error()), nil
 	case err != nil || out.ExitCode != 0:

@@ -47,15 +47,15 @@ Exit codes: 0, 2.`,
 In a pipe each answer is one line: id, kind, value, source, time, project and the
 client of "toolreg serve" that gave it, separated by tabs. Exit codes: 0, 2.`,
 			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
-		&cobra.Command{Use: "revoke ID…", Short: "Forget answers by id or id prefix", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
-			Long: `Forget answers by the ids that "toolreg approvals list" shows, or by prefixes of
-them. You are asked again then.
+		&cobra.Command{Use: "revoke ID…", Short: "Revoke answers by id or id prefix", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
+			Long: `Revoke answers by the ids that "toolreg approvals list" shows, or by prefixes of
+them. You are then asked again.
 
 Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 			Example: "  toolreg approvals revoke 3f9a",
 			RunE:    func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
-		&cobra.Command{Use: "clear", Short: "Forget all answers", Args: cli.NoArgs,
-			Long: `Forget every answer that is remembered for this project, with --all for every
+		&cobra.Command{Use: "clear", Short: "Revoke all answers", Args: cli.NoArgs,
+			Long: `Revoke every answer that is remembered for this project, or with --all for every
 project.
 
 Exit codes: 0, 2, 5 (inside a tool's run).`,
@@ -137,7 +137,7 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 		return e.PrintJSON(map[string][]cli.Approval{"revoked": newApprovals(gone)})
 	}
 	for _, x := range gone {
-		e.Notef("forgot %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
+		e.Notef("revoked %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
 	}
 	return nil
 }
@@ -157,6 +157,6 @@ func runClear(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return e.PrintJSON(map[string]int{"cleared": n})
 	}
-	e.Notef("forgot %s", cli.Counted(n, "approval"))
+	e.Notef("revoked %s", cli.Counted(n, "approval"))
 	return nil
 }

@@ -31,7 +31,7 @@ func NewStats(e *cli.Env) *cobra.Command {
 		Long: `Show statistics of the audit log: calls that were made, successes, errors, refused
 calls, total, average, median and 95th percentile of their durations, and the last
 call. The time that a person took to answer a question is excluded. A call that
-ended at the question whether to make it is a refused call.
+was not confirmed counts as refused.
 
 In a pipe each row is: name, source, calls, successes, errors, refused, total,
 average, median and 95th percentile in milliseconds, the time of the last call,

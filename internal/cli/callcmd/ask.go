@@ -45,7 +45,7 @@ func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessag
 	case errors.Is(err, terminal.ErrNoAnswer) && invalid != nil:
 		return params, "", nil
 	case errors.Is(err, terminal.ErrNoAnswer):
-		return nil, "", fmt.Errorf("%w: you cancelled the call; nothing was run", registry.ErrDenied)
+		return nil, "", fmt.Errorf("%w: you canceled the call; nothing was run", registry.ErrDenied)
 	case err != nil:
 		return nil, "", err
 	}

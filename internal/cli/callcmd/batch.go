@@ -55,7 +55,7 @@ type batchError struct {
 // runBatch runs the calls on stdin, line by line.
 func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset string) error {
 	if parallel < 1 {
-		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: at least one call has to run", parallel)}
+		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: must be 1 or more", parallel)}
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
 	if err != nil {

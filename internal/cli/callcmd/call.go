@@ -57,7 +57,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
 			}
 			if cmd.Flags().Changed("parallel") {
-				return &cli.UsageError{Err: errors.New("--parallel wants --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
+				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
 			}
 			return cli.ArgsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
 		},
@@ -88,7 +88,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"), Hint: "send it to a file or a pipe"}
 	}
 	if o.raw && e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--raw and --json exclude each other"), Hint: "remove one of them"}
+		return &cli.UsageError{Err: errors.New("--raw and --json cannot be used together"), Hint: "remove one of them"}
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
 		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"), Hint: "remove one of them"}

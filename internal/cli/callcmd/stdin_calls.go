@@ -38,7 +38,7 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 		name = "--format"
 	}
 	refuse := func(what string) error {
-		return &cli.UsageError{Err: fmt.Errorf("%s and %s exclude each other", name, what), Hint: name + " takes every call from stdin; see toolreg call --help"}
+		return &cli.UsageError{Err: fmt.Errorf("%s and %s cannot be used together", name, what), Hint: name + " takes every call from stdin; see toolreg call --help"}
 	}
 	if len(argv) > 0 {
 		return refuse(fmt.Sprintf("the tool %q", argv[0]))

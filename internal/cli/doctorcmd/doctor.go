@@ -43,8 +43,8 @@ everything is checked again.
 
 In a pipe each finding is one line: state (ok, info, warning, error), subject,
 message and remedy, separated by tabs.
-Exit codes: 0 (warnings at most), 2, 6 (--fix without a terminal), 8 (something is
-wrong).`,
+Exit codes: 0 (warnings at most), 2, 6 (--fix without a terminal), 8 (problems
+found).`,
 		Example: "  toolreg doctor\n  toolreg doctor --fix",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -113,7 +113,7 @@ func run(ctx context.Context, e *cli.Env) error {
 // runs all checks again.
 func runFix(ctx context.Context, e *cli.Env) error {
 	if e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--fix asks questions and prints no JSON"), Hint: "the JSON of toolreg doctor has the commands as fix"}
+		return &cli.UsageError{Err: errors.New("--fix and --json cannot be used together"), Hint: "the JSON of toolreg doctor has the commands as fix"}
 	}
 	x, err := examine(ctx, e)
 	if err != nil {

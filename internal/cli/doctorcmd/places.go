@@ -175,14 +175,14 @@ func (x *examination) sandbox(s *settings.Settings) {
 		}
 	}
 	if missing == "" {
-		x.add(stateOK, "sandbox", "", "programs can be confined in full: %s", strings.Join(has, ", "))
+		x.add(stateOK, "sandbox", "", "available: %s", strings.Join(has, ", "))
 		return
 	}
 	if len(has) == 0 {
 		has = []string{"nothing"}
 	}
-	x.add(stateInfo, "sandbox", "", "programs cannot be confined in full: %s; the system has %s", missing, strings.Join(has, ", "))
+	x.add(stateInfo, "sandbox", "", "the sandbox is not available: %s; the system supports %s", missing, strings.Join(has, ", "))
 	for _, setting := range wanted {
-		x.add(stateWarning, "sandbox", "", "%s, but there is no sandbox", setting)
+		x.add(stateWarning, "sandbox", "", "%s, but the sandbox is not available", setting)
 	}
 }

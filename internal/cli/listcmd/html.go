@@ -27,7 +27,7 @@ import (
 // runHTML writes the selected tools to a file as an HTML page.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--html and --json exclude each other"), Hint: "remove one of them"}
+		return &cli.UsageError{Err: errors.New("--html and --json cannot be used together"), Hint: "remove one of them"}
 	}
 	if _, err := declare.Lookup(o.costs.format); err != nil {
 		return err

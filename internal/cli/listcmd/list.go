@@ -94,7 +94,7 @@ missing tool, or with --strict any).`,
 	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
 	o.costs.flags(cmd)
-	cmd.Flags().StringVar(&o.html, "html", "", "write a page to search and read in a browser to this `file`: params, policy, cost, differences from the lock file")
+	cmd.Flags().StringVar(&o.html, "html", "", "write a web page with params, policy, cost and differences from the lock file to this `file`")
 	complete.Flag(cmd, "html", complete.Files)
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd

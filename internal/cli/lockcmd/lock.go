@@ -178,7 +178,7 @@ func print(e *cli.Env, doc lockDocument, check bool) error {
 	case !check:
 		fmt.Fprintf(&b, "%s locked in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
 	case doc.OK:
-		fmt.Fprintf(&b, "%s as in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
+		fmt.Fprintf(&b, "%s unchanged from %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
 	default:
 		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File)
 	}

@@ -75,7 +75,7 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	case !slices.Contains(scaffoldLanguages(), o.lang):
 		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang), Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
 	case o.user && o.dir != "":
-		return &cli.UsageError{Err: errors.New("--user and --dir exclude each other")}
+		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
 	}
 	root, dir, next, err := newPluginDir(ctx, e, o)
 	if err != nil {

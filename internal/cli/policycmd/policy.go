@@ -45,17 +45,17 @@ func newImport(e *cli.Env) *cobra.Command {
 		Use:   "import claude|gemini|codex [FILE|-]",
 		Short: "Print the permissions of another agent as policy rules",
 		Long: `Print the permissions of another agent as policy rules in YAML, each under a
-comment that says where it came from. What the rules cannot say is listed on stderr.
+comment that says where it came from. What rules cannot express is listed on stderr.
 
-Without FILE the places of the program itself are read: those of the system, the
-project and the user. - is stdin.
+Without FILE, the program's own files are read: those of the system, the project
+and the user. - is stdin.
 
   claude   the lists permissions.allow, ask and deny of settings.json
   gemini   the rules of policies/*.toml
   codex    the prefix rules of rules/*.rules
 
 The rules never allow more than the program does: what has no exact counterpart
-becomes narrower if it allows, wider if it asks or denies, or is left out. Read
+becomes narrower if it allows, broader if it asks or denies, or is omitted. Read
 them before you add them to your settings.
 
 Exit codes: 0, 2 (a file cannot be read).`,
@@ -75,8 +75,8 @@ func newExport(e *cli.Env) *cobra.Command {
 		Use:   "export claude|gemini|codex",
 		Short: "Print the policy rules as permissions of another agent",
 		Long: `Print excludeTools, policy.rules and allowedTools of the settings as the permissions
-of another agent. What it cannot express is listed on stderr: rules that allow are
-then left out, others are made wider where they can be.
+of another agent. Rules that it cannot express are listed on stderr: rules that allow
+are omitted, others become broader if possible.
 
 Exit codes: 0, 2.`,
 		Example: `  toolreg policy export claude

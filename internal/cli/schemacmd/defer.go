@@ -25,9 +25,9 @@ func (o *options) checkDefer() error {
 	case err != nil, !o.deferral.On():
 		return err
 	case o.lint, o.explain:
-		return &cli.UsageError{Err: errors.New("--defer cannot be combined with --lint or --explain"), Hint: "they look at the declarations of all tools; remove --defer"}
+		return &cli.UsageError{Err: errors.New("--defer cannot be used together with --lint or --explain"), Hint: "they look at the declarations of all tools; remove --defer"}
 	case o.encode.GeminiParameters:
-		return &cli.UsageError{Err: errors.New("--defer and --gemini-parameters exclude each other"), Hint: "the field parameters cannot express the params of call_tool"}
+		return &cli.UsageError{Err: errors.New("--defer and --gemini-parameters cannot be used together"), Hint: "the field parameters cannot express the params of call_tool"}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Sess
 	e.Diagnose(result.Diagnostics)
 	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !format.Defers() {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
-			Message: "search_tools finds tools that were not selected here too",
+			Message: "search_tools also finds tools that this command does not select",
 			Hint:    "narrow the registry for both with --preset, tools.only or excludeTools"})
 	}
 	return Print(e, format, result.Output)

@@ -47,10 +47,10 @@ func New(e *cli.Env) *cobra.Command {
 		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
-				return &cli.UsageError{Err: errors.New("--lint and --explain exclude each other"), Hint: "--explain shows each schema before and after"}
+				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"), Hint: "--explain shows each schema before and after"}
 			}
 			if o.encode.GeminiParameters && o.encode.GeminiReference {
-				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference exclude each other"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
+				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference cannot be used together"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
 			}
 			if err := o.checkDefer(); err != nil {
 				return err
@@ -146,7 +146,7 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 // warnIgnored warns that a flag for the format gemini has no effect.
 func warnIgnored(e *cli.Env, code, flag string, format declare.Format) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
-		Message: flag + " is for format gemini; format " + format.Name + " is declared as usual"})
+		Message: flag + " has no effect with format " + format.Name})
 }
 
 // registered returns the names of the whole registry; nil if they cannot affect

@@ -48,7 +48,7 @@ search.command names a program that reorders the results, such as one that uses
 an embedding model: it reads {"query", "limit", "tools"} on stdin and prints a JSON
 list of names.
 
-Exit codes: 0 (nothing found too), 2, 8 (with --strict: a source failed).`,
+Exit codes: 0 (also if nothing is found), 2, 8 (with --strict: a source failed).`,
 		Example: `  toolreg search create a pull request
   toolreg search read pdf --json --limit 3
   toolreg search 'query a database' --format openai --request`,

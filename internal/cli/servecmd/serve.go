@@ -86,11 +86,11 @@ func (o *options) check() error {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.tokenFile != "" && o.noAuth:
-		return &cli.UsageError{Err: errors.New("--token-file and --no-auth exclude each other")}
+		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch:
 		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all or search", o.expose)}
 	case o.expose == exposeSearch && o.Narrows():
-		return &cli.UsageError{Err: errors.New("--expose search offers all tools"), Hint: "narrow them with --preset, or with tools.only or excludeTools in the settings"}
+		return &cli.UsageError{Err: errors.New("--expose search cannot be used with filters other than --preset"), Hint: "use --preset, or tools.only or excludeTools in the settings"}
 	case len(o.always) > 0 && o.expose != exposeSearch:
 		return &cli.UsageError{Err: errors.New("--always needs --expose search")}
 	case o.drain < 0:
@@ -167,7 +167,7 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 	case !o.overHTTP() && process.ParentFeedsStdin():
 		return serve.AskOnce
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are asked nothing: calls that need approval fail"})
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail"})
 	return serve.AskNobody
 }
 
@@ -271,7 +271,7 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
-			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: exactly one socket for this process is expected")}
+			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: expected exactly one socket for this process")}
 		}
 		const first = 3 // of the descriptors that are handed over
 		file := os.NewFile(first, "LISTEN_FDS")

@@ -92,7 +92,7 @@ func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
 	case len(command) == 0 && o.url == "":
 		return edit.Change{}, errors.New("give --url URL or -- COMMAND")
 	case len(command) > 0 && o.url != "":
-		return edit.Change{}, errors.New("--url and a command exclude each other")
+		return edit.Change{}, errors.New("--url and a command cannot be used together")
 	case len(command) > 0 && len(o.headers) > 0:
 		return edit.Change{}, errors.New("--header is for servers with a --url")
 	case len(command) == 0 && (len(o.env) > 0 || o.cwd != ""):

@@ -133,7 +133,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Servers {
 		if server.Name == name {
-			return &cli.UsageError{Err: fmt.Errorf("server %q is set at %s, which this command does not change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
+			return &cli.UsageError{Err: fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
 		}
 		names = append(names, server.Name)
 	}

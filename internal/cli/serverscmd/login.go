@@ -40,9 +40,9 @@ func newLoginCommand(e *cli.Env) *cobra.Command {
 		Long: `Log in to an MCP server in your browser (OAuth 2.1) and store the tokens. All
 commands then use them for that server and renew them.
 
-With --no-browser the address to open is printed on stderr, and the address at which
-the browser ended is read from the terminal, or from stdin if it is not a terminal.
---timeout limits the whole login; the default is 5m.
+With --no-browser, toolreg prints the URL to open on stderr. After the login, paste
+the URL from the browser's address bar at the prompt, or write it to stdin if stdin
+is not a terminal. --timeout limits the whole login; the default is 5m.
 
 Exit codes: 0 (also if no login is needed), 1, 2, 3 (no such server), 5 (the
 login was refused, or inside a tool's run), 6 (with --non-interactive), 8 (the
@@ -56,7 +56,7 @@ server failed), 124, 130.`,
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},
 	}
-	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address instead of opening a browser")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the URL instead of opening a browser")
 	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "request this `scope` instead of those of the server and settings (repeatable)")
 	return cmd
 }
@@ -245,7 +245,7 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	server := terminal.Line(l.server.Name)
 	agreed, err := cli.AskYes(ctx, tty, terminal.Query{
 		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, terminal.Line(issuer)),
-		About: fmt.Sprintf("Login of server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
+		About: fmt.Sprintf("Logging in to server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
 	if errors.Is(err, terminal.ErrNoAnswer) {
 		return false, nil
@@ -268,9 +268,9 @@ func (l *login) show(address string, opened bool) {
 		}
 		return
 	}
-	text := "toolreg: open this address to log in to server %q:\n%s\n"
+	text := "toolreg: open this URL to log in to server %q:\n%s\n"
 	if opened {
-		text = "toolreg: your browser opens to log in to server %q; if it does not, open this address:\n%s\n"
+		text = "toolreg: opening your browser to log in to server %q; if it does not open, go to this URL:\n%s\n"
 	}
 	l.env.Note(fmt.Sprintf(text, terminal.Line(l.server.Name), terminal.Line(address)))
 }
@@ -281,7 +281,7 @@ func (l *login) ask(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer tty.Close()
-	return tty.Ask(ctx, "Log in there; if the browser cannot return here, paste the address at which it ended: ")
+	return tty.Ask(ctx, "Log in there. If the browser cannot connect back to this machine, paste the URL from its address bar: ")
 }
 
 // readLine reads a line of stdin. An abandoned read ends with the process.

@@ -124,7 +124,7 @@ func warnLogout(e *cli.Env, name string, err error) {
 	if name != "" {
 		source = registry.MCPPrefix + name
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was removed here; end it at the server too"})
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
 }
 
 // logoutAll ends the logins of the servers in the settings, whose secrets are

@@ -40,10 +40,10 @@ type offer struct {
 // ones.
 func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if o.prompts && o.resources && !e.Globals.JSON {
-		return &cli.UsageError{Err: errors.New("--prompts and --resources are two tables"), Hint: "ask for one at a time, or for both with --json"}
+		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"), Hint: "add --json, or use one of them"}
 	}
 	if e.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "leave out --cached (TOOLREG_CACHED)"}
+		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "remove --cached (TOOLREG_CACHED)"}
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{})
 	if err != nil {

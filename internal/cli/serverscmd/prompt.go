@@ -26,7 +26,7 @@ func newPromptCommand(e *cli.Env) *cobra.Command {
 text: k=v, or k=@FILE for the content of a file (k=@@x is the text @x).
 toolreg servers NAME --prompts lists the prompts with their arguments.
 
-What a prompt says is the server's own text; read it before a model does.
+The text of a prompt comes from the server. Read it before you give it to a model.
 
 Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments),
 7 (the server refused), 8 (the server failed), 124 (time limit).`,

@@ -64,7 +64,7 @@ type readingDocument struct {
 
 func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) error {
 	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
-		return &cli.UsageError{Err: fmt.Errorf("%q is not a URI: it is empty, or contains blanks or control characters", uri), Hint: "write a blank as %20"}
+		return &cli.UsageError{Err: fmt.Errorf("%q is not a URI: it is empty, or contains spaces or control characters", uri), Hint: "write a space as %20"}
 	}
 	var reading mcpclient.Reading
 	err := atServer(ctx, e, name, "read "+uri, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {

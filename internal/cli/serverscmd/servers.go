@@ -67,8 +67,8 @@ func newListCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [NAME…]",
 		Short: "Show MCP servers and their state",
-		Long: `Connect to the MCP servers of the settings, or to those named, and show what each
-is and its state.
+		Long: `Connect to the MCP servers of the settings, or to those named, and show the state of
+each and what it offers.
 
 With the setting cache.discovery a cached server is not connected: its state
 is "cached", its age is shown, and --refresh connects.

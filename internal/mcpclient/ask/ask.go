@@ -208,7 +208,7 @@ func (r *Request) count(sample bool) (questions, samples int) {
 
 var (
 	errNoRequest = errors.New("it came while no request was running")
-	errSeveral   = errors.New("calls of several clients are running on this server, and the protocol does not say which of them the question is about; with perClient: true in the server's settings each client has its own")
+	errSeveral   = errors.New("calls of several clients are running on this server, and the protocol does not say which of them the question is about; set perClient: true for the server to give each client its own process")
 )
 
 // allow counts a question and returns an error if the server must not ask it.

@@ -39,7 +39,7 @@ func (a *analysis) evaluated() {
 	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
 		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // in a list
-			a.add(Command{Text: a.latent[i], Doubt: "its text may come to run", dynamic: true})
+			a.add(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
 		}
 	}
 }

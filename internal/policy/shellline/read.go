@@ -129,10 +129,10 @@ func (a *analysis) foreign(shell, line string) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {
-			a.add(Command{Text: strings.TrimSpace(piece), words: words, Doubt: "commands of " + shell + " are not analysed"})
+			a.add(Command{Text: strings.TrimSpace(piece), words: words, Doubt: "commands of " + shell + " are not analyzed"})
 		}
 	}
-	a.unread(line, "commands of %s are not analysed", shell)
+	a.unread(line, "commands of %s are not analyzed", shell)
 }
 
 // walk adds what a statement and everything in it does. A cd inside a subshell

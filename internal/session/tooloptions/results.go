@@ -35,11 +35,11 @@ func (r *Runs) projectResults(t registry.Tool) registry.Tool {
 
 // unprojected returns the result of a call whose result cannot be reduced.
 func (r *Runs) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
-	note := "the result as the tool gave it cannot be saved"
+	note := "the unchanged result cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
 		o := middleware.Output{Spill: r.Settings.Limits.Spill, Dir: r.outputs}
 		if path, err := o.Save(t.Name, raw); err == nil {
-			note = "the result as the tool gave it is in " + path
+			note = "the unchanged result is in " + path
 		}
 	}
 	out := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("%v (%s); %s", failure, t.Reshaped.Origin, note))

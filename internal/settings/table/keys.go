@@ -42,7 +42,7 @@ func sourceRows() []Row {
 		{Name: "plugins.disabled", Type: Strings, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
-		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools made of other tools, by name."},
+		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools that call other tools, by name."},
 		{Name: "imports", Type: Strings, Choices: []string{"gemini", "claude", "vscode", "cursor", "codex", "windsurf", "opencode", "zed"}, Doc: "Programs whose MCP servers are imported: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed.", Loosens: whenFilled},
 	}
 }
@@ -60,14 +60,14 @@ func serverFields() []Row {
 		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
 		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 = none.", Loosens: whenLonger(defaultCallTimeout)},
 		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for starting and listing; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},
-		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Generation of the protocol to use."},
+		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Protocol generation to use."},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
-		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: each client has a process of its own instead of sharing one."},
+		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: give each client its own process of the server."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
 		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; overrides includeTools."},
 		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client."},
-		{Name: "disabled", Type: Bool, Default: "false", Doc: "Do not use this server."},
+		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
 	}
 }
 
@@ -140,7 +140,7 @@ func ruleFields() []Row {
 		{Name: "command", Type: String, Doc: "Beginning of a shell command, in whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
 		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error counts as true for deny and ask, as false for allow and sandbox."},
-		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program confined, without asking; where that is not possible, it asks."},
+		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
 		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
 		{Name: "notMatch", Type: Calls, Doc: "Example calls that the rule must not match."},
@@ -154,7 +154,7 @@ func callRows() []Row {
 		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
 		{Name: "overrides", Type: Named, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
-			Doc: "Other shapes for tools, by registered name or server__tool. A project cannot replace an entry of yours that fixes or hides something."},
+			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of yours that fixes or hides something."},
 		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands to run around each call. Those of all scopes run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before asking it again; 0 = never."},
 		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 = start it every time."},

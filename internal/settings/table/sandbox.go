@@ -38,7 +38,7 @@ func sandboxRows() []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
 	rows := []Row{
 		{Name: SandboxMode, Type: Choice, Choices: modes, Default: `"off"`, Looser: looserWord(modes),
-			Doc: "Whether programs run in the sandbox. auto: where the system can confine them in full; require: not at all where it cannot."},
+			Doc: "Whether programs run in the sandbox. auto: if the system fully supports it; require: if it does not, they do not run."},
 		{Name: "sandbox.yolo", Type: Choice, Choices: modes, Default: `"auto"`, Looser: looserWord(modes),
 			Doc: "The same for shell commands under --yes and approvalMode yolo; they may use the network unless sandbox.shell.network is set."},
 	}
@@ -59,18 +59,18 @@ func sandboxRows() []Row {
 // sandboxFields are the settings of one kind of program.
 func sandboxFields(programs string, inherits bool) []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
-	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to confine " + programs + "; absent = sandbox.mode.", Looser: looserMode(modes)}
+	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to sandbox " + programs + "; absent = sandbox.mode.", Looser: looserMode(modes)}
 	if inherits {
 		mode.Inherits = SandboxMode
 	} else {
-		mode.Default, mode.Doc = `"off"`, "Whether to confine "+programs+"."
+		mode.Default, mode.Doc = `"off"`, "Whether to sandbox "+programs+"."
 	}
 	return []Row{
 		mode,
-		{Name: "read", Type: Strings, Doc: "Files and folders that they may read besides those in docs/sandbox.md.", Looser: looserList},
-		{Name: "write", Type: Strings, Doc: "Files and folders that they may write, and read, besides the workspace.", Looser: looserList},
+		{Name: "read", Type: Strings, Doc: "Files and folders that they may read in addition to those in docs/sandbox.md.", Looser: looserList},
+		{Name: "write", Type: Strings, Doc: "Files and folders that they may read and write in addition to the workspace.", Looser: looserList},
 		{Name: "network", Type: Network, Choices: []string{NetworkNone, NetworkLoopback, NetworkAll}, Default: `"loopback"`, Looser: looserNetwork,
-			Doc: "loopback: a loopback of their own, not the machine's; none; all; or a list of hosts, as host (ports 80 and 443) or host:port."},
+			Doc: "loopback: a private loopback interface; none; all; or a list of hosts, as host (ports 80 and 443) or host:port."},
 	}
 }
 

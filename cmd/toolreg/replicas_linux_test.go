@@ -83,22 +83,8 @@ func newReplicas(t *testing.T, asks bool) *replicas {
 	if err != nil {
 		t.Skip("make replicas runs it")
 	}
-	config, err := os.ReadFile("../../examples/serve/haproxy.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &replicas{dir: t.TempDir(), calls: calls, asks: asks}
-	for i := range 4 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		config = bytes.ReplaceAll(config, fmt.Appendf(nil, ":%d\n", 8080+i), []byte(":"+port+"\n"))
-		r.ports = append(r.ports, port)
-		_ = l.Close()
-	}
+	config := r.example(t, "haproxy.cfg")
 	config = bytes.Replace(config, []byte("    option httpchk\n"), []byte("    http-response set-header Replica %s\n    option httpchk\n"), 1)
 	if asks {
 		config = bytes.Replace(config, []byte("balance leastconn"), []byte("balance roundrobin"), 1)
@@ -109,13 +95,38 @@ func newReplicas(t *testing.T, asks bool) *replicas {
 	for name, trust := range map[string]bool{"settings.json": true, "asking.json": false} {
 		r.write(t, name, fmt.Sprintf(`{"mcpServers": {"m": {"command": "mcp-testserver", "args": ["--dialogs"], "inheritEnv": true, "trust": %t}}, "serve": {"stateKey": "file:key"}}`, trust))
 	}
-	proxy := exec.CommandContext(t.Context(), "haproxy", "-db", "-f", filepath.Join(r.dir, "haproxy.cfg"))
-	proxy.Stderr = os.Stderr
+	r.startProxy(t, "haproxy", "-db", "-f", "haproxy.cfg")
+	return r
+}
+
+// example returns a file of examples/serve for free ports, which become those of r.
+func (r *replicas) example(t *testing.T, name string) []byte {
+	t.Helper()
+	config, err := os.ReadFile(filepath.Join("../../examples/serve", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		config = bytes.ReplaceAll(config, fmt.Appendf(nil, "127.0.0.1:%d", 8080+i), []byte("127.0.0.1:"+port))
+		r.ports = append(r.ports, port)
+	}
+	return config
+}
+
+func (r *replicas) startProxy(t *testing.T, command ...string) {
+	t.Helper()
+	proxy := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	proxy.Dir, proxy.Stderr = r.dir, os.Stderr
 	if err := proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Process.Kill(); _ = proxy.Wait() })
-	return r
 }
 
 func (r *replicas) write(t *testing.T, name, text string) {

@@ -118,6 +118,7 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 	}
 	members, rounds, err := c.Answered(server)
 	if len(members) > 0 {
+		r.asked.MarkAsked()
 		r.exchange.AddInput(members)
 	}
 	return rounds, err
@@ -126,6 +127,7 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 // inputs answers what a modern server asks for.
 func (s *Source) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
 	if c := caller.From(ctx); c != nil && c.Input != nil {
+		r.asked.MarkAsked()
 		return c.Input(ctx, s.opts.Server.Name, raw)
 	}
 	return s.asker.Inputs(ctx, r.asked, raw, round)

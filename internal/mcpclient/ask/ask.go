@@ -169,6 +169,9 @@ func (r *Request) Context(ctx context.Context) context.Context {
 	return caller.With(ctx, r.caller)
 }
 
+// MarkAsked records that somebody else than a [Handler] answers the server's question.
+func (r *Request) MarkAsked() { r.count(false) }
+
 // Asked reports whether the server asked a question during the request.
 func (r *Request) Asked() bool {
 	r.mu.Lock()

@@ -118,6 +118,7 @@ func rooms() map[string][]string {
 		"internal/sandbox/launcher":    {},
 		"internal/schema":              {},
 		"internal/secret":              {},
+		"internal/stack":               {},
 		"internal/settings":            {"internal/registry", "internal/trust", "internal/process", "internal/settings/document", "internal/settings/table", "internal/settings/consent"},
 		"internal/settings/consent":    {"internal/process", "internal/trust", "internal/settings/document", "internal/settings/table"},
 		"internal/settings/document":   {"internal/trust"},
@@ -136,7 +137,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/stack", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

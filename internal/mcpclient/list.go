@@ -94,11 +94,11 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 	cursor := ""
 	for range limits.Pages {
 		x := transport.NewExchange(nil, nil)
-		err := askPage(x.Context(ctx), sess.client, key, cursor)
+		raw, err := x.Outcome(askPage(x.Context(ctx), sess.client, key, cursor))
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && x.AwaitInitialized(ctx) {
 			x = transport.NewExchange(nil, nil)
-			err = askPage(x.Context(ctx), sess.client, key, cursor)
+			raw, err = x.Outcome(askPage(x.Context(ctx), sess.client, key, cursor))
 		}
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
@@ -106,7 +106,7 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 		if err != nil {
 			return l, err
 		}
-		items, next, err := readPage(x.Result(), key, limits.frame())
+		items, next, err := readPage(raw, key, limits.frame())
 		if err != nil {
 			return l, err
 		}

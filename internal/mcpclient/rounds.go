@@ -79,8 +79,7 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 		return nil, err
 	}
 	for ; ; round++ {
-		err := r.send(r.exchange.Context(ctx), sess, r.exchange.Token(sess.token()))
-		raw := r.exchange.Result()
+		raw, err := r.exchange.Outcome(r.send(r.exchange.Context(ctx), sess, r.exchange.Token(sess.token())))
 		addresses := needsAddresses(err)
 		again := false
 		switch {

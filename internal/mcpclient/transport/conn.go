@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -81,7 +82,8 @@ type Conn struct {
 	done signal               // given by Close
 	logs signal               // given when the server has answered SetLogLevel
 
-	receiving sync.Mutex // one message is received at a time
+	receiving    sync.Mutex  // one message is received at a time
+	paramHeaders atomic.Bool // a tool was listed whose params HTTP headers repeat
 
 	mu        sync.Mutex
 	err       error

@@ -90,11 +90,12 @@ func TestExchange(t *testing.T) {
 			notification("notifications/progress", `{"progressToken":"other","progress":9}`),
 			&jsonrpc.Response{ID: id(t, 1.0), Result: json.RawMessage(result)})
 		m, err := c.Read(t.Context())
-		if r, ok := m.(*jsonrpc.Response); err != nil || !ok || string(r.Result) != `{"content":[]}` {
-			t.Errorf("the SDK gets %v, %v", m, err)
+		r, ok := m.(*jsonrpc.Response)
+		if err != nil || !ok || r.Result != nil || r.Error == nil {
+			t.Fatalf("the SDK gets %v, %v", m, err)
 		}
-		if string(x.Result()) != result {
-			t.Errorf("result %s", x.Result())
+		if raw, err := x.Outcome(fmt.Errorf("calling: %w", r.Error)); string(raw) != result || err != nil {
+			t.Errorf("result %s, %v", raw, err)
 		}
 		if diff := cmp.Diff([]registry.Progress{{Done: 1, Total: 2, Message: "half"}}, progress); diff != "" {
 			t.Errorf("progress (-want +got):\n%s", diff)
@@ -119,8 +120,9 @@ func TestAnswersToNoRequest(t *testing.T) {
 		if got, ok := c.UnexpectedAnswer(); !ok || got != "mine" {
 			t.Errorf("unexpected answer %q, %v", got, ok)
 		}
-		if x.Result() != nil {
-			t.Errorf("a forgotten exchange got %s", x.Result())
+		gone := errors.New("gone")
+		if raw, err := x.Outcome(gone); raw != nil || !errors.Is(err, gone) {
+			t.Errorf("a forgotten exchange got %s, %v", raw, err)
 		}
 	})
 }

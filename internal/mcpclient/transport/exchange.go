@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -92,22 +93,42 @@ func (x *Exchange) AwaitInitialized(ctx context.Context) bool {
 	return true
 }
 
-// Result returns the latest raw answer, nil if there is none.
-func (x *Exchange) Result() json.RawMessage {
+// Outcome returns the latest raw answer, nil if there is none, and the error of the
+// SDK's request, unless that only says that the exchange has the answer.
+func (x *Exchange) Outcome(err error) (json.RawMessage, error) {
+	if errors.Is(err, errCaptured) {
+		err = nil
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.raw
+	return x.raw, err
 }
 
+// errCaptured is what the SDK gets in place of a result: it spends more time on the
+// preparations for decoding a result than on the rest of the request.
+var errCaptured = errors.New("the exchange has the result")
+
 // capture keeps the raw result and leaves the SDK what it needs to go on.
-func (x *Exchange) capture(method string, r *jsonrpc.Response) {
+func (c *Conn) capture(x *Exchange, method string, r *jsonrpc.Response) {
 	if r.Error != nil {
 		return
 	}
 	x.mu.Lock()
 	x.raw = r.Result
 	x.mu.Unlock()
-	r.Result = substitute(method, r.Result)
+	switch method {
+	case "tools/list":
+		// The SDK knows from the listing which params to repeat in headers.
+		if c.paramHeaders.Load() || NamesParamHeaders(r.Result) {
+			c.paramHeaders.Store(true)
+			r.Result = toolsWithHeaders(r.Result)
+			return
+		}
+	case "tools/call", "prompts/list", "resources/list", "resources/templates/list", "prompts/get", "resources/read":
+	default:
+		return
+	}
+	r.Result, r.Error = nil, errCaptured
 }
 
 // AddInput adds members, the answers to what the server asked, to the params of
@@ -155,33 +176,9 @@ func withCapabilities(params, capabilities json.RawMessage) json.RawMessage {
 	return v.AppendTo(nil)
 }
 
-// substitute returns the small result that the SDK gets in place of raw.
-func substitute(method string, raw json.RawMessage) json.RawMessage {
-	switch method {
-	case "tools/call":
-		return json.RawMessage(`{"content":[]}`)
-	case "tools/list":
-		return toolsWithHeaders(raw)
-	case "prompts/list":
-		return json.RawMessage(`{"prompts":[]}`)
-	case "resources/list":
-		return json.RawMessage(`{"resources":[]}`)
-	case "resources/templates/list":
-		return json.RawMessage(`{"resourceTemplates":[]}`)
-	case "prompts/get":
-		return json.RawMessage(`{"messages":[]}`)
-	case "resources/read":
-		return json.RawMessage(`{"contents":[]}`)
-	}
-	return raw
-}
-
 // toolsWithHeaders returns a result of tools/list with only those tools that
 // tell the SDK to repeat params in HTTP headers.
 func toolsWithHeaders(raw json.RawMessage) json.RawMessage {
-	if !NamesParamHeaders(raw) { // the usual case
-		return json.RawMessage(`{"tools":[]}`)
-	}
 	tools, _ := jsonx.Elements(jsonx.Get(raw, "tools"))
 	kept := []json.RawMessage{}
 	for _, t := range tools {

@@ -163,10 +163,12 @@ func callAsking(t *testing.T, session *mcp.ClientSession) (json.RawMessage, time
 	defer cancel()
 	start := time.Now()
 	x := NewExchange(ask.NewRequest(ctx, "tool ask"), nil)
-	if _, err := session.CallTool(x.Context(ctx), &mcp.CallToolParams{Name: "ask"}); err != nil {
+	_, err := session.CallTool(x.Context(ctx), &mcp.CallToolParams{Name: "ask"})
+	result, err := x.Outcome(err)
+	if err != nil {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
-	return x.Result(), time.Since(start)
+	return result, time.Since(start)
 }
 
 // A call waits for the stream on which the server may ask: without it, the server

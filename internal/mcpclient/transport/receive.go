@@ -102,7 +102,7 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 		return false
 	}
 	if p.exchange != nil {
-		p.exchange.capture(p.method, r)
+		c.capture(p.exchange, p.method, r)
 	}
 	return true
 }

@@ -5,19 +5,17 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -46,14 +44,24 @@ type Env struct {
 
 	start    time.Time
 	command  *cobra.Command // the running command
-	pipe     *pipeWriter    // the writer of Out
-	loaded   loaded
-	piped    map[string][]byte // --settings files that can be read only once, by name
-	reported reported
-	summary  string // printed below the results
 	asker    *asker
 	sessions []*session.Session
-	unhelped error // why a command's own help could not be shown
+	read
+	printed
+}
+
+// read is what a run has read once.
+type read struct {
+	loaded loaded
+	piped  map[string][]byte // --settings files that can be read only once, by name
+}
+
+// printed is what a run has printed, and has yet to print.
+type printed struct {
+	pipe     *pipe.Writer // the writer of Out
+	reported reported
+	summary  string // printed below the results
+	unhelped error  // why a command's own help could not be shown
 }
 
 // loaded has the settings after they are read, with their diagnostics.
@@ -250,32 +258,6 @@ func keeper() []string {
 
 // KeepCommand is the name of the command that manages background commands.
 const KeepCommand = "keep-background"
-
-// cacheMode returns how cached listings are used.
-func (e *Env) cacheMode(ask bool) cache.Mode {
-	switch {
-	case e.Globals.Refresh:
-		return cache.Renew
-	case e.Globals.Cached:
-		return cache.Offline
-	case ask:
-		return cache.Live
-	}
-	return cache.Fresh
-}
-
-// locked reads --locked and its variable.
-func (e *Env) locked() (bool, error) {
-	locked, err := e.globalFlags().GetBool("locked")
-	if err != nil || e.globalFlags().Changed("locked") {
-		return locked, err
-	}
-	v := cmp.Or(e.Getenv("TOOLREG_LOCKED"), "false")
-	if locked, err = strconv.ParseBool(v); err != nil {
-		return false, &UsageError{Err: fmt.Errorf("TOOLREG_LOCKED: %q is neither true nor false", v)}
-	}
-	return locked, nil
-}
 
 // Again makes a session from settings that are read anew, without asking anybody.
 // If that fails, the earlier settings stay.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -24,4 +25,43 @@ func (e *Env) Help(show func(*cobra.Command) error) func(*cobra.Command, []strin
 		}
 		e.unhelped = err
 	}
+}
+
+// newHelpCommand is like cobra's, but an unknown page is an error, and topics
+// are completed too.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND | TOPIC]",
+		Short:   "Show the help of a command or a topic",
+		Long:    "Show the help of a command or of a topic.",
+		Example: "  toolreg help servers add\n  toolreg help params",
+		ValidArgsFunction: func(cmd *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var out []cobra.Completion
+			if page, rest, err := cmd.Root().Find(argv); err == nil && len(rest) == 0 {
+				for _, sub := range page.Commands() {
+					if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+						out = append(out, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			page, rest, err := cmd.Root().Find(argv)
+			switch {
+			case err != nil || page == cmd.Root() && len(argv) > 0:
+				return unknownCommand(cmd.Root(), argv[0])
+			case len(rest) > 0 && page.HasSubCommands():
+				return unknownCommand(page, rest[0])
+			}
+			return page.Help()
+		},
+	}
+}
+
+// newTopic returns a help page that is not about a command.
+func newTopic(name, title string, text func() string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: title}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text()) })
+	return cmd
 }

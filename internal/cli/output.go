@@ -220,7 +220,7 @@ func Indent(s string) string {
 
 // finish prints the error, if any, and returns the exit code.
 func (e *Env) finish(ctx context.Context, err error) int {
-	if err == nil || e.pipe.isBroken() && isCancelled(ctx, err) {
+	if err == nil || e.pipe.IsBroken() && isCancelled(ctx, err) {
 		return ExitOK
 	}
 	if exit, ok := err.(*ExitError); ok {

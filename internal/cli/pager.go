@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 // Page collects the results of the run, so that a pager shows them if they are
 // longer than the screen. It does nothing if stdout is not a terminal.
 func (e *Env) Page() {
-	if _, off := e.pager(); !off && e.OutTTY && e.pipe.page == nil {
-		e.pipe.page = &bytes.Buffer{}
+	if _, off := e.pager(); !off && e.OutTTY {
+		e.pipe.Collect()
 	}
 }
 
@@ -35,11 +34,10 @@ func (e *Env) pager() (line string, off bool) {
 // showPage shows the collected results, in the pager if the screen is too
 // small. It calls leave before the pager reads the keyboard.
 func (e *Env) showPage(ctx context.Context, leave func()) {
-	if e.pipe.page == nil {
+	page, collected := e.pipe.Collected()
+	if !collected {
 		return
 	}
-	page := e.pipe.page.String()
-	e.pipe.page = nil
 	if _, rows := e.size(); context.Cause(ctx) != nil || e.rows(page) < rows {
 		_, _ = e.pipe.Write([]byte(page)) // the writer keeps the error
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/helppage"
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -77,7 +78,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 		if e.prepare(cmd) == nil { // ignore wrong flags with --help
 			e.Page()
 		}
-		_ = e.Out.WriteStyled(e.helpPage(cmd)) // Program.Run reports write errors
+		_ = e.Out.WriteStyled(helppage.Of(cmd, e.WrapWidth(), e.Color(e.OutTTY))) // Program.Run reports write errors
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
@@ -185,4 +186,20 @@ Empty input means {}.
 func PresetFlag(cmd *cobra.Command, preset *string) {
 	cmd.Flags().StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 	complete.Flag(cmd, "preset", complete.Presets)
+}
+
+// NewKeepCommand returns an internal command, which run_shell_command starts
+// for a background command.
+func NewKeepCommand(*Env) *cobra.Command {
+	return &cobra.Command{
+		Use: KeepCommand, Hidden: true, DisableFlagParsing: true,
+		// No settings and flags: its environment is the command's.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if err := builtin.Keep(cmd.Context(), argv); err != nil {
+				return &UsageError{Err: err, Hint: "run_shell_command with background: true starts it"}
+			}
+			return nil
+		},
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -48,13 +49,13 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
-	e.In = cancellable(ctx, s.In)
-	e.pipe = &pipeWriter{w: s.Out.Unescaped(), gone: func() { cancel(errReaderGone) }}
+	e.In = pipe.Cancellable(ctx, s.In)
+	e.pipe = pipe.New(s.Out.Unescaped(), func() { cancel(errReaderGone) })
 	e.Out = terminal.NewWriter(e.pipe)
 	if s.OutTTY {
 		e.Out = terminal.NewWriter(e.Screen.Results(e.pipe))
 	}
-	if err := checkDescriptors(); err != nil {
+	if err := pipe.CheckDescriptors(); err != nil {
 		return e.finish(ctx, err)
 	}
 	if len(argv) == 0 || argv[0] != KeepCommand { // the processes that it starts must keep running
@@ -75,7 +76,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		ctx = context.WithoutCancel(ctx)
 	})
 	if err == nil {
-		err = e.pipe.failure()
+		err = e.pipe.Failure()
 	}
 	if e.summary != "" && err == nil {
 		e.NoteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})

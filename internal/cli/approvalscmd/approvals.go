@@ -91,10 +91,10 @@ func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	return store, store.Unavailable
 }
 
-func newApprovals(list []policy.Approval) []cli.Approval {
-	out := make([]cli.Approval, len(list))
+func newApprovals(list []policy.Approval) []Approval {
+	out := make([]Approval, len(list))
 	for i, x := range list {
-		out[i] = cli.NewApproval(x)
+		out[i] = NewApproval(x)
 	}
 	return out
 }
@@ -109,7 +109,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]cli.Approval{"approvals": newApprovals(found)})
+		return e.PrintJSON(map[string][]Approval{"approvals": newApprovals(found)})
 	}
 	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
@@ -134,7 +134,7 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 		return err
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]cli.Approval{"revoked": newApprovals(gone)})
+		return e.PrintJSON(map[string][]Approval{"revoked": newApprovals(gone)})
 	}
 	for _, x := range gone {
 		e.Notef("revoked %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -69,7 +70,7 @@ func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *
 
 // usage returns the command line of a call with the required params.
 func usage(callAs string, t *registry.Tool) string {
-	line := "toolreg call " + cli.ShellQuote(callAs)
+	line := "toolreg call " + commandline.Quote(callAs)
 	params := args.Describe(&t.Definition)
 	optional, asJSON := false, false
 	for _, p := range params {
@@ -78,7 +79,7 @@ func usage(callAs string, t *registry.Tool) string {
 		} else if !p.Required {
 			optional = true
 		} else if !slices.ContainsFunc(params, func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
-			line += " " + cli.ShellQuote(p.Name) + "=…"
+			line += " " + commandline.Quote(p.Name) + "=…"
 		}
 	}
 	if asJSON {
@@ -136,5 +137,5 @@ func asParam(flag string, argv []string) string {
 			break
 		}
 	}
-	return cli.ShellQuote(key + "=" + value)
+	return commandline.Quote(key + "=" + value)
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commandline"
+	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -70,7 +73,7 @@ func (p *Page) Block(text string) {
 
 // Params adds the table of a tool's params, if it has any.
 func (p *Page) Params(t *registry.Tool) {
-	if params := cli.ParamTable(&t.Definition); len(params.Rows) > 0 {
+	if params := paramTable(&t.Definition); len(params.Rows) > 0 {
 		p.Title("params")
 		p.indent(params.Text(p.Width-2, p.Color))
 	}
@@ -95,6 +98,22 @@ func (p *Page) Examples(t *registry.Tool, callAs string) {
 		if e.Description != "" {
 			p.line(terminal.Span{Text: "  # " + terminal.Line(e.Description), Style: terminal.Dim})
 		}
-		p.line(terminal.Span{Text: "  " + cli.CallLine(callAs, &t.Definition, e.Params)})
+		p.line(terminal.Span{Text: "  " + commandline.Call(callAs, &t.Definition, e.Params)})
 	}
+}
+
+// paramTable returns the table of a tool's params. It has no rows if the tool
+// has no params. [Table.Text] formats it.
+func paramTable(def *registry.Definition) *columns.Table {
+	t := &columns.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
+		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
+	for _, p := range args.Describe(def) {
+		required := "no"
+		if p.Required {
+			required = "yes"
+		}
+		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, commandline.Words(p.Example), p.Description)
+	}
+	t.DropEmpty("DEFAULT", "ALLOWED")
+	return t
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -25,7 +26,7 @@ type fix [][]string
 func (f fix) String() string {
 	lines := make([]string, len(f))
 	for i, argv := range f {
-		lines[i] = "toolreg " + cli.ShellWords(argv)
+		lines[i] = "toolreg " + commandline.Words(argv)
 	}
 	return strings.Join(lines, " && ")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/columns"
@@ -103,8 +104,8 @@ missing tool, or with --strict any).`,
 // listed is one tool in the JSON of list.
 type listed struct {
 	*registry.Definition
-	Fingerprint string        `json:"fingerprint"`        // hash of the definition and of what provides it
-	Override    *cli.Override `json:"override,omitempty"` // with --all
+	Fingerprint string            `json:"fingerprint"`        // hash of the definition and of what provides it
+	Override    *content.Override `json:"override,omitempty"` // with --all
 }
 
 type document struct {
@@ -176,7 +177,7 @@ func listedTools(tools []*registry.Tool, all bool) []listed {
 			for i := from; i < min(from+share, len(tools)); i++ {
 				out[i] = listed{Definition: &tools[i].Definition, Fingerprint: tools[i].Fingerprint()}
 				if all {
-					out[i].Override = cli.NewOverride(tools[i])
+					out[i].Override = content.NewOverride(tools[i])
 				}
 			}
 		})
@@ -265,7 +266,7 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 			if e.Description != "" {
 				b.WriteString("# " + terminal.Line(e.Description) + "\n")
 			}
-			b.WriteString(cli.CallLine(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
+			b.WriteString(commandline.Call(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
 		}
 	}
 	if b.Len() == 0 {

@@ -3,7 +3,6 @@ package listcmd
 import (
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -19,7 +18,7 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	p.Field("source", t.Source, 0)
 	p.Field("server tool", t.ServerTool, 0)
 	p.Field("declared in", t.Declared, 0)
-	if o := cli.NewOverride(t); o != nil {
+	if o := content.NewOverride(t); o != nil {
 		p.Field("override", o.Origin, 0)
 	}
 	p.Field("category", string(t.Category), 0)
@@ -45,7 +44,7 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 
 // showUpstream shows the override of a tool and the tool without it.
 func showUpstream(p *content.Page, t *registry.Tool) {
-	o := cli.NewOverride(t)
+	o := content.NewOverride(t)
 	if o == nil {
 		return
 	}

@@ -13,8 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -71,9 +74,9 @@ type whyDocument struct {
 	Decision    *policy.Decision        `json:"decision,omitempty"` // of policy about the call
 	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
 	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // of a shell command line: each command in it
-	Approval    *cli.Approval           `json:"approval,omitempty"` // the approval that applies, or no longer does
+	Approval    *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
 	Changes     []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
-	Override    *cli.Override           `json:"override,omitempty"` // the override that changes the tool
+	Override    *content.Override       `json:"override,omitempty"` // the override that changes the tool
 	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
 	Note        string                  `json:"note,omitempty"`
 	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
@@ -189,7 +192,7 @@ func answer(ctx context.Context, s *session.Session, reg *registry.Registry, p *
 			return answered{}, err
 		}
 	}
-	if d.Override = cli.NewOverride(tool); d.Override != nil {
+	if d.Override = content.NewOverride(tool); d.Override != nil {
 		d.Override.Shape = &tool.Definition
 	}
 	for _, c := range verdict.Changes {
@@ -224,7 +227,7 @@ func isEmptyObject(params []byte) bool {
 }
 
 // approvalOf returns the approval that allowed the call; nil if none did.
-func approvalOf(store *policy.Approvals, v policy.Verdict) *cli.Approval {
+func approvalOf(store *policy.Approvals, v policy.Verdict) *approvalscmd.Approval {
 	if v.Approval == "" {
 		return nil
 	}
@@ -234,7 +237,7 @@ func approvalOf(store *policy.Approvals, v policy.Verdict) *cli.Approval {
 	}
 	for _, x := range list {
 		if x.ID == v.Approval {
-			out := cli.NewApproval(x)
+			out := approvalscmd.NewApproval(x)
 			return &out
 		}
 	}
@@ -260,8 +263,8 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	field("source", "%s", d.Source)
 	if o := d.Override; o != nil {
 		field("override", "%s", o.Origin)
-		field("shape", "%s", cli.Signature(o.Shape))
-		field("upstream", "%s", cli.Signature(o.Upstream))
+		field("shape", "%s", signature(o.Shape))
+		field("upstream", "%s", signature(o.Upstream))
 	}
 	if d.Hidden != nil {
 		field("registered", "no")
@@ -308,4 +311,20 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 		field(fmt.Sprintf("rule %d", i+1), "%s", r)
 	}
 	return b.String()
+}
+
+// signature formats a tool as its name with its params; "?" marks optional
+// params.
+func signature(d *registry.Definition) string {
+	var params []string
+	for _, p := range args.Describe(d) {
+		switch {
+		case strings.ContainsRune(p.Name, '.'): // inside another param
+		case p.Required:
+			params = append(params, p.Name)
+		default:
+			params = append(params, p.Name+"?")
+		}
+	}
+	return d.Name + "(" + strings.Join(params, ", ") + ")"
 }

@@ -1,4 +1,7 @@
-package cli
+// Package helppage writes the help of commands. It does not use templates, because
+// text/template calls methods by name, for which the linker would keep every
+// method of the program (2.4 MB).
+package helppage
 
 import (
 	"cmp"
@@ -12,18 +15,16 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// helpPage returns the help of a command. It does not use templates, because
-// text/template calls methods by name, for which the linker would keep every
-// method of the program (2.4 MB).
-func (e *Env) helpPage(cmd *cobra.Command) string {
-	h := helpText{color: e.Color(e.OutTTY)}
+// Of returns the help of a command, wrapped at a width.
+func Of(cmd *cobra.Command, width int, color bool) string {
+	h := helpText{color: color}
 	h.WriteString(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)) + "\n")
 	h.section("Usage", usageLines(cmd))
 	for _, g := range cmd.Groups() {
 		h.section(g.Title, commandLines(cmd, g.ID))
 	}
 	h.section("Commands", commandLines(cmd, ""))
-	h.section("Flags", ownFlags(cmd).FlagUsagesWrapped(e.WrapWidth()))
+	h.section("Flags", ownFlags(cmd).FlagUsagesWrapped(width))
 	h.section("Examples", cmd.Example)
 	more := `"toolreg help flags" lists the flags that every command takes.`
 	if !cmd.HasParent() {
@@ -98,43 +99,4 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 		}
 	})
 	return own
-}
-
-// newHelpCommand is like cobra's, but an unknown page is an error, and topics
-// are completed too.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND | TOPIC]",
-		Short:   "Show the help of a command or a topic",
-		Long:    "Show the help of a command or of a topic.",
-		Example: "  toolreg help servers add\n  toolreg help params",
-		ValidArgsFunction: func(cmd *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			var out []cobra.Completion
-			if page, rest, err := cmd.Root().Find(argv); err == nil && len(rest) == 0 {
-				for _, sub := range page.Commands() {
-					if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
-						out = append(out, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-					}
-				}
-			}
-			return out, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, argv []string) error {
-			page, rest, err := cmd.Root().Find(argv)
-			switch {
-			case err != nil || page == cmd.Root() && len(argv) > 0:
-				return unknownCommand(cmd.Root(), argv[0])
-			case len(rest) > 0 && page.HasSubCommands():
-				return unknownCommand(page, rest[0])
-			}
-			return page.Help()
-		},
-	}
-}
-
-// newTopic returns a help page that is not about a command.
-func newTopic(name, title string, text func() string) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: title}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text()) })
-	return cmd
 }

@@ -1,11 +1,11 @@
 //go:build !unix
 
-package cli
+package pipe
 
 import "os"
 
-// checkDescriptors does nothing on systems without a small limit on open files.
-func checkDescriptors() error { return nil }
+// CheckDescriptors does nothing on systems without a small limit on open files.
+func CheckDescriptors() error { return nil }
 
 // readerGone cannot tell on this system; the next write fails.
 func readerGone(*os.File) bool { return false }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package pipe
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkDescriptors checks that a few files can be opened. If none can, the
+// CheckDescriptors checks that a few files can be opened. If none can, the
 // runtime would crash with a dump at the first file.
-func checkDescriptors() error {
+func CheckDescriptors() error {
 	const pairs = 3
 	var open []int
 	defer func() {

@@ -1,10 +1,8 @@
-package cli
+package content
 
 import (
 	"encoding/json"
-	"strings"
 
-	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,20 +21,4 @@ func NewOverride(t *registry.Tool) *Override {
 		return nil
 	}
 	return &Override{Origin: t.Reshaped.Origin, Entry: t.Reshaped.Shown, Upstream: t.Upstream()}
-}
-
-// Signature formats a tool as its name with its params; "?" marks optional
-// params.
-func Signature(d *registry.Definition) string {
-	var params []string
-	for _, p := range args.Describe(d) {
-		switch {
-		case strings.ContainsRune(p.Name, '.'): // inside another param
-		case p.Required:
-			params = append(params, p.Name)
-		default:
-			params = append(params, p.Name+"?")
-		}
-	}
-	return d.Name + "(" + strings.Join(params, ", ") + ")"
 }

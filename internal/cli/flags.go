@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
@@ -47,4 +50,50 @@ func (e *Env) context() ([]session.Fact, error) {
 		out = append(out, session.Fact{Name: name, Value: value})
 	}
 	return out, nil
+}
+
+// cacheMode returns how cached listings are used.
+func (e *Env) cacheMode(ask bool) cache.Mode {
+	switch {
+	case e.Globals.Refresh:
+		return cache.Renew
+	case e.Globals.Cached:
+		return cache.Offline
+	case ask:
+		return cache.Live
+	}
+	return cache.Fresh
+}
+
+// locked reads --locked and its variable.
+func (e *Env) locked() (bool, error) {
+	locked, err := e.globalFlags().GetBool("locked")
+	if err != nil || e.globalFlags().Changed("locked") {
+		return locked, err
+	}
+	v := cmp.Or(e.Getenv("TOOLREG_LOCKED"), "false")
+	if locked, err = strconv.ParseBool(v); err != nil {
+		return false, &UsageError{Err: fmt.Errorf("TOOLREG_LOCKED: %q is neither true nor false", v)}
+	}
+	return locked, nil
+}
+
+// wantsJSON reports whether a command line or the environment requests JSON. It
+// does not parse the command line, because a mistake in it, which has to be
+// reported in JSON too, stops the parser. The last flag wins.
+func wantsJSON(argv []string, variable string) bool {
+	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // invalid values are reported elsewhere
+	for _, word := range argv {
+		name, value, given := strings.Cut(word, "=")
+		switch {
+		case word == "--":
+			return wanted
+		case name == "--jq":
+			wanted = true
+		case name == "--json":
+			on, err := strconv.ParseBool(value)
+			wanted = !given || on || err != nil
+		}
+	}
+	return wanted
 }

@@ -1,0 +1,45 @@
+package pipe
+
+import (
+	"context"
+	"io"
+)
+
+// UntilDone returns what read returns, or the cause of ctx if that ends first,
+// because stdin or a named pipe may never provide data. An abandoned read ends
+// with the process.
+func UntilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+	type outcome struct {
+		data []byte
+		err  error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		data, err := read()
+		got <- outcome{data, err}
+	}()
+	select {
+	case o := <-got:
+		return o.data, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Reader is a function that implements io.Reader.
+type Reader func([]byte) (int, error)
+
+// Read implements io.Reader.
+func (f Reader) Read(b []byte) (int, error) { return f(b) }
+
+// Cancellable returns a reader whose reads end with ctx.
+func Cancellable(ctx context.Context, r io.Reader) io.Reader {
+	return Reader(func(b []byte) (int, error) {
+		data, err := UntilDone(ctx, func() ([]byte, error) {
+			own := make([]byte, len(b)) // b must not be used once ctx is done
+			n, err := r.Read(own)
+			return own[:n], err
+		})
+		return copy(b, data), err
+	})
+}

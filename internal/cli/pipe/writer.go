@@ -1,0 +1,122 @@
+// Package pipe reads from and writes to what may be pipes: writing ends the run
+// when the reader is gone, and reading ends with the run.
+package pipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Writer writes results. If the reader is gone, it calls gone once and
+// discards the rest, which is not an error (spec section 3). It keeps any other
+// error, so that no result is lost silently. It is safe for concurrent use.
+type Writer struct {
+	w    io.Writer
+	gone func()
+
+	mu     sync.Mutex
+	broken bool
+	err    error
+	page   *bytes.Buffer // nil: write immediately
+}
+
+// New returns a writer to w. gone may be called from any goroutine.
+func New(w io.Writer, gone func()) *Writer { return &Writer{w: w, gone: gone} }
+
+// Dest returns the writer to which results go.
+func (p *Writer) Dest() io.Writer { return p.w }
+
+// Collect makes the writer collect what is written, until Collected.
+func (p *Writer) Collect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page == nil {
+		p.page = &bytes.Buffer{}
+	}
+}
+
+// Collected returns what was collected, and ends that; ok is false if nothing was
+// to be collected.
+func (p *Writer) Collected() (page string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page == nil {
+		return "", false
+	}
+	page, p.page = p.page.String(), nil
+	return page, true
+}
+
+func (p *Writer) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken {
+		return len(b), nil
+	}
+	if p.page != nil {
+		return p.page.Write(b)
+	}
+	n, err := p.w.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		p.broken = true
+		p.gone()
+		return len(b), nil
+	}
+	if err != nil {
+		err = fmt.Errorf("writing the result: %w", err)
+		if p.err == nil {
+			p.err = err
+		}
+	}
+	return n, err
+}
+
+// Watch checks whether the reader is gone while nothing is written, until stop
+// is called.
+func (p *Writer) Watch() (stop func()) {
+	f, ok := p.w.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	quit := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+			if readerGone(f) {
+				p.mu.Lock()
+				p.broken = true
+				p.mu.Unlock()
+				p.gone()
+				return
+			}
+		}
+	})
+	return func() { close(quit); watching.Wait() }
+}
+
+// Failure returns the first error of writing; nil if the reader was gone.
+func (p *Writer) Failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// IsBroken reports whether the reader is gone.
+func (p *Writer) IsBroken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}

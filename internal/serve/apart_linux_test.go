@@ -70,9 +70,9 @@ func TestTooManyCalls(t *testing.T) {
 	if r, err := other.CallTool(t.Context(), echo); err != nil || textOf(r) != "hello" {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
-	s.mu.Lock()
-	s.busy += 2 * clientsAtOnce
-	s.mu.Unlock()
+	s.calls.mu.Lock()
+	s.calls.all += 2 * clientsAtOnce
+	s.calls.mu.Unlock()
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)
 	}

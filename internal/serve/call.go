@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -111,4 +114,61 @@ func contentOf(parts []registry.Content) []mcp.Content {
 		out[i] = part{content: c}
 	}
 	return out
+}
+
+const (
+	// clientsAtOnce is how many times the calls of one client may run for all together.
+	clientsAtOnce = 16
+	// refusalPause is how long it takes to refuse a call.
+	refusalPause = 100 * time.Millisecond
+)
+
+// admit counts a call of a client. If too many are running, it fails, and not at
+// once: a client that floods the server is not answered as fast as it sends.
+func (s *Server) admit(ctx context.Context, client any) (done func(), err error) {
+	if err := s.calls.add(client, s.opts.MaxCalls); err != nil {
+		pause := time.NewTimer(refusalPause)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		return nil, err
+	}
+	return func() { s.calls.remove(client) }, nil
+}
+
+// runningCalls counts calls. The zero value has none. It is safe for concurrent use.
+type runningCalls struct {
+	mu       sync.Mutex
+	all      int
+	byClient map[any]int
+}
+
+// add counts a call unless the limit of a client, or that of all, is reached; 0 means no
+// limit.
+func (r *runningCalls) add(client any, limit int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case limit > 0 && r.byClient[client] >= limit:
+		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
+	case limit > 0 && r.all >= limit*clientsAtOnce:
+		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.all, clientsAtOnce)
+	}
+	if r.byClient == nil {
+		r.byClient = map[any]int{}
+	}
+	r.byClient[client]++
+	r.all++
+	return nil
+}
+
+func (r *runningCalls) remove(client any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all--
+	if r.byClient[client]--; r.byClient[client] == 0 {
+		delete(r.byClient, client)
+	}
 }

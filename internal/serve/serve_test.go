@@ -369,13 +369,9 @@ func TestBrokenOffCallsEnd(t *testing.T) {
 
 // running returns how many calls are running.
 func (s *Server) running() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for _, calls := range s.calls {
-		n += calls
-	}
-	return n
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	return s.calls.all
 }
 
 // waitFor waits until something holds.

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -69,13 +68,12 @@ type Server struct {
 	stopOnce sync.Once
 
 	subscriptions subscriptions
+	calls         runningCalls
 
 	mu       sync.Mutex
 	offer    *offer
 	failed   error                  // why there is no offer
 	servers  map[string]*mcp.Server // by the name of the caller
-	calls    map[any]int            // running, by what tells clients apart
-	busy     int                    // all of them
 	waiting  map[string]*waitingCall
 	retrying map[*mcpclient.Source]*retry
 
@@ -93,7 +91,7 @@ func New(opts Options) *Server {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
-		calls: map[any]int{}, waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
+		waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an
@@ -319,46 +317,3 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	}
 	return s.offer, nil
 }
-
-// admit counts a call of a client. If too many are running, it fails, and not at
-// once: a client that floods the server is not answered as fast as it sends.
-func (s *Server) admit(ctx context.Context, c any) (done func(), err error) {
-	if err := s.count(c); err != nil {
-		pause := time.NewTimer(refusalPause)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		return nil, err
-	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.busy--
-		if s.calls[c]--; s.calls[c] == 0 {
-			delete(s.calls, c)
-		}
-	}, nil
-}
-
-func (s *Server) count(c any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch limit := s.opts.MaxCalls; {
-	case limit > 0 && s.calls[c] >= limit:
-		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
-	case limit > 0 && s.busy >= limit*clientsAtOnce:
-		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", s.busy, clientsAtOnce)
-	}
-	s.calls[c]++
-	s.busy++
-	return nil
-}
-
-const (
-	// clientsAtOnce is how many times the calls of one client may run for all together.
-	clientsAtOnce = 16
-	// refusalPause is how long it takes to refuse a call.
-	refusalPause = 100 * time.Millisecond
-)

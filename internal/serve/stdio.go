@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,17 +104,10 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case long && err == nil:
 			return nil, errLongLine
 		case err != nil && len(out) > 0 && errors.Is(err, io.EOF):
-			return trimSpace(out), nil // the last line has no line break
+			return bytes.TrimRight(out, "\r\n "), nil // the last line has no line break
 		}
-		return trimSpace(out), err
+		return bytes.TrimRight(out, "\r\n "), err
 	}
-}
-
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r' || b[len(b)-1] == ' ') {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // Read implements mcp.Connection. It answers lines that are not messages

@@ -42,7 +42,7 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 		_, err := sess.client.CallTool(ctx, params)
 		return err
 	})
-	r, err := s.result(ctx, sess, name, request, output)
+	r, err := s.result(ctx, sess, name, request, call.Last, output)
 	if err != nil {
 		return r, err
 	}
@@ -55,14 +55,17 @@ func (s *Source) call(ctx context.Context, name string, call registry.Call, outp
 	return r, nil
 }
 
-// result sends a call and reads what comes back.
-func (s *Source) result(ctx context.Context, sess *session, name string, request *request, output *registry.Validator) (registry.Result, error) {
+// result sends a call and reads what comes back; last says that no other follows.
+func (s *Source) result(ctx context.Context, sess *session, name string, request *request, last bool, output *registry.Validator) (registry.Result, error) {
 	start := time.Now()
 	raw, sess, err := s.do(ctx, sess, request)
 	if err != nil {
 		return s.callFailed(ctx, sess, name, start, err)
 	}
 	s.answered(ctx)
+	if last {
+		go sess.end() // Close waits for it
+	}
 	r := resultOf(name, raw)
 	r.Asked, r.Confined = request.asked.Asked(), sess.confined
 	if output != nil && !r.IsError {

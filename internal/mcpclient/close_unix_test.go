@@ -4,6 +4,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 func TestCloseLeavesNothingBehind(t *testing.T) {
@@ -60,6 +63,34 @@ func TestFailedDiscoverLeavesNothingBehind(t *testing.T) {
 	}
 	if running(pid) {
 		t.Errorf("process %d still runs", pid)
+	}
+}
+
+// A server that is not needed any more ends before Close, and starts again if a call
+// comes after all.
+func TestServersEndEarly(t *testing.T) {
+	for _, listOnly := range []bool{true, false} {
+		pidFile := filepath.Join(t.TempDir(), "pid")
+		s := source(t, stdioServer(t, "--pidfile", pidFile), func(o *Options) { o.ListOnly = listOnly })
+		tools, _ := discovered(t, s)
+		call := registry.Call{Tool: "echo", Params: json.RawMessage(`{"text":"x"}`), Last: true}
+		if !listOnly {
+			if r, err := tools["echo"].Run(t.Context(), call); err != nil || r.IsError {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		pid, err := strconv.Atoi(lines(t, pidFile)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tick := time.NewTicker(time.Millisecond)
+		for running(pid) {
+			<-tick.C
+		}
+		tick.Stop()
+		if r, err := tools["echo"].Run(t.Context(), call); err != nil || r.IsError {
+			t.Errorf("a call after the end: %+v, %v", r, err)
+		}
 	}
 }
 

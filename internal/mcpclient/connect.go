@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -105,13 +106,20 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 			return nil, s.errorf("settings", err, err.Error())
 		}
 	}
-	known := ""
-	if s.opts.Protocols != nil {
-		known = s.opts.Protocols.LoadProtocol(ctx)
+	a := firstAttempt(server, "")
+	remember := sync.OnceFunc(func() {
+		if s.opts.Protocols != nil {
+			a = firstAttempt(server, s.opts.Protocols.LoadProtocol(ctx))
+		}
+	})
+	if a.transport != transportStdio {
+		remember()
 	}
-	a := firstAttempt(server, known)
 	for {
-		sess, err := s.dial(ctx, server, a)
+		sess, err := s.dial(ctx, server, a.transport, func() attempt {
+			remember() // while the program starts
+			return a
+		})
 		if err == nil {
 			return sess, nil
 		}

@@ -20,17 +20,18 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// dial starts or reaches the server and performs the handshake. The session
-// outlives ctx; it is returned with an error too, since it describes the
-// failure, and must always be ended.
-func (s *Source) dial(ctx context.Context, server settings.Server, a attempt) (*session, error) {
+// dial starts or reaches the server and performs the handshake as how returns,
+// which is called after the start. The session outlives ctx; it is returned with an
+// error too, since it describes the failure, and must always be ended.
+func (s *Source) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
 	life, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil)) // it is nobody's own
-	sess := &session{transport: a.transport, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
+	sess := &session{transport: over, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
 	sess.limit.Store(s.opts.Limits.frame())
 	inner, err := s.transport(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
+	a := how()
 	shared := s.owner(ctx) == nil
 	through := &transport.Transport{Inner: inner, Options: transport.Options{
 		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams,

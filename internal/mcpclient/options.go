@@ -42,6 +42,10 @@ type Options struct {
 	// request for each page of them.
 	Counts bool
 
+	// ListOnly ends the session when the server has listed its tools. A call starts
+	// it again.
+	ListOnly bool
+
 	// Auth returns the source of tokens for a server over HTTP, given its entry with
 	// all strings expanded; it is called once per connection and must be cheap. It is
 	// not called if the entry has an Authorization header. If Auth or its result is

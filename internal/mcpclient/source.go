@@ -143,6 +143,9 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	sess.limit.Store(s.opts.Limits.result())
 	s.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
 	s.setState(StateConnected, nil)
+	if s.opts.ListOnly {
+		go sess.end() // Close waits for it
+	}
 	return tools, diags, nil
 }
 

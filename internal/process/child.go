@@ -70,7 +70,7 @@ func (c *Child) addStderr(p []byte, output func(int, []byte)) {
 
 // watch waits for the child to exit and cleans up.
 func (c *Child) watch(drained <-chan struct{}) {
-	<-c.launched.exited
+	c.launched.await()
 	c.launched.finish()
 	limitReading(c.ends.stdout)
 	limitReading(c.ends.stderr)

@@ -29,11 +29,32 @@ func (group) adopt(*os.Process) {}
 // awaitExit blocks until the child has exited and does not reap it: as long as
 // it is a zombie, its pid, which identifies the group, cannot be reused.
 func awaitExit(cmd *osexec.Cmd) {
+	pid := cmd.Process.Pid
+	if !polledExit(pid) {
+		isZombie(pid, 0)
+	}
+}
+
+// polledExit waits without a thread. It is false if the system does not support
+// that.
+func polledExit(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Read(func(uintptr) bool { return isZombie(pid, unix.WNOHANG) }) == nil
+}
+
+// isZombie reports whether a child has exited; without WNOHANG it waits for that.
+func isZombie(pid, options int) bool {
 	for {
 		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return err != nil || info.Signo != 0
 		}
 	}
 }

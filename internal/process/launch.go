@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	osexec "os/exec"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -15,49 +14,40 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// launched is a running child with its group. One goroutine, locked to its
-// thread, starts the child and waits for it: on Linux the signal that kills the
-// child with its parent (Pdeathsig) is sent when the thread that forked ends,
-// not the process, so that thread has to live as long as the child. Waiting
-// blocks a thread anyway, so locking it costs nothing.
+// launched is a running child with its group.
 type launched struct {
 	cmd     *osexec.Cmd
 	sandbox *sandbox.Start // nil: not confined
 	group   group
 	mark    string        // mark of processes to kill with the child
 	exited  chan struct{} // closed when the child has exited; its pid is not yet free
-	done    chan struct{} // closed when it was reaped
 	status  *int          // of a confined program, set before exited is closed; nil: the command's counts
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
 	reaped bool
 	over   bool // finish was called
 	guard  *guard
-	age    *time.Timer   // starts the guard; nil: there is one from the beginning
-	free   chan struct{} // closed by reap
-	once   sync.Once
+	age    *time.Timer // starts the guard; nil: there is one from the beginning
 }
 
 // launch starts cmd in its own session and group. mark is in its environment. If
-// it is guarded, its guard starts before it. The error is not wrapped.
+// it is guarded, its guard starts before it. The error is not wrapped. The caller
+// runs await.
 func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, guarded bool) (*launched, error) {
-	l := &launched{
-		cmd:     cmd,
-		sandbox: confined,
-		mark:    mark,
-		exited:  make(chan struct{}),
-		done:    make(chan struct{}),
-		free:    make(chan struct{}),
-	}
+	l := &launched{cmd: cmd, sandbox: confined, mark: mark, exited: make(chan struct{})}
 	if guarded {
 		l.guard = startGuard(mark)
 	}
-	started := make(chan error)
-	go l.run(started)
-	if err := <-started; err != nil {
+	l.group.prepare(cmd)
+	forking.enter()
+	if err := l.start(); err != nil {
+		l.group.close()
+		forking.leave()
 		l.guard.dismiss()
 		return nil, err
 	}
+	l.guard.watch(cmd.Process.Pid)
+	l.group.adopt(cmd.Process)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !guarded {
@@ -89,39 +79,15 @@ func (l *launched) release() {
 	g.dismiss()
 }
 
-func (l *launched) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	l.group.prepare(l.cmd)
-	if err := l.start(); err != nil {
-		l.group.close()
-		started <- err
-		return
-	}
-	l.guard.watch(l.cmd.Process.Pid)
-	l.group.adopt(l.cmd.Process)
-	started <- nil
-
-	l.awaitEnd()
-	close(l.exited)
-	<-l.free
-	l.mu.Lock()
-	_ = l.cmd.Wait() // the process state has the result
-	l.reaped = true
-	l.mu.Unlock()
-	l.group.close()
-	close(l.done)
-}
-
 // start starts the command. In a sandbox it returns when the program runs there;
 // the command is the launcher then, which stays until the group is killed or all
 // that the program started has ended.
 func (l *launched) start() error {
 	if l.sandbox == nil {
-		return l.cmd.Start()
+		return forking.do(l.cmd.Start)
 	}
 	l.sandbox.Attributes(l.cmd.SysProcAttr)
-	if err := l.cmd.Start(); err != nil {
+	if err := forking.do(l.cmd.Start); err != nil {
 		var path *fs.PathError // of the launcher, which says nothing
 		if errors.As(err, &path) {
 			err = path.Err
@@ -136,8 +102,9 @@ func (l *launched) start() error {
 	return err
 }
 
-// awaitEnd blocks until the program has exited.
-func (l *launched) awaitEnd() {
+// await returns when the program has exited. It is called once.
+func (l *launched) await() {
+	defer close(l.exited)
 	if l.sandbox != nil {
 		if status, ok := l.sandbox.Ended(); ok {
 			l.status = &status
@@ -174,12 +141,23 @@ func (l *launched) signal(send func(pid int)) {
 func (l *launched) finish() {
 	l.kill()
 	l.release()
-	l.once.Do(func() { close(l.free) })
-	<-l.done
+	<-l.exited
+	l.reap()
 	l.group.awaitGone(l.cmd.Process.Pid)
 	endMarkedOrphans(l.mark)
 	if l.sandbox != nil {
 		l.sandbox.Close()
+	}
+}
+
+func (l *launched) reap() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.reaped {
+		_ = l.cmd.Wait() // the process state has the result
+		l.reaped = true
+		l.group.close()
+		forking.leave()
 	}
 }
 

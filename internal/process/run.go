@@ -42,6 +42,7 @@ type running struct {
 }
 
 func (r *running) run(ctx context.Context) (Outcome, error) {
+	go r.child.await()
 	drained := make(chan struct{})
 	var readers, writer sync.WaitGroup
 	readers.Go(func() { r.read(1, r.ends.stdout, r.stdout) })

@@ -113,6 +113,9 @@ type Call struct {
 	// Progress receives progress (MCP progress and log notifications). It is
 	// never nil in Run.
 	Progress func(Progress)
+	// Last says that nothing is called after it, so that what provides the tool may
+	// end as soon as it has answered.
+	Last bool
 	// Confine is how the program that the call starts is confined. A tool with a
 	// Program must start it so. nil: not at all.
 	Confine *Confinement

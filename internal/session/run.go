@@ -88,6 +88,7 @@ type Options struct {
 	Counts  bool       // also count prompts and resources of servers
 	Uncut   bool       // do not shorten results
 	Guard   bool       // guard the processes of servers, see [process.Spec]
+	List    bool       // nothing is called: servers are stopped as soon as they have listed their tools
 	Locked  bool       // refuse tools that differ from toolreg.lock
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Session.Diagnostics] returns.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/overrides"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/session/plugins"
@@ -48,6 +49,9 @@ type Session struct {
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
+	}
+	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" }) {
+		process.Prepare()
 	}
 	r := newRun(set, deps, opts)
 	var err error

@@ -26,6 +26,7 @@ type options struct {
 	stream    bool
 	stdin     stdinCalls
 	optional  bool // ask the person for params even if none is required
+	only      bool // it is the only call of the session
 }
 
 // New returns the command call.
@@ -101,6 +102,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err != nil {
 		return err
 	}
+	o.only = true
 	return call(ctx, e, s, o, name, argv)
 }
 
@@ -136,7 +138,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	}
 	p := &printer{env: e, raw: o.raw, outputDir: o.outputDir, images: images}
 	show, hide := e.Screen.Progress(f.Tool.Name)
-	request := registry.Call{Tool: name, Params: params, Progress: show}
+	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
 	print := p.print
 	if o.stream || p.showsLive(f.Tool) {
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}

@@ -44,7 +44,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
 	inDocs := e.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs, Infos: true})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{List: true}, InDocs: inDocs, Infos: true})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ type document struct {
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: e.HoldsDiagnostics()})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func hiddenCount(n int, all bool) string {
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	inDocs := e.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: inDocs})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}

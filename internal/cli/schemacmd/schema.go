@@ -94,7 +94,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			warnIgnored(e, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
 	if err != nil {
 		return err
 	}

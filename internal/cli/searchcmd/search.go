@@ -102,7 +102,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 		return err
 	}
 	inDocs := o.format == "" && e.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset}, InDocs: inDocs})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}

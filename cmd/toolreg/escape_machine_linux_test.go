@@ -262,14 +262,14 @@ func (m *escapeMachine) interfaces() {
 	}
 }
 
-// escapePlace is the home, the workspace and the neighbour of one run.
+// escapePlace is the home, the workspace and the neighbor of one run.
 type escapePlace struct {
 	dir, home, work, outside string
 	variables                map[string]string
 	environ                  []string // of what is started
 }
 
-// place makes a place with a neighbour, which ends with the test.
+// place makes a place with a neighbor, which ends with the test.
 func (m *escapeMachine) place(t *testing.T) *escapePlace {
 	t.Helper()
 	dir, err := os.MkdirTemp(m.dir, "place-")
@@ -334,7 +334,7 @@ func (s *escapePlace) files(t *testing.T, files map[string]string) {
 	}
 }
 
-// neighbour starts a process outside with secrets in its environment and in an open
+// neighbor starts a process outside with secrets in its environment and in an open
 // file.
 func (s *escapePlace) neighbour(t *testing.T) {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 )
 
 // nasty is what a hostile source says wherever it may say anything: the
-// clipboard, a cleared screen, a hidden colour, a reversed line, what takes no
+// clipboard, a cleared screen, a hidden color, a reversed line, what takes no
 // room, a line written over.
 const nasty = "N\x1b]52;c;eA==\a\x1b[2J\x1b[8m\u009b2J\u202e\u115f\u200b\U000e0041\rX"
 

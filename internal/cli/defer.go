@@ -13,7 +13,7 @@ type Deferral string
 
 // Flag adds --defer to a command.
 func (d *Deferral) Flag(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar((*string)(d), "defer", "none", usage+", in this `mode`: auto (those beyond search.budget), none, all")
+	cmd.Flags().StringVar((*string)(d), "defer", "none", usage+": `mode` auto (those beyond search.budget), none or all")
 	complete.Flag(cmd, "defer", complete.Words("auto", "none", "all"))
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 const rootLong = `One registry for every tool of an LLM agent: built-in tools, plugins, the commands
-of a project and MCP servers. List them, declare them to any model provider, and
-run them with validated params, limits and confirmation.`
+of a project and MCP servers. List the tools, declare them to any model provider,
+and run them with validated params, limits and confirmation.`
 
 // Group is a group of commands in the help of the program. Commands in a group
 // without Title are hidden.
@@ -184,7 +184,7 @@ Empty input means {}.
 // PresetFlag adds --preset, which restricts the registry of the command (spec
 // section 6.1).
 func PresetFlag(cmd *cobra.Command, preset *string) {
-	cmd.Flags().StringVar(preset, "preset", "", "only the tools of a `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
+	cmd.Flags().StringVar(preset, "preset", "", "only the tools of this `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 	complete.Flag(cmd, "preset", complete.Presets)
 }
 

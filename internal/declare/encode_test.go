@@ -148,7 +148,7 @@ func TestGeminiVectors(t *testing.T) {
 	}
 }
 
-// TestGeminiReference declares the schemas that the Gemini CLI itself sanitised,
+// TestGeminiReference declares the schemas that the Gemini CLI itself sanitized,
 // with what it made of them, whether the API takes that or not.
 func TestGeminiReference(t *testing.T) {
 	var vectors struct {

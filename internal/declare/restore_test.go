@@ -48,9 +48,9 @@ func TestRestoreEnums(t *testing.T) {
 	}
 }
 
-// TestRestoreEnumsUndoesSanitising declares a schema and gives a call each of
+// TestRestoreEnumsUndoesSanitizing declares a schema and gives a call each of
 // the declared values.
-func TestRestoreEnumsUndoesSanitising(t *testing.T) {
+func TestRestoreEnumsUndoesSanitizing(t *testing.T) {
 	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
 	schema := `{"properties":{"v":{"enum":` + values + `}}}`
 	s, err := jsonx.Parse([]byte(schema), jsonx.Options{})

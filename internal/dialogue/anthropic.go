@@ -47,7 +47,7 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	case o.text("type") == "tool_use":
 		return []json.RawMessage{raw}, nil
 	}
-	return nil, errUnrecognised
+	return nil, errUnrecognized
 }
 
 // anthropicBlock adds the call of a content block and reports whether it has
@@ -59,7 +59,7 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 		if block.has("role") {
 			return false, errors.New("it is a list of messages; send only the last message")
 		}
-		return false, errUnrecognised
+		return false, errUnrecognized
 	case "tool_result":
 		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":

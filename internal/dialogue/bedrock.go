@@ -45,7 +45,7 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	case message.has("content") && message.text("type") == "": // Anthropic's messages have a type
 		blocks, ok := jsonx.Elements(message["content"])
 		if !ok {
-			return nil, errUnrecognised // plain text is from another provider
+			return nil, errUnrecognized // plain text is from another provider
 		}
 		return blocks, nil
 	case o.has("toolUse"):
@@ -53,7 +53,7 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	case isText(o["message"]) || isText(o["Message"]):
 		return nil, fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
 	}
-	return nil, errUnrecognised
+	return nil, errUnrecognized
 }
 
 // bedrockFault returns why the last call of a response must not run.
@@ -74,7 +74,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	case block.has("role"):
 		return false, errors.New("it is a list of messages; send only the last message")
 	case len(block) == 0 || block.has("type"): // other providers' blocks have a type
-		return false, errUnrecognised
+		return false, errUnrecognized
 	case use == nil || use.text("type") == "server_tool_use":
 		return false, nil
 	default:

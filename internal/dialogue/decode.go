@@ -26,8 +26,8 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	t := &Turn{format: f}
 	if err := f.decode(t, data); err != nil {
-		if err == errUnrecognised {
-			return nil, f.unrecognised(data)
+		if err == errUnrecognized {
+			return nil, f.unrecognized(data)
 		}
 		return nil, f.unreadable("%s", err)
 	}
@@ -64,12 +64,12 @@ func (f Format) unreadable(format string, args ...any) error {
 	return &UnreadableError{Format: f.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// unrecognised returns an error that says what was expected.
-func (f Format) unrecognised(data json.RawMessage) error {
+// unrecognized returns an error that says what was expected.
+func (f Format) unrecognized(data json.RawMessage) error {
 	if other := f.looksLike(data); other != "" {
-		return f.unreadable("%s; it looks like format %s", errUnrecognised, other)
+		return f.unreadable("%s; it looks like format %s", errUnrecognized, other)
 	}
-	return f.unreadable("%s: %s", errUnrecognised, expected(f.Name))
+	return f.unreadable("%s: %s", errUnrecognized, expected(f.Name))
 }
 
 // looksLike returns another format in which the data has calls; "" if there is

@@ -17,8 +17,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("reading a response of format %s: %s", e.Format, e.Reason)
 }
 
-// errUnrecognised reports that the data has nothing of the format.
-var errUnrecognised = errors.New("it contains nothing of this format")
+// errUnrecognized reports that the data has nothing of the format.
+var errUnrecognized = errors.New("it contains nothing of this format")
 
 // apiError returns the error that an API returned instead of a message.
 func apiError(o object) error {

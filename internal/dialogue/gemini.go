@@ -54,7 +54,7 @@ func (t *Turn) geminiValue(o object) error {
 	case o.text("name") != "" && o.has("args"):
 		return t.addGemini(o)
 	}
-	return errUnrecognised
+	return errUnrecognized
 }
 
 // geminiLive decodes the toolCall of a message of the Live API.

@@ -41,7 +41,7 @@ func (t *Turn) addMCP(o object) error {
 		}
 		c.kind, request = kindRequest, asObject(o["params"])
 	} else if o.text("name") == "" || o.has("type") || o.has("id") || o.has("args") {
-		return errUnrecognised // may be a call of another provider
+		return errUnrecognized // may be a call of another provider
 	}
 	if c.Name = request.text("name"); c.Name == "" {
 		return errors.New("a call in it does not name a tool")

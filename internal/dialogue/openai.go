@@ -27,7 +27,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	case o.has("function"):
 		return t.addOpenAI([]json.RawMessage{raw})
 	}
-	return errUnrecognised
+	return errUnrecognized
 }
 
 func (t *Turn) openAIChoices(o object) error {
@@ -96,7 +96,7 @@ func (t *Turn) addOpenAI(list []json.RawMessage) error {
 			c.Name = asObject(o["custom"]).text("name")
 			c.Fault = "Calls of type custom are not supported. Call a declared function."
 		case function == nil:
-			return errUnrecognised
+			return errUnrecognized
 		}
 		t.Calls = append(t.Calls, c)
 	}

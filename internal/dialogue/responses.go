@@ -31,7 +31,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		}
 		switch {
 		case asObject(o["output"]).has("message"): // a response of Bedrock
-			return errUnrecognised
+			return errUnrecognized
 		case o.has("output"):
 			if list, ok = jsonx.Elements(o["output"]); !ok {
 				return errors.New("output is not a list")
@@ -39,7 +39,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		case strings.HasSuffix(o.text("type"), "_call"), o.text("type") == kindApproval:
 			list = []json.RawMessage{raw}
 		default:
-			return errUnrecognised
+			return errUnrecognized
 		}
 	}
 	items := make([]object, len(list))
@@ -73,7 +73,7 @@ func (t *Turn) addResponses(item object) error {
 	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
 	switch c.kind {
 	case "":
-		return errUnrecognised
+		return errUnrecognized
 	case "function_call_output", "custom_tool_call_output":
 		return errors.New("it contains answers to calls; send only the output of the last response")
 	case "function_call":

@@ -121,7 +121,7 @@ func TestDeclarationShapes(t *testing.T) {
 	}
 }
 
-// A schema over a limit costs its tool and leaves the neighbours.
+// A schema over a limit costs its tool and leaves the neighbors.
 func TestSchemaLimits(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	every, one := []string{"parameters", "parametersJsonSchema", "outputSchema"}, []string{"parameters"}

@@ -61,8 +61,8 @@ func betterDiscovery() map[string]better {
 		"items/name-array":  {diags: []string{"declaration_skipped"}},
 		// A null in a wrapper ended the whole discovery.
 		"items/null-in-wrapper-throws": {names: []string{"a", "b"}, diags: []string{"declaration_skipped"}, survives: true},
-		// Sanitising is a matter of the Gemini encoder: the registry keeps what
-		// the source sent, even what breaks the sanitiser.
+		// Sanitizing is a matter of the Gemini encoder: the registry keeps what
+		// the source sent, even what breaks the sanitizer.
 		"items/params-anyOf-broken-throws": {names: []string{"a", "t", "b"}, schemas: map[string]string{"t": `{"anyOf":{}}`}, survives: true},
 		"items/params-sanitised":           {names: []string{"t"}, schemas: map[string]string{"t": `{"type":"OBJECT","properties":{"n":{"type":"integer","enum":[1,2,null]},"e":{"type":"STRING","format":"email"},"u":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`}},
 		// Both schema fields are read.

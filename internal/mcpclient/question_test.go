@@ -290,7 +290,7 @@ func TestQuestionsThatAreOver(t *testing.T) {
 	}
 }
 
-// TestQuestionEndsWithItsCall: a call that is cancelled takes its question along.
+// TestQuestionEndsWithItsCall: a call that is canceled takes its question along.
 func TestQuestionEndsWithItsCall(t *testing.T) {
 	why := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())

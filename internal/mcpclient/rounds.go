@@ -21,7 +21,7 @@ import (
 const (
 	// maxRounds is how often a server may answer one request by asking for input.
 	maxRounds = 5
-	// maxCancelled is how long a cancelled request waits for
+	// maxCancelled is how long a canceled request waits for
 	// notifications/cancelled to be written: a process that ends at once would
 	// never send it.
 	maxCancelled = 250 * time.Millisecond

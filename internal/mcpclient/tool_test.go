@@ -39,7 +39,7 @@ func TestIdentityHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-// FuzzTools: whatever a server lists, the good neighbour stays, and what is kept
+// FuzzTools: whatever a server lists, the good neighbor stays, and what is kept
 // is valid.
 func FuzzTools(f *testing.F) {
 	for _, seed := range []string{oneTool, `{"name":"x","inputSchema":{"a":1e400},"description":null,"annotations":{}}`, `{"name":5}`, `[]`, `{"name":"neighbour"}`} {

@@ -54,7 +54,7 @@ func (t *TTY) pager() (argv []string, program string) {
 		}
 		if program, err := lookPath(argv[0], os.Getenv("PATH")); err == nil {
 			if strings.TrimSuffix(filepath.Base(program), ".exe") == "less" && len(argv) == 1 {
-				argv = append(argv, "-R") // colours are ours
+				argv = append(argv, "-R") // colors are ours
 			}
 			return argv, program
 		}

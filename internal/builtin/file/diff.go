@@ -116,7 +116,7 @@ func (d *fileDiff) hunks() string {
 	return b.String()
 }
 
-// hunk prints neighbouring changes and returns by how many lines they make the
+// hunk prints neighboring changes and returns by how many lines they make the
 // text longer.
 func (d *fileDiff) hunk(b *strings.Builder, changes []lineChange, shift int) int {
 	from := max(changes[0].start-diffContext, 0)

@@ -146,7 +146,7 @@ func mostAlike(have []string, want string) (int, float64) {
 	return best, score
 }
 
-// eachPair calls f for each two neighbouring bytes of a line without the space
+// eachPair calls f for each two neighboring bytes of a line without the space
 // around it, and returns how many there are.
 func eachPair(s string, f func([2]byte)) int {
 	s = strings.TrimSpace(s)

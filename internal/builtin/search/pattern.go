@@ -32,7 +32,7 @@ func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 }
 
 // skipped reports whether a search skips a folder that no pattern names: git's
-// own, and installed packages while ignore files are honoured.
+// own, and installed packages while ignore files are honored.
 func skipped(name string, respect bool) bool {
 	return name == ".git" || respect && name == "node_modules"
 }

@@ -20,7 +20,7 @@ import (
 // Encoding is how a file stores its text. The zero value is UTF-8.
 type Encoding int
 
-// The encodings that are recognised.
+// The encodings that are recognized.
 const (
 	UTF8 Encoding = iota
 	UTF8WithBOM

@@ -18,7 +18,7 @@ import (
 // list neither loses the other's entries.
 //
 // Two concurrent runs cannot have seen each other's entries, even with the same
-// caller. Such a run is recognised by its start: it started before the last
+// caller. Such a run is recognized by its start: it started before the last
 // revision was written. A series of such writes is a burst, and for a write that
 // joins one, what the caller has seen ends where the burst began. If writes
 // arrive more slowly than they complete, one of them may start just after the

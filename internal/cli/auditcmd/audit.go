@@ -34,9 +34,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show the log of calls and refusals",
-		Long: `Show the log of calls and refusals: one line each, with the time, the tool, what
-was decided and by which rule, how it ended and how long it took. Params are shown
-as a hash, or in full with the setting audit.params.
+		Long: `Show the log of calls and refusals, one line each: time, tool, decision and the rule
+that made it, outcome and duration. Params are shown as a hash, or in full with the
+setting audit.params.
 
 In a pipe each call is one line: time, tool, source, decision, rule, outcome,
 code, milliseconds, bytes of params and bytes of the result, separated by tabs.

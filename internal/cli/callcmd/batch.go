@@ -18,12 +18,11 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-const batchHelp = `With --batch, stdin is JSON Lines with {"id","name","params"}, and a line is printed
-for each call as it finishes: {"id","name"} with the fields of call --json, or with
-"error". A line that cannot be read results in an error with its line number.
+const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"}, and a line is
+printed for each call as it finishes: {"id","name"} with the fields of call --json,
+or with "error". A line that cannot be read gives an error with its line number.
 --parallel N runs N calls at once; by default they run one after the other, and the
-output has the order of the input. The exit code is 0; each line says how its call
-went.
+output has the order of the input. The exit code is 0 even if calls fail.
 `
 
 // batchLine is one line of input.

@@ -35,9 +35,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [k=v…]",
 		Short: "Run one tool",
-		Long: `Run one tool and print its result: the model's version in a pipe, a person's
-version on a terminal, everything with --json. With TOOL, --help shows
-how to call that tool.
+		Long: `Run a tool and print its result: formatted on a terminal, as a model reads it in a
+pipe, in full with --json. "toolreg call TOOL --help" shows how to call that tool.
 
 ` + cli.ParamsHelp + "\n" + dialogueHelp + "\n" + batchHelp + `
 Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),

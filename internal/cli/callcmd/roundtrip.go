@@ -21,14 +21,13 @@ import (
 // maxTogether is how many calls of one response run concurrently.
 const maxTogether = 8
 
-const dialogueHelp = `With --format a model's response is read from stdin: the whole answer of the
-API, the message in it, or the bare list of calls. Every tool call in it is run,
-concurrently if all of them only read, and the message to append to the
-conversation is printed: one message per line, nothing if no tool was called.
-Each call gets its answer: what fails is answered with an error that the model
-can act on, and the exit code is 0. Calls of the tools that schema --defer
-declares (search_tools, describe_tools, call_tool) are answered too. Formats:
-openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
+const dialogueHelp = `With --format, stdin is a model's response: the whole response of the API, the
+message in it, or only the list of calls. Every tool call in it is run, concurrently
+if all of them only read, and the messages to append to the conversation are printed,
+one per line, or nothing if no tool was called. A call that fails is answered with
+an error that the model can act on, and the exit code is 0. Calls of the tools that
+schema --defer declares (search_tools, describe_tools, call_tool) are answered too.
+Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.

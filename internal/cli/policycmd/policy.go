@@ -28,8 +28,9 @@ import (
 func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Convert the permissions of other agents",
-		Long: `Convert permissions of Claude Code, the Gemini CLI and Codex to policy rules.
+		Short: "Convert permissions from and to other agents",
+		Long: `Convert permissions of Claude Code, the Gemini CLI and Codex to policy rules, and
+policy rules to permissions of these programs.
 
 Exit codes: 0, 2.`,
 		Example: "  toolreg policy import claude > rules.yaml\n  toolreg policy export gemini > ~/.gemini/policies/toolreg.toml",

@@ -50,14 +50,14 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Offer all tools as one MCP server",
 		Long: `Offer the tools of the registry as one MCP server, so that an agent needs a single
 entry in its settings. The rules, hooks and limits of the settings apply to every
-call, and the audit log has it with the client's name. If a call needs
+call, and the audit log records it with the client's name. If a call needs
 confirmation, the client's user is asked; a client that cannot ask gets an error
 that names the rule.
 
-Without --http the server speaks on stdin and stdout. With --http it listens on an
-address, by default only of this machine, at the path /mcp; clients send a bearer
-token. Without --token-file a token is generated and printed to stderr. GET /healthz
-says whether new calls are accepted. SIGTERM lets running calls finish.
+By default the server uses stdin and stdout. With --http it listens on an address, by
+default only of this machine, at the path /mcp, and clients send a bearer token.
+Without --token-file a token is generated and printed to stderr. GET /healthz says
+whether new calls are accepted. After SIGTERM running calls can finish.
 
 Exit codes: 0, 1, 2, 143.`,
 		Example: `  toolreg serve

@@ -40,13 +40,13 @@ func newAddCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME [--url URL | -- COMMAND…]",
 		Short: "Add an MCP server to the settings",
-		Long: editHelp("Add an MCP server to a settings file, the user's own by default.") + `
+		Long: editHelp(`Add an MCP server to a settings file, your own by default.
 
 toolreg connects to the server at once and prints what it offers. If that fails,
 the entry is kept. --no-test skips this.
 
-Refer to a secret instead of writing it: --env TOKEN=env:GITHUB_TOKEN and
---header 'Authorization: Bearer ${TOKEN}' keep it out of the file.`,
+Refer to secrets instead of writing them into the file, as in
+--env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`),
 		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'`,
 		RunE: func(cmd *cobra.Command, argv []string) error {

@@ -20,12 +20,12 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add-json [NAME] [JSON]",
 		Short: "Add MCP servers from the JSON in their documentation",
-		Long: editHelp("Add MCP servers to a settings file, the user's own by default.") + `
+		Long: editHelp(`Add MCP servers to a settings file, your own by default.
 
-JSON has the form shown in servers' documentation: {"mcpServers": {…}}, one entry by
-its name, or only an entry, which needs NAME. Without JSON, or with -, it is read
-from stdin. Either all servers are added or none. toolreg connects to each at once,
-as servers add does.`,
+JSON has the form shown in servers' documentation: {"mcpServers": {…}}, a single
+entry with its name, or an entry without a name, for which you give NAME. Without
+JSON, or with -, it is read from stdin. Either all servers are added or none.
+toolreg connects to each at once, as servers add does.`),
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
   toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'
   toolreg servers add-json < claude_desktop_config.json`,

@@ -36,21 +36,23 @@ func editCommands(e *cli.Env) []*cobra.Command {
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "removed", edit.Change{Name: argv[0], Drop: true})
 			}}),
-		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server: set its disabled to false."),
+		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by setting disabled to false."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}),
-		flag(&cobra.Command{Use: "disable NAME", Example: "  toolreg servers disable github --scope user", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Disable a server: set its disabled to true."),
+		flag(&cobra.Command{Use: "disable NAME", Example: "  toolreg servers disable github --scope user", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Disable a server by setting disabled to true."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
 			}}),
 	}
 }
 
+// editHelp returns the help of a command that changes a settings file.
 func editHelp(what string) string {
 	return what + `
-Comments, order and notation are kept. A project whose settings
-change has to be trusted again.
+
+The file's comments, order and notation are kept. A project whose settings change
+has to be trusted again.
 
 Exit codes: 0, 1, 2, 3 (no such server), 5 (inside a tool's run).`
 }

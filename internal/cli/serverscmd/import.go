@@ -27,15 +27,16 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import PROGRAM [NAME…]",
 		Short: "Copy MCP servers from another program",
-		Long: editHelp("Copy MCP servers from the files of another program into a settings file, the\nuser's own by default.") + `
+		Long: editHelp(`Copy MCP servers from the files of another program into a settings file, your own by
+default.
 
-PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. NAMEs
-are those of servers, or globs; without any, you are asked about each at the
-terminal. You are always asked about a server from a file of the project, and
-globs do not match it.
-toolreg connects to each copied server at once, as servers add does.
+PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. Each
+NAME is a server or a glob. Without NAME, toolreg asks about each server at the
+terminal. It always asks about servers in files of the project, which globs do not
+match. toolreg connects to each copied server at once, as servers add does.
+
 The setting imports and the flag --import use a program's servers without copying
-them.`,
+them.`),
 		Example: `  toolreg servers import claude
   toolreg servers import cursor '*' --no-test`,
 		Args:              cli.ArgsBetween(1, -1, "a PROGRAM"),

@@ -21,7 +21,7 @@ func newLogoutCommand(e *cli.Env) *cobra.Command {
 	o := &logoutOptions{}
 	cmd := &cobra.Command{
 		Use:   "logout NAME | --all",
-		Short: "End the login to a server",
+		Short: "Log out of a server",
 		Long: `Revoke the tokens of a server if its authorization server supports that, and
 delete them. --all ends every login, including those of servers that are no longer
 in the settings.

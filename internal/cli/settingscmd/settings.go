@@ -24,7 +24,7 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "settings",
 		Short: "Show and change settings, with the origin of each value",
 		Long: `Show every setting that has a value, with the place that it comes from, as
-"toolreg settings show" does. The subcommands show the files, and change them.
+"toolreg settings show" does. The subcommands show and change the files.
 
 Exit codes: 0, 2 (a mistake in the settings).`,
 		Example: `  toolreg settings
@@ -48,9 +48,9 @@ Exit codes: 0, 2 (a mistake in the settings, no such setting).`,
 		RunE:              func(cmd *cobra.Command, argv []string) error { return runShow(cmd.Context(), e, argv) },
 	}, &cobra.Command{
 		Use:   "path",
-		Short: "Print where settings are looked for, and the state of each file",
-		Long: `Print where settings are looked for, lowest precedence first, and the state of
-each file: read, absent, skipped or refused, and why.
+		Short: "List the settings files and the state of each",
+		Long: `List the places where settings are read, lowest precedence first, and the state
+of each file: read, absent, skipped or refused, and why.
 
 In a pipe each place is one line: state, scope, path and reason, separated by
 tabs. Exit codes: 0, 2.`,

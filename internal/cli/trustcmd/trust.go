@@ -61,9 +61,8 @@ would run, loosen and read.
 Exit codes: 0, 2, 3 (the project has no settings).`,
 			Example: "  toolreg trust status\n  toolreg trust status --jq .hash"},
 		grant,
-		&cobra.Command{Use: "revoke", Short: "Forget that the project is trusted", Args: cli.NoArgs,
-			Long: `Forget that the project is trusted: what its settings would run, loosen and read
-is ignored again.
+		&cobra.Command{Use: "revoke", Short: "Stop trusting the project", Args: cli.NoArgs,
+			Long: `Stop trusting the project, so that its settings and plugins are ignored again.
 
 Exit codes: 0, 2, 3 (the project has no settings), 5 (inside a tool's run).`,
 			Example: "  toolreg trust revoke",

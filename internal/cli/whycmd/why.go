@@ -42,7 +42,7 @@ TOOL may be a glob such as 'github__*', which gives an answer for each tool that
 it matches.
 
 With --explain every rule is listed in order, with the condition that the call
-does not meet and what the call has there.
+does not meet and the value in the call.
 
 Exit codes: 0 (whatever the answer is), 2, 3 (no such tool), 4 (invalid
 params), 8 (its source failed).`,

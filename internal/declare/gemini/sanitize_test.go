@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// sanitizeFor parses, sanitises and writes a schema.
+// sanitizeFor parses, sanitizes and writes a schema.
 func sanitizeFor(t testing.TB, schema []byte) (text string, whole bool) {
 	t.Helper()
 	n, err := jsonx.Parse(schema, jsonx.Options{})

@@ -63,7 +63,7 @@ func (x *Exchange) Token(given string) string {
 }
 
 // WaitCancelled waits up to limit until the server has been told that the
-// request is cancelled.
+// request is canceled.
 func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
 
 func (x *Exchange) wasEarly(answered <-chan struct{}) {

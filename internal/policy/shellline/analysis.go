@@ -22,7 +22,7 @@ type findings struct {
 	commands []Command
 	writes   []string        // files named by output redirections
 	inner    int             // commands found inside wrappers
-	read     map[string]bool // scripts that were analysed, by grammar and text
+	read     map[string]bool // scripts that were analyzed, by grammar and text
 	latent   []string        // quoted texts that would run something if they were evaluated
 	evaluate bool            // something evaluates the text of variables
 	location

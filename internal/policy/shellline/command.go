@@ -34,7 +34,7 @@ type Command struct {
 	Doubt string
 	// Unread is set if the part cannot be parsed reliably; Doubt says why.
 	Unread bool
-	// Refused is set if the line is too large to be analysed and must not run; Doubt
+	// Refused is set if the line is too large to be analyzed and must not run; Doubt
 	// says why.
 	Refused bool
 	// Catastrophic says why the part would ruin the machine, "" if it would not.

@@ -34,7 +34,7 @@ func Read(grammar, line string) Line {
 	return Line{Commands: a.commands, Writes: a.writes}
 }
 
-// script analyses a whole text.
+// script analyzes a whole text.
 func (a *analysis) script(shell, line string) {
 	switch {
 	case len(line) > maxCommandLine:
@@ -76,7 +76,7 @@ func (a *analysis) script(shell, line string) {
 	}
 }
 
-// reading analyses a text in one grammar. Commands before a syntax error are
+// reading analyzes a text in one grammar. Commands before a syntax error are
 // included, since shells run them before they see the error.
 func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
@@ -325,7 +325,7 @@ func (a *analysis) variable(text, name string, w word) {
 	}
 }
 
-// runsText is compiled at first use: most runs of the program do not analyse a
+// runsText is compiled at first use: most runs of the program do not analyze a
 // command.
 var runsText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +

@@ -129,6 +129,7 @@ func rooms() map[string][]string {
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/state":               {"internal/registry", "internal/atomicfile"},
 		"internal/paths":               {},
+		"internal/sorted":              {},
 		"internal/text":                {},
 		"internal/terminal":            {"internal/registry", "internal/form", "internal/process", "internal/policy", "internal/exec", "internal/webaddr"},
 		"internal/trust":               {"internal/registry", "internal/state"},
@@ -140,7 +141,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages of words and texts that every other may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/stack", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/sorted", "internal/stack", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

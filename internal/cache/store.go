@@ -14,12 +14,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -259,6 +259,6 @@ func (s *Store) List() ([]Kept, error) {
 			out = append(out, Kept{h.Source, h.Stored, f.Size()})
 		}
 	}
-	slices.SortFunc(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
+	sorted.Stable(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
 	return out, nil
 }

@@ -242,15 +242,9 @@ func ErrorCodes() []ErrorCode {
 
 // signalOf returns the exit code of the signal that ended the context.
 func signalOf(ctx context.Context) (int, bool) {
-	cause := context.Cause(ctx)
-	if cause == nil {
+	cause, ok := errors.AsType[errSignal](context.Cause(ctx))
+	if !ok {
 		return 0, false
 	}
-	// signal.NotifyContext names the signal in its cause, but only as text.
-	for sig, code := range map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup} {
-		if strings.HasPrefix(cause.Error(), sig.String()+" signal received") {
-			return code, true
-		}
-	}
-	return 0, false
+	return map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup}[cause.Signal], true
 }

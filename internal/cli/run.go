@@ -31,17 +31,22 @@ type Program struct {
 func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	signals := endingSignals()
-	ctx, stop := signal.NotifyContext(ctx, signals...)
-	defer stop()
-	done := make(chan struct{})
-	defer close(done)
-	unwatch := context.AfterFunc(ctx, func() { endAtOnce(done, signals, stop) })
-	defer unwatch()
-	// If the reader of stdout is gone, writes fail, so that children are
-	// stopped in order instead of by the signal's default action.
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGPIPE)
+	// The signals stay caught until the process ends: a signal takes about 20 µs to
+	// catch or release, and the first one starts two threads.
+	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
+	go func() {
+		signal.Notify(caught, endingSignals()...)
+		// If the reader of stdout is gone, writes fail, so that children are
+		// stopped in order instead of by the signal's default action.
+		signal.Notify(ignored, syscall.SIGPIPE)
+		close(watching)
+		select {
+		case sig := <-caught:
+			cancel(errSignal{sig})
+		case <-ctx.Done():
+		}
+		endAtOnce(<-caught)
+	}()
 
 	if p.Version == "" {
 		p.Version = moduleVersion()
@@ -64,15 +69,15 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	}
 	root := newRootCommand(e, &p)
 	root.SetArgs(argv)
+	<-watching
 	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
 	e.close()
 	if err == nil {
 		err = e.Out.Flush()
 	}
 	e.showPage(ctx, func() { // Ctrl-C is for the pager
-		unwatch()
-		stop()
 		signal.Notify(ignored, os.Interrupt)
+		signal.Stop(caught)
 		ctx = context.WithoutCancel(ctx)
 	})
 	if err == nil {
@@ -111,23 +116,21 @@ func endingSignals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// endAtOnce ends the process at the second signal, as that signal does by
-// default, and kills the children that the first one is still stopping.
-func endAtOnce(done <-chan struct{}, signals []os.Signal, stop func()) {
-	second := make(chan os.Signal, 1)
-	signal.Notify(second, signals...)
-	stop()
-	select {
-	case sig := <-second:
-		process.KillChildren()
-		signal.Reset(sig)
-		self, err := os.FindProcess(os.Getpid())
-		if err != nil { // cannot happen: our own process exists
-			return
-		}
-		_ = self.Signal(sig)
-		time.Sleep(100 * time.Millisecond) // a shell's background job ignores SIGINT by default
-		_ = self.Kill()
-	case <-done:
+// errSignal is the cause of a context that ended because of a signal.
+type errSignal struct{ os.Signal }
+
+func (e errSignal) Error() string { return e.String() + " signal received" }
+
+// endAtOnce ends the process as a signal does by default, and kills the children
+// that an earlier signal is still stopping.
+func endAtOnce(sig os.Signal) {
+	process.KillChildren()
+	signal.Reset(sig)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil { // cannot happen: our own process exists
+		return
 	}
+	_ = self.Signal(sig)
+	time.Sleep(100 * time.Millisecond) // a shell's background job ignores SIGINT by default
+	_ = self.Kill()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Name is the file name in the project root.
@@ -73,7 +74,7 @@ func (f *File) KeepOver(older *File, names []string) {
 			f.Tools = append(f.Tools, e)
 		}
 	}
-	slices.SortFunc(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
+	sorted.Stable(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
 }
 
 // MaxFile limits a lock file, in bytes.

@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // maxAlternatives limits the rules that one prefix_rule becomes.
@@ -30,7 +31,7 @@ func Codex(ctx context.Context, files []File) (Imported, error) {
 			r.call(ctx, place(f.Path, c.line), c)
 		}
 	}
-	slices.SortStableFunc(r.Rules, func(a, b Rule) int {
+	sorted.Stable(r.Rules, func(a, b Rule) int {
 		order := []string{deny, ask, allow}
 		return cmp.Compare(slices.Index(order, a.Decision), slices.Index(order, b.Decision))
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // geminiRule is a [[rule]] of the Gemini CLI's policy files.
@@ -60,7 +61,7 @@ func Gemini(files []File) (Imported, error) {
 			rules = append(rules, g)
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b geminiRule) int {
+	sorted.Stable(rules, func(a, b geminiRule) int {
 		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.Priority, a.Priority), cmp.Compare(strictness(a.Decision), strictness(b.Decision)))
 	})
 	for i := range rules {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // candidate has the searched texts of an item in lower case.
@@ -45,7 +47,7 @@ func search(query string, in []candidate) []match {
 		}
 	}
 	if len(words) > 0 {
-		slices.SortStableFunc(found, func(a, b match) int {
+		sorted.Stable(found, func(a, b match) int {
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(len(in[a.index].name), len(in[b.index].name)))
 		})
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/stack"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -192,7 +193,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	for _, leaf := range leavesOf(e, isUnion) {
 		out = append(out, v.violation(leaf, places)...)
 	}
-	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	sorted.Stable(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return slices.Compact(out), nil
 }
 

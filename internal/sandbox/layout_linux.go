@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // kind is what a program may do with an entry of the layout. If lists of a
@@ -177,7 +178,7 @@ func (l *layout) arrange() {
 		l.place(path, l.entries[path])
 	}
 	l.addLinks()
-	slices.SortStableFunc(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
+	sorted.Stable(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
 }
 
 // order tells what is made in the base from what is mounted.

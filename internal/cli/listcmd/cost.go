@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // costOptions are the options of list about the cost of declarations.
@@ -160,8 +161,8 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 		s.Tools, s.Bytes, s.Tokens = s.Tools+1, s.Bytes+c.Bytes, s.Tokens+c.Tokens
 	}
 	dearest := func(x, y *cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
-	slices.SortStableFunc(doc.Tools, dearest)
-	slices.SortStableFunc(doc.Sources, dearest)
+	sorted.Stable(doc.Tools, dearest)
+	sorted.Stable(doc.Sources, dearest)
 	for _, f := range declare.Formats() {
 		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}

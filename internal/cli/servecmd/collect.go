@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
 const (
@@ -23,9 +22,11 @@ func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	percent := headroom * 100 / max(live[0].Value.Uint64(), 4<<20)
+	debug.SetGCPercent(leastPercent)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	live := m.NextGC * 100 / (100 + leastPercent)
+	percent := headroom * 100 / max(live, 4<<20)
 	debug.SetGCPercent(max(int(percent), leastPercent))
 	marker := new(int)
 	runtime.AddCleanup(marker, func(struct{}) { collectLater() }, struct{}{})

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -115,7 +116,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
 	files := settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ)
-	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
+	sorted.Stable(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		for _, server := range f.Entries {
 			problem := server.Problem

@@ -2,10 +2,10 @@ package gemini
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Respell rewrites a document in place as JavaScript would after parsing it:
@@ -26,7 +26,7 @@ func Respell(n *jsonx.Value) {
 			n.Members[i].Token = jsonx.Quote(n.Members[i].Name)
 			Respell(n.Members[i].Value)
 		}
-		slices.SortStableFunc(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+		sorted.Stable(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -43,7 +44,7 @@ func SortProblems(problems []Problem) []Problem {
 
 // SortByPlace sorts problems by position in their file.
 func SortByPlace(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int {
+	sorted.Stable(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 }

@@ -70,3 +70,9 @@ func describeStatus(wait int) (code int, signal string) {
 }
 
 func isFormatError(err error) bool { return errors.Is(err, unix.ENOEXEC) }
+
+// detach makes a program outlive toolreg.
+func detach(cmd *osexec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	sealDescriptors()
+}

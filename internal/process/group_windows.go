@@ -84,3 +84,8 @@ func KillChildren() {}
 
 // describeStatus is not used: there is no launcher on this system.
 func describeStatus(int) (code int, signal string) { return -1, "" }
+
+// detach makes a program outlive toolreg.
+func detach(cmd *osexec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
+}

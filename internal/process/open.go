@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -45,3 +46,12 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// goingOn has the sessions of programs that keep running after toolreg ends. It
+// is global like the kernel's list of children, to which it adds this
+// information.
+var goingOn sync.Map
+
+// GoesOn excludes the session of a child, with everything started in it, from
+// being killed when toolreg ends.
+func GoesOn(session int) { goingOn.Store(session, true) }

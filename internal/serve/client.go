@@ -59,7 +59,8 @@ type sender interface {
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
 	c := &client{name: name, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
-	if caps := req.ClientCapabilities(); caps != nil {
+	info, caps := c.declared(req)
+	if caps != nil {
 		c.can = *caps
 	}
 	if c.asking == AskNobody {
@@ -70,10 +71,20 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	if c.can.RootsV2 != nil {
 		who.Roots = c.roots
 	}
-	if info := req.ClientInfo(); info != nil {
+	if info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
 	return caller.With(ctx, who)
+}
+
+// declared returns what the sender of a request has declared. Over HTTP its session
+// has that, also if it was made for this request alone. To read it from the request
+// takes the SDK 64 KiB, but on stdin every request of a modern client can differ.
+func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
+	if p := c.session.InitializeParams(); p != nil && c.name != StdioName {
+		return p.ClientInfo, p.Capabilities
+	}
+	return req.ClientInfo(), req.ClientCapabilities()
 }
 
 // outgoing is the context of a request without what the SDK's server has put there:

@@ -71,7 +71,7 @@ func TestTooManyCalls(t *testing.T) {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
 	s.calls.mu.Lock()
-	s.calls.all += 2 * clientsAtOnce
+	s.calls.held.all += 2 * clientsAtOnce
 	s.calls.mu.Unlock()
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)
@@ -100,7 +100,11 @@ func TestTooManyConnections(t *testing.T) {
 		}
 	}
 	clients[0].CloseIdleConnections()
-	waitFor(t, func() bool { return handler.connections.count.Load() == 1 })
+	waitFor(t, func() bool {
+		handler.connections.mu.Lock()
+		defer handler.connections.mu.Unlock()
+		return handler.connections.held.all == 1
+	})
 	if err := call(clients[2]); err != nil {
 		t.Error(err)
 	}

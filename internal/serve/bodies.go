@@ -3,7 +3,9 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -44,8 +46,14 @@ func (l *largeBodies) wait(ctx context.Context, name string) (done func(), err e
 	}
 }
 
-// read reads a body of a client. With the error tooLarge the client is slowed down.
-func (l *largeBodies) read(ctx context.Context, name string, body io.Reader, tooLarge func(error) bool) ([]byte, error) {
+// isTooLarge reports whether an error is that of a body above its limit.
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
+}
+
+// read reads a body of a client. A client whose body is too large is slowed down.
+func (l *largeBodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
 		return head, err
@@ -56,7 +64,7 @@ func (l *largeBodies) read(ctx context.Context, name string, body io.Reader, too
 	}
 	defer done()
 	whole := bytes.NewBuffer(head)
-	if _, err = whole.ReadFrom(body); tooLarge(err) {
+	if _, err = whole.ReadFrom(body); isTooLarge(err) {
 		pause := time.NewTimer(largePause)
 		defer pause.Stop()
 		select {

@@ -21,7 +21,7 @@ import (
 // the request itself has ended.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := clientFrom(ctx)
-	done, err := s.admit(ctx, c.countedAs())
+	done, err := s.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
@@ -125,8 +125,8 @@ const (
 
 // admit counts a call of a client. If too many are running, it fails, and not at
 // once: a client that floods the server is not answered as fast as it sends.
-func (s *Server) admit(ctx context.Context, client any) (done func(), err error) {
-	if err := s.calls.add(client, s.opts.MaxCalls); err != nil {
+func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
+	if err := s.calls.add(c, s.opts.MaxCalls); err != nil {
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {
@@ -135,40 +135,43 @@ func (s *Server) admit(ctx context.Context, client any) (done func(), err error)
 		}
 		return nil, err
 	}
-	return func() { s.calls.remove(client) }, nil
+	return func() { s.calls.remove(c) }, nil
 }
 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.
 type runningCalls struct {
 	mu       sync.Mutex
-	all      int
+	held     shares
 	byClient map[any]int
 }
 
 // add counts a call unless the limit of a client, or that of all, is reached; 0 means no
 // limit.
-func (r *runningCalls) add(client any, limit int) error {
+func (r *runningCalls) add(c *client, limit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	key := c.countedAs()
 	switch {
-	case limit > 0 && r.byClient[client] >= limit:
+	case limit > 0 && r.byClient[key] >= limit:
 		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
-	case limit > 0 && r.all >= limit*clientsAtOnce:
-		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.all, clientsAtOnce)
+	case !r.held.room(c.name, limit*clientsAtOnce):
+		return fmt.Errorf("%d calls of all clients are running, %d of them with this token (the limit is %d times serve.maxCalls); wait for one of them to end",
+			r.held.all, r.held.of[c.name], clientsAtOnce)
 	}
 	if r.byClient == nil {
 		r.byClient = map[any]int{}
 	}
-	r.byClient[client]++
-	r.all++
+	r.byClient[key]++
+	r.held.add(c.name)
 	return nil
 }
 
-func (r *runningCalls) remove(client any) {
+func (r *runningCalls) remove(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all--
-	if r.byClient[client]--; r.byClient[client] == 0 {
-		delete(r.byClient, client)
+	key := c.countedAs()
+	r.held.remove(c.name)
+	if r.byClient[key]--; r.byClient[key] == 0 {
+		delete(r.byClient, key)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -43,20 +42,30 @@ func (s steady) Flush() {
 func (s steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // connections counts the connections of clients without sessions (revision
-// 2026-07-28): those on which such a client has made a request.
+// 2026-07-28): those on which such a client has made a request. The zero value counts
+// none.
 type connections struct {
-	open  sync.Map // *connection by net.Conn
-	count atomic.Int64
+	mu   sync.Mutex
+	open map[net.Conn]*connection
+	held shares
 }
 
-type connection struct{ counted atomic.Bool }
+type connection struct {
+	counted bool
+	token   string // the name of that of its first request
+}
 
 type connectionKey struct{}
 
 // opened is for [http.Server].ConnContext.
 func (c *connections) opened(ctx context.Context, conn net.Conn) context.Context {
 	state := &connection{}
-	c.open.Store(conn, state)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]*connection{}
+	}
+	c.open[conn] = state
 	return context.WithValue(ctx, connectionKey{}, state)
 }
 
@@ -65,23 +74,27 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
 	}
-	v, _ := c.open.LoadAndDelete(conn)
-	if closed, ok := v.(*connection); ok && closed.counted.Load() {
-		c.count.Add(-1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if closed := c.open[conn]; closed != nil && closed.counted {
+		c.held.remove(closed.token)
 	}
+	delete(c.open, conn)
 }
 
-// admit counts the connection of a request, and reports whether there are at most n;
-// 0 means any number.
-func (c *connections) admit(ctx context.Context, n int) bool {
+// admit counts the connection of a request, and reports whether its token may have that
+// many, if there can be most.
+func (c *connections) admit(ctx context.Context, token string, most int) bool {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
-	if conn == nil || conn.counted.Load() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn == nil || conn.counted {
 		return true
 	}
-	if count := c.count.Add(1); n > 0 && count > int64(n) {
-		c.count.Add(-1)
+	if !c.held.room(token, most) {
 		return false
 	}
-	conn.counted.Store(true)
+	conn.counted, conn.token = true, token
+	c.held.add(token)
 	return true
 }

@@ -221,7 +221,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if modern && !h.connections.admit(r.Context(), h.opts.MaxClients) || !modern && h.full(id) {
+	if modern && !h.connections.admit(r.Context(), name, h.opts.MaxClients) || !modern && id == "" && !h.server.sessions.room(name, h.opts.MaxClients) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
@@ -240,11 +240,6 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id stri
 	}
 	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)
-}
-
-// full reports whether a message would begin a session too many.
-func (h *HTTP) full(id string) bool {
-	return id == "" && h.opts.MaxClients > 0 && h.server.sessions.count() >= h.opts.MaxClients
 }
 
 // authenticate returns the name of the request's token.
@@ -295,11 +290,6 @@ func checkHeaders(r *http.Request) error {
 	return nil
 }
 
-func isTooLarge(err error) bool {
-	_, ok := errors.AsType[*http.MaxBytesError](err)
-	return ok
-}
-
 // wholeBody reads the body of a request within its limits.
 func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([]byte, int, error) {
 	errLarge := errors.New("the request is larger than 16 MiB")
@@ -310,13 +300,12 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([
 	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
 	defer cancel()
-	body, err := h.large.read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody), isTooLarge)
-	large := isTooLarge(err)
+	body, err := h.large.read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody))
 	switch {
 	case err == nil:
 		_ = timing.SetReadDeadline(time.Time{})
 		return body, 0, nil
-	case large:
+	case isTooLarge(err):
 		return nil, http.StatusRequestEntityTooLarge, errLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)

@@ -371,7 +371,7 @@ func TestBrokenOffCallsEnd(t *testing.T) {
 func (s *Server) running() int {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	return s.calls.all
+	return s.calls.held.all
 }
 
 // waitFor waits until something holds.

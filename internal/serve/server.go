@@ -268,7 +268,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if !ok || session == nil || !needsOffer(method) {
 				result, err := next(ctx, method, req)
 				if method == "initialize" && err == nil && session != nil && session.ID() != "" {
-					s.sessions.add(session)
+					s.sessions.add(name, session)
 				}
 				return result, err
 			}

@@ -15,9 +15,11 @@ import (
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
+	held shares
 }
 
 type clientSession struct {
+	token    string // its name
 	session  *mcp.ServerSession
 	requests int       // that are being answered, streams included
 	used     time.Time // when the last one ended
@@ -28,23 +30,24 @@ type clientSession struct {
 // errSessionOver is why the calls of a session are canceled.
 var errSessionOver = errors.New("the client's session has ended")
 
-// add records a session whose client has initialized it.
-func (s *sessions) add(session *mcp.ServerSession) {
+// add records a session of a token whose client has initialized it.
+func (s *sessions) add(token string, session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = map[string]*clientSession{}
 	}
 	if s.byID[session.ID()] == nil {
-		s.byID[session.ID()] = &clientSession{session: session, used: time.Now()}
+		s.byID[session.ID()] = &clientSession{token: token, session: session, used: time.Now()}
+		s.held.add(token)
 	}
 }
 
-// count returns how many sessions there are.
-func (s *sessions) count() int {
+// room reports whether a token may have another session, if there can be most.
+func (s *sessions) room(token string, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.byID)
+	return s.held.room(token, most)
 }
 
 // has reports whether a session has not ended.
@@ -106,6 +109,7 @@ func (s *sessions) end(id string) {
 
 func (s *sessions) endLocked(id string, c *clientSession) {
 	delete(s.byID, id)
+	s.held.remove(c.token)
 	for _, cancel := range c.calls {
 		cancel(errSessionOver)
 	}

@@ -30,7 +30,7 @@ func TestLoginAtATerminal(t *testing.T) {
 		wanted string
 	}{
 		{"pasted", func(back string) string { return back + "\n" }, 0, `logged in to server "gh"`},
-		{"of another login", func(back string) string { return strings.Replace(back, "state=", "state=X", 1) + "\n" }, 1, "its state is not ours"},
+		{"of another login", func(back string) string { return strings.Replace(back, "state=", "state=X", 1) + "\n" }, 1, "its state does not match"},
 		{"Ctrl-C", func(string) string { return "\x03" }, 130, "interrupted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown stri
 		for typed := false; ; {
 			n, err := control.Read(buf)
 			screen.Write(buf[:n])
-			if found := address.Find(screen.Bytes()); !typed && found != nil && bytes.HasSuffix(screen.Bytes(), []byte("ended: ")) {
+			if found := address.Find(screen.Bytes()); !typed && found != nil && bytes.HasSuffix(screen.Bytes(), []byte("address bar: ")) {
 				typed = true
 				if _, err := control.WriteString(paste(browserEnd(t, strings.TrimSpace(string(found))))); err != nil {
 					return

@@ -36,12 +36,12 @@ func readPasted(pasted string) (reply, error) {
 	if before, after, found := strings.Cut(pasted, "?"); found && strings.Contains(before, "://") {
 		query, _, _ = strings.Cut(after, "#")
 	} else if strings.Contains(pasted, "://") {
-		return reply{}, errors.New("the pasted address contains no code; paste the one at which the browser ended")
+		return reply{}, errors.New("the pasted URL contains no code; paste the whole URL from the browser's address bar")
 	}
 	if strings.Contains(query, "state=") || strings.Contains(query, "code=") || strings.Contains(query, "error=") {
 		q, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
 		if err != nil {
-			return reply{}, errors.New("the pasted text is not an address; paste the whole address at which the browser ended")
+			return reply{}, errors.New("the pasted text is not a URL; paste the whole URL from the browser's address bar")
 		}
 		return readReply(q), nil
 	}
@@ -58,7 +58,7 @@ func (r reply) check(state string, a *authority) error {
 	case r.issuer != "" && r.issuer != a.Issuer:
 		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
-		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole address at which the browser ended", a.Issuer)
+		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar", a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
 		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent", a.Issuer)
 	case r.err != "" && r.description != "":
@@ -217,7 +217,7 @@ func (b *callback) await(ctx context.Context, address string, o LoginOptions) (r
 				return readPasted(p.text)
 			}
 			if b.server == nil {
-				return reply{}, fmt.Errorf("no answer was pasted, and the browser cannot return to %s", b.redirect)
+				return reply{}, fmt.Errorf("no URL was pasted, and the browser cannot connect back to %s", b.redirect)
 			}
 			pasted = nil
 		}

@@ -67,7 +67,7 @@ func TestRepliesAreChecked(t *testing.T) {
 		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "comes from the authorization server"},
 		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
 		{"no issuer", reply{code: "c", state: "s"}, telling, "lacks the issuer https://i"},
-		{"codeOnly code without issuer", reply{code: "c", codeOnly: true}, telling, "paste the whole address"},
+		{"codeOnly code without issuer", reply{code: "c", codeOnly: true}, telling, "paste the whole URL"},
 		{"error", reply{err: "access_denied", state: "s"}, plain, `the login was refused: "access_denied"`},
 		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
 		{"nothing", reply{state: "s"}, plain, "returned no code"},

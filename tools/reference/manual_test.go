@@ -50,7 +50,7 @@ func TestManualOfCall(t *testing.T) {
 		"       toolreg-call - run one tool\n",
 		"       toolreg call TOOL [k=v…] [flags]\n",
 		// A paragraph is filled anew; a table keeps its columns.
-		"       Run one tool and print its result: the model's version in a pipe, a\n",
+		"       Run a tool and print its result: formatted on a terminal, as a model\n",
 		"       --params JSON       the object itself\n",
 		"                           --params-file\n",
 		"       -f, --format format\n              answer the calls in a model's response on stdin, in this format\n",

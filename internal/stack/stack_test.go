@@ -1,9 +1,18 @@
 package stack
 
 import (
+	"log"
 	"testing"
 	"unsafe"
 )
+
+// TestMain runs on the main goroutine, whose stack is large from the beginning.
+func TestMain(m *testing.M) {
+	if moves(90) {
+		log.Fatal("the stack of the main goroutine moved")
+	}
+	m.Run()
+}
 
 // After the reservation a goroutine can go deep without a move of its stack.
 func TestReserve(t *testing.T) {
@@ -20,16 +29,22 @@ func TestReserve(t *testing.T) {
 			moved := make(chan bool)
 			go func() {
 				tt.reserve()
-				var here byte
-				before := uintptr(unsafe.Pointer(&here))
-				descend(tt.deep)
-				moved <- uintptr(unsafe.Pointer(&here)) != before
+				moved <- moves(tt.deep)
 			}()
 			if got := <-moved; got != tt.want {
 				t.Errorf("stack moved: %v, want %v", got, tt.want)
 			}
 		})
 	}
+}
+
+// moves reports whether the stack of the calling goroutine moves when n KiB more of
+// it are used.
+func moves(n int) bool {
+	var here byte
+	before := uintptr(unsafe.Pointer(&here))
+	descend(n)
+	return uintptr(unsafe.Pointer(&here)) != before
 }
 
 // descend uses n KiB of the stack.

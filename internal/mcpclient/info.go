@@ -54,3 +54,37 @@ type Info struct {
 	// Instructions is the server's text for models. It must not be trusted.
 	Instructions string `json:"-"`
 }
+
+// Info describes the server and its connection as they are now.
+func (s *Source) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := s.info
+	if info.State == StateCached {
+		info.AgeMs = max(time.Since(*info.CachedAt).Milliseconds(), 0)
+	} else {
+		info.CachedAt = nil
+	}
+	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].conn.Alive() {
+		info.State = StateDisconnected
+	}
+	return info
+}
+
+func (s *Source) update(f func(*Info)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.info)
+}
+
+func (s *Source) setState(state State, err error) {
+	s.update(func(i *Info) {
+		i.State, i.Error = state, ""
+		if err != nil {
+			i.Error = err.Error()
+		}
+	})
+	if s.opts.OnState != nil {
+		s.opts.OnState(s.opts.Server.Name, state)
+	}
+}

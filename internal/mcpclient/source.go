@@ -56,22 +56,6 @@ func New(opts Options) *Source {
 // Name returns "mcp:SERVER".
 func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name }
 
-// Info describes the server and its connection as they are now.
-func (s *Source) Info() Info {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	info := s.info
-	if info.State == StateCached {
-		info.AgeMs = max(time.Since(*info.CachedAt).Milliseconds(), 0)
-	} else {
-		info.CachedAt = nil
-	}
-	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].conn.Alive() {
-		info.State = StateDisconnected
-	}
-	return info
-}
-
 // Discover connects to the server and lists its tools, both within the connect timeout. The first
 // call may use a stored listing instead (Options.Listings); later calls always ask the server. A
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
@@ -311,22 +295,4 @@ func (s *Source) owner(ctx context.Context) any {
 		return c.Owner
 	}
 	return nil
-}
-
-func (s *Source) update(f func(*Info)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(&s.info)
-}
-
-func (s *Source) setState(state State, err error) {
-	s.update(func(i *Info) {
-		i.State, i.Error = state, ""
-		if err != nil {
-			i.Error = err.Error()
-		}
-	})
-	if s.opts.OnState != nil {
-		s.opts.OnState(s.opts.Server.Name, state)
-	}
 }

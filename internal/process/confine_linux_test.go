@@ -68,7 +68,7 @@ func TestConfinedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		var start *StartError
-		if _, err := Run(t.Context(), spec); !errors.As(err, &start) || !strings.Contains(err.Error(), "the sandbox does not show") {
+		if _, err := Run(t.Context(), spec); !errors.As(err, &start) || !strings.Contains(err.Error(), "the sandbox hides") {
 			t.Errorf("%v", err)
 		}
 	})

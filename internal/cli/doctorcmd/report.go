@@ -1,0 +1,65 @@
+package doctorcmd
+
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/terminal"
+)
+
+// report prints the findings; if one is an error, the exit code is 8.
+func (x *examination) report() error {
+	failed := false
+	for _, f := range x.findings {
+		failed = failed || f.State == stateError
+	}
+	if err := x.print(x.env, failed); err != nil {
+		return err
+	}
+	if failed {
+		return &cli.ExitError{Code: cli.ExitSourceFailed}
+	}
+	return nil
+}
+
+// document is the JSON of doctor.
+type document struct {
+	OK       bool      `json:"ok"` // no finding is an error
+	Findings []finding `json:"findings"`
+}
+
+func (x *examination) print(e *cli.Env, failed bool) error {
+	if e.Globals.JSON {
+		return e.PrintJSON(document{!failed, x.findings})
+	}
+	if !e.OutTTY {
+		t := columns.Table{}
+		for _, f := range x.findings {
+			t.Add(f.State, f.Subject, f.Message, f.Remedy)
+		}
+		return e.PrintTable(&t)
+	}
+	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
+	var b strings.Builder
+	write := func(indent string, spans ...terminal.Span) {
+		for i, row := range terminal.WrapSpans(spans, e.Width()-4) {
+			if i > 0 {
+				indent = "    "
+			}
+			b.WriteString(indent + terminal.Paint(row, e.Color(true)) + "\n")
+		}
+	}
+	for _, f := range x.findings {
+		message, more, _ := strings.Cut(terminal.Visible(f.Message), "\n")
+		write("", terminal.Span{Text: marks[f.State], Style: columns.StateStyle(f.State)}, terminal.Span{Text: " "}, terminal.Span{Text: terminal.Line(f.Subject), Style: terminal.Bold},
+			terminal.Span{Text: ": " + message})
+		if more != "" {
+			b.WriteString("  | " + cli.Indent(more) + "\n")
+		}
+		if f.Remedy != "" {
+			write("    ", terminal.Span{Text: terminal.Line(f.Remedy), Style: terminal.Cyan})
+		}
+	}
+	return e.Out.WriteStyled(b.String())
+}

@@ -55,6 +55,17 @@ func TestEveryCommandHasHelp(t *testing.T) {
 // stands around one.
 var exampleLine = regexp.MustCompile(`^  (toolreg |# |.*\btoolreg )`)
 
+// A name that is not its command's would make the command unknown.
+func TestNamesOfCommands(t *testing.T) {
+	for _, g := range commands.Program("").Commands {
+		for _, c := range g.Commands {
+			if name := c.New(&cli.Env{}).Name(); c.Name != "" && c.Name != name {
+				t.Errorf("the command %s is listed as %s", name, c.Name)
+			}
+		}
+	}
+}
+
 // eachCommand visits every command of the program with its path.
 func eachCommand(visit func(path string, cmd *cobra.Command)) {
 	var walk func(prefix string, c *cobra.Command)
@@ -66,8 +77,8 @@ func eachCommand(visit func(path string, cmd *cobra.Command)) {
 		}
 	}
 	for _, g := range commands.Program("").Commands {
-		for _, newCommand := range g.Commands {
-			walk("", newCommand(&cli.Env{}))
+		for _, c := range g.Commands {
+			walk("", c.New(&cli.Env{}))
 		}
 	}
 }

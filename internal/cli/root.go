@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,33 @@ and run them with validated params, limits and confirmation.`
 // without Title are hidden.
 type Group struct {
 	Title    string
-	Commands []func(*Env) *cobra.Command
+	Commands []Command
+}
+
+// Command builds a command. If the first word of the command line is Name, no
+// other command is built. It is empty for commands that need the others.
+type Command = struct {
+	Name string
+	New  func(*Env) *cobra.Command
+}
+
+// addCommands adds the commands that a command line needs: building them all takes
+// a twentieth of a short run.
+func (p *Program) addCommands(root *cobra.Command, e *Env) {
+	wanted := func(c Command) bool { return len(e.Argv) > 0 && c.Name == e.Argv[0] && c.Name != "" }
+	all := !slices.ContainsFunc(p.Commands, func(g Group) bool { return slices.ContainsFunc(g.Commands, wanted) })
+	for _, g := range p.Commands {
+		if g.Title != "" {
+			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
+		}
+		for _, c := range g.Commands {
+			if all || wanted(c) {
+				cmd := c.New(e)
+				cmd.GroupID = g.Title
+				root.AddCommand(cmd)
+			}
+		}
+	}
 }
 
 func newRootCommand(e *Env, p *Program) *cobra.Command {
@@ -61,16 +88,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	globalFlags(root)
 	root.Flags().Bool("version", false, "print the version")
-	for _, g := range p.Commands {
-		if g.Title != "" {
-			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
-		}
-		for _, newCommand := range g.Commands {
-			cmd := newCommand(e)
-			cmd.GroupID = g.Title
-			root.AddCommand(cmd)
-		}
-	}
+	p.addCommands(root, e)
 	root.AddCommand(newTopic("exit-codes", "Exit codes", func() string { return exitCodesHelp }),
 		newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages),
 		newTopic("params", "How to give params", func() string { return ParamsHelp }))

@@ -97,7 +97,7 @@ func (p Program) Tree(out io.Writer) *cobra.Command {
 
 // RunCommand runs another command instead of the current one, with its global
 // flags, prints its error and returns whether it succeeded. The settings are
-// read again.
+// read again. A command that calls it has no Name in its [Command].
 func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	ours := e.command
 	defer func() { e.command, e.loaded = ours, loaded{} }()

@@ -3,8 +3,6 @@
 package commands
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
 	"github.com/toolreg/toolreg/internal/cli/auditcmd"
@@ -35,13 +33,16 @@ func Program(version string) cli.Program {
 
 // groups lists every subcommand, in the order of the help.
 func groups() []cli.Group {
-	type list = []func(*cli.Env) *cobra.Command
+	type list = []cli.Command
 	return []cli.Group{
-		{Title: "Tools", Commands: list{listcmd.New, searchcmd.New, callcmd.New, schemacmd.New, whycmd.New, discovercmd.New}},
-		{Title: "Agents", Commands: list{servecmd.New}},
-		{Title: "Sources", Commands: list{serverscmd.New, pluginscmd.New, lockcmd.New, cachecmd.New}},
-		{Title: "Trust and records", Commands: list{trustcmd.New, policycmd.New, approvalscmd.New, auditcmd.New, auditcmd.NewStats}},
-		{Title: "Setup", Commands: list{initcmd.New, settingscmd.New, doctorcmd.New, completioncmd.New, cli.NewVersionCommand}},
-		{Commands: list{completioncmd.NewComplete, cli.NewKeepCommand}},
+		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New},
+			{"schema", schemacmd.New}, {"why", whycmd.New}, {"discover", discovercmd.New}}},
+		{Title: "Agents", Commands: list{{"serve", servecmd.New}}},
+		{Title: "Sources", Commands: list{{"servers", serverscmd.New}, {"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},
+		{Title: "Trust and records", Commands: list{{"trust", trustcmd.New}, {"policy", policycmd.New}, {"approvals", approvalscmd.New},
+			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
+		{Title: "Setup", Commands: list{{"init", initcmd.New}, {"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
+			{"version", cli.NewVersionCommand}}},
+		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}}},
 	}
 }
